@@ -1,0 +1,58 @@
+"""The data set as it stands: which cells are filled in, and by whom."""
+
+import math
+import os
+from pathlib import Path
+
+from annotator.engine import suggest
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store import classes, decisions, images
+from annotator.store.database import Database
+from annotator.store.formats import EXPORTS
+from annotator.store.formats.table import UNKNOWN_CHOICES, Table
+
+
+def build_table(db: Database, unknown: str = "keep", threshold: float | None = None) -> Table:
+    """Everything an export holds, read as it is now.
+
+    unknown      keep: unknown cells stay empty; absent: they become 0 (marked "assumed"); model: the current run
+                 fills them at the threshold (marked "model"; a class without a model stays unknown)
+    threshold    None: the current run's own
+
+    Raises AnnotatorError for an unknown choice, a threshold outside 0 .. 1, or `model` without a run.
+    """
+    if unknown not in UNKNOWN_CHOICES:
+        raise AnnotatorError(f"--unknown cannot be {unknown!r}. {did_you_mean(unknown, UNKNOWN_CHOICES)}")
+    if threshold is not None and not (math.isfinite(threshold) and 0 <= threshold <= 1):
+        raise AnnotatorError(f"The threshold {threshold} is not a probability: it must lie between 0 and 1.")
+    found = suggest.predictions(db)
+    if unknown == "model" and found is None:
+        raise AnnotatorError(
+            "There is no run yet to fill unknown cells with. Label some images and run: "
+            f"annotator worker {db.paths.project} --once"
+        )
+    everything, all_classes = images.all_images(db), classes.all_classes(db)
+    labels = {(label.image_id, label.class_id): label for label in decisions.all_labels(db)}
+    if threshold is None:
+        threshold = found.run.threshold if found else 0.5
+    probabilities = suggest.aligned(found, everything, all_classes)
+    return Table(everything, all_classes, labels, probabilities, unknown, threshold)
+
+
+def export(
+    db: Database, target: Path, kind: str, unknown: str = "keep", threshold: float | None = None
+) -> tuple[Table, list[Path]]:
+    """Write the data set; returns what was written and where.
+
+    Raises AnnotatorError for an unknown format, a target that is a folder, or whose folder is missing; DiskFull.
+    """
+    if kind not in EXPORTS:
+        raise AnnotatorError(f"No format is called {kind!r}. {did_you_mean(kind, EXPORTS)}")
+    if target.is_dir():
+        raise AnnotatorError(f"{target} is a folder. Name a file in it, for example {target / f'labels.{kind}'}")
+    if not target.parent.is_dir():
+        raise AnnotatorError(f"There is no folder {target.parent} to write {target.name} to. Make it first.")
+    if not os.access(target.parent, os.W_OK):
+        raise AnnotatorError(f"The folder {target.parent} may not be written. Check its rights.")
+    table = build_table(db, unknown, threshold)
+    return table, EXPORTS[kind](table, target)

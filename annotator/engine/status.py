@@ -1,0 +1,55 @@
+"""The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
+
+from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
+from annotator.store import arrays, classes, heartbeat, images, overview, runs
+from annotator.store.database import Database
+
+
+def status(db: Database) -> dict:
+    """Images, classes, decisions, labels, worker, run and problems; times are unix seconds."""
+    counts = overview.image_counts(db)
+    bad = images.bad_files(db)
+    worker = heartbeat.worker_state(db)
+    backbone = db.setting("backbone", DEFAULT_BACKBONE)
+    return {
+        "project": str(db.paths.project),
+        "images": counts["all"],
+        "classes": len(classes.all_classes(db)),
+        "decisions": overview.decisions_by_source(db),
+        "labels": overview.labels_by_state(db),
+        "images_without_decision": counts["without_decision"],
+        "images_skipped": counts["skipped"],
+        "images_complete": counts["complete"],
+        "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
+        "method": db.setting("method", DEFAULT_METHOD),
+        "backbone": backbone,
+        "features": arrays.count_features(db.paths.features(backbone)),
+        "worker": {
+            "state": worker.state,
+            "alive": worker.alive,
+            "pid": worker.pid,
+            "heartbeat_at": worker.heartbeat_at,
+            "done": worker.done,
+            "of": worker.of,
+        },
+        "run": _run(db),
+        "last_error": worker.last_error or None,
+        "last_error_at": worker.last_error_at,
+    }
+
+
+def _run(db: Database) -> dict | None:
+    run = runs.current_run(db)
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "method": run.method,
+        "epochs": run.epochs,
+        "seconds": round(run.seconds, 3),
+        "images": run.images,
+        "finished_at": run.finished_at,
+        "threshold": run.threshold,
+        "last_decision": run.last_decision_id,
+        "newer_decisions": overview.decisions_newer_than(db, run.last_decision_id),
+    }

@@ -1,0 +1,116 @@
+"""One training: what people decided + cached features -> probabilities for every image, published as a run."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.records import PRESENT, UNSURE, Run
+from annotator.store import classes, decisions, runs
+from annotator.store.arrays import FeatureCache, replacing, save_array
+from annotator.store.database import Database
+from models.methods import make_method
+from models.training import Head, fit
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What people decided, as the learning code wants it.
+
+    rows       (n,) rows of the feature cache: images with at least one certain answer
+    labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
+    mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
+    class_ids  what the columns are
+    newest     the newest decision these labels include
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    mask: np.ndarray
+    class_ids: list[int]
+    newest: int
+
+    @property
+    def positives(self) -> int:
+        return int((self.labels == PRESENT).sum())
+
+
+def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
+    """The labels as of one moment, for the images whose features are there."""
+    class_ids = [one.id for one in classes.all_classes(db)]
+    triples, newest = decisions.label_cells(db)
+    cells = np.array(triples, np.int64).reshape(-1, 3)
+    order = np.argsort(cache.image_ids, kind="stable")
+    place = np.searchsorted(cache.image_ids, cells[:, 0], sorter=order)
+    place[place == len(order)] = 0
+    embedded = cache.image_ids[order[place]] == cells[:, 0] if len(order) else np.zeros(len(cells), bool)
+    cells, place = cells[embedded], order[place[embedded]] if len(order) else place[:0]
+    sure = cells[:, 2] != UNSURE
+    rows = np.unique(place[sure])
+    labels = np.zeros((len(rows), len(class_ids)), np.int8)
+    mask = np.ones(labels.shape, bool)
+    kept = np.isin(place, rows)
+    at = np.searchsorted(rows, place[kept])
+    columns = np.searchsorted(class_ids, cells[kept, 1])
+    labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
+    mask[at, columns] = sure[kept]
+    return TrainingSet(rows, labels, mask, class_ids, newest)
+
+
+def train(
+    db: Database,
+    cache: FeatureCache,
+    method_name: str,
+    parameters: dict,
+    backbone: str,
+    between: Callable[[int, int], None] = lambda epoch, of: None,
+) -> Run:
+    """Train on everything decided so far and publish the result.
+
+    between    called after every epoch with (epoch, epochs): the worker looks after its other duties there
+
+    Raises AnnotatorError when there is nothing to learn from, or for an unknown method or parameter; DiskFull.
+    """
+    started = time.perf_counter()
+    known = training_set(db, cache)
+    if not known.positives:
+        raise AnnotatorError(
+            "There is nothing to learn from yet: no image with features has a label 'present'. Label some images first."
+        )
+    try:
+        method = make_method(method_name, **parameters)
+    except ValueError as error:
+        raise AnnotatorError(str(error)) from error
+    run_id = runs.begin(
+        db,
+        method=method_name,
+        parameters=method.parameters,
+        backbone=backbone,
+        class_ids=known.class_ids,
+        images=len(cache.image_ids),
+        last_decision_id=known.newest,
+        threshold=method.threshold,
+    )
+    head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
+    for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
+        loss.append(epoch.loss)
+        between(epoch.number, epoch.of)
+    _write(db, run_id, head, cache, loss)
+    runs.publish(db, run_id, epochs=len(loss), seconds=time.perf_counter() - started, loss=loss)
+    runs.forget_old(db)
+    return runs.current_run(db)
+
+
+def _write(db: Database, run_id: int, head: Head, cache: FeatureCache, loss: list[float]) -> None:
+    folder = db.paths.run(run_id)
+    order = np.argsort(cache.image_ids, kind="stable")
+    save_array(folder / "image_ids.npy", cache.image_ids[order])
+    # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
+    save_array(folder / "probabilities.npy", head.probabilities(cache.features)[order].astype(np.float16))
+    with replacing(folder / "head.safetensors") as part:
+        head.save(part)
+    with replacing(folder / "metrics.json") as part:
+        part.write_text(json.dumps({"loss": loss}))

@@ -1,0 +1,348 @@
+"""The other process: embeds images, trains, publishes, draws heat maps; starts again when decisions are newer.
+
+It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
+is on disk: shards of features, published runs, waiting jobs.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from annotator.engine import suggest
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.records import Run
+from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD, FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
+from annotator.store import classes, decisions, heartbeat, images, jobs, runs
+from annotator.store.arrays import FeatureCache, add_features
+from annotator.store.database import Database
+
+POLL_SECONDS = 0.1
+SHARD_SECONDS = 5.0  # features are kept this often while embedding: the most that a kill can lose
+TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
+IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
+HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
+
+log = logging.getLogger("annotator.worker")
+
+
+class Stopped(Exception):
+    """Somebody asked the worker to end."""
+
+
+class Worker:
+    """One worker at work on one project."""
+
+    def __init__(self, project: Path):
+        """Take the project's worker lock. Raises AlreadyRunning when another worker holds it, AnnotatorError when
+        there is no such project."""
+        self.db = Database(project)
+        self._lock = FileLock(self.db.paths.worker_lock)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            state = heartbeat.worker_state(self.db)
+            raise AlreadyRunning(
+                f"A worker is at work on {self.db.paths.project} already (process {state.pid}, {state.state}).\n"
+                "    One is enough: the app starts its own. To replace it, end that process first."
+            ) from error
+        self._stop = threading.Event()
+        self._beaten = 0.0
+        self._network = None  # (name, Backbone), loaded when first needed: importing torch takes seconds
+        self._explainer = None
+        self._cache: FeatureCache | None = None
+        self._looked_for_missing: tuple | None = None
+        self._not_before = 0.0  # when the next training may start (monotonic seconds)
+        self._failed: _Basis | None = None
+        self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
+        self._said: tuple = ()
+        self.say("starting")
+        jobs.requeue(self.db)
+
+    def close(self) -> None:
+        self.say("stopped")
+        self._lock.release()
+
+    def stop(self) -> None:
+        """Ask for an end at the next opportunity; safe from a signal handler or another thread."""
+        self._stop.set()
+
+    def say(self, state: str, done: int = 0, of: int = 0) -> None:
+        """Beat the heart: at once when the state is new, otherwise once a second."""
+        now = time.monotonic()
+        if (state, of) != self._said or now - self._beaten >= HEARTBEAT_SECONDS or done == of:
+            heartbeat.beat(self.db, state, done, of)
+            self._beaten, self._said = now, (state, of)
+
+    def run_once(self) -> Run | None:
+        """Embed what is missing, train on whatever there is, publish. Raises AnnotatorError when nothing can be
+        learned yet."""
+        self._embed_missing(train_on_the_way=False)
+        return self._train()
+
+    def run_forever(self) -> None:
+        """Work until asked to stop."""
+        while not self._stop.is_set():
+            try:
+                self._embed_missing(train_on_the_way=True)
+                if self._due():
+                    self._train_or_note()
+                elif not (self._draw_asked() or self._draw_ahead()):
+                    self.say("idle")
+                    self._stop.wait(POLL_SECONDS)
+            except Stopped:
+                break
+
+    # -- embedding
+
+    def _embed_missing(self, *, train_on_the_way: bool) -> None:
+        looked = (self.db.setting("registrations", 0), self._backbone_name())
+        if looked == self._looked_for_missing:
+            return
+        trained = time.monotonic()
+        while missing := self._missing():
+            for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
+                if train_on_the_way and time.monotonic() - trained > TRAIN_WHILE_EMBEDDING and self._due():
+                    self._train_or_note()
+                    trained = time.monotonic()
+        self._looked_for_missing = looked
+
+    def _embed(self, image_ids: Sequence[int], missing: int) -> Iterator[None]:
+        """Embed these images, of `missing` in all; yields whenever some have been kept."""
+        from annotator.engine.embed import embed
+
+        done = len(self._features().image_ids)
+        total = done + missing
+        self.say("embedding", done, total)
+        paths, ids = self._existing(image_ids)
+        shard: list[tuple[np.ndarray, np.ndarray]] = []
+        kept = time.monotonic()
+        for batch in embed(paths, self._backbone(), should_stop=self._stop.is_set):
+            shard.append((np.array([ids[index] for index in batch.indices], np.int64), batch.features))
+            for index, reason in batch.failures:
+                images.mark_problem(self.db, ids[index], reason)
+            done += len(batch.indices)
+            self._between("embedding", done, total)
+            if time.monotonic() - kept > SHARD_SECONDS:
+                self._keep(shard)
+                kept = time.monotonic()
+                yield
+        self._keep(shard)
+        self._check_stop()
+        yield
+
+    def _missing(self) -> list[int]:
+        """Image ids without features: labeled ones first, then in the order in which people will see them."""
+        have = set(self._features().image_ids.tolist())
+        return [image_id for image_id in images.in_working_order(self.db) if image_id not in have]
+
+    def _existing(self, image_ids: Sequence[int]) -> tuple[list[Path], list[int]]:
+        paths, ids = [], []
+        for image_id in image_ids:
+            try:
+                paths.append(images.image_path(self.db, image_id))
+                ids.append(image_id)
+            except AnnotatorError as error:
+                images.mark_problem(self.db, image_id, str(error))
+        return paths, ids
+
+    def _keep(self, shard: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        if shard:
+            ids, features = (np.concatenate(part) for part in zip(*shard, strict=True))
+            if len(ids):
+                add_features(self._features().folder, ids, features)
+            shard.clear()
+            self._features().refresh()
+
+    def _features(self) -> FeatureCache:
+        folder = self.db.paths.features(self._backbone_name())
+        if self._cache is None or self._cache.folder != folder:
+            self._cache = FeatureCache(folder)
+            self._cache.refresh()
+        return self._cache
+
+    # -- training
+
+    def _due(self) -> bool:
+        """Whether a run would learn something new, and enough is known for one; never more than half of the time."""
+        if time.monotonic() < self._not_before:
+            return False
+        asked = jobs.training_asked(self.db)
+        basis, run = self._basis(), runs.current_run(self.db)
+        if not asked and (basis == self._failed or (run is not None and basis == _basis_of(run))):
+            return False
+        every = len(self._features().image_ids)
+        return asked or every - images.without_label(self.db) >= min(FIRST_RUN_AT, every)
+
+    def _basis(self) -> "_Basis":
+        return _Basis(
+            decisions.newest_decision(self.db),
+            len(self._features().image_ids),
+            tuple(one.id for one in classes.all_classes(self.db)),
+            self.db.setting("method", DEFAULT_METHOD),
+            self._backbone_name(),
+        )
+
+    def _train_or_note(self) -> None:
+        basis = self._basis()
+        try:
+            self._train()
+        except AnnotatorError as error:
+            # Not again before something has changed: the reason stays to be read.
+            heartbeat.note_error(self.db, str(error))
+            self._failed = basis
+
+    def _train(self) -> Run:
+        started = time.monotonic()
+        self.say("training")
+        for job in jobs.claim(self.db, "train", limit=100):
+            jobs.finish(self.db, job)
+        from annotator.engine.train import train
+
+        run = train(
+            self.db,
+            self._features(),
+            self.db.setting("method", DEFAULT_METHOD),
+            self.db.setting("parameters", {}),
+            self._backbone_name(),
+            between=lambda epoch, of: self._between("training", epoch, of),
+        )
+        heartbeat.note_error(self.db, "")
+        self._undrawable.clear()
+        self._not_before = time.monotonic() + min(time.monotonic() - started, 30.0)
+        log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
+        return run
+
+    # -- heat maps
+
+    def _draw_asked(self) -> bool:
+        """Draw what people wait for; True when there was something."""
+        asked = jobs.claim(self.db, "heatmap", HEATMAPS_AT_ONCE)
+        for job in asked:
+            try:
+                self._draw(job.run_id, job.image_id, [job.class_id])
+                jobs.finish(self.db, job)
+            except (AnnotatorError, ValueError, OSError) as error:
+                jobs.fail(self.db, job, str(error))
+        return bool(asked)
+
+    def _draw_ahead(self) -> bool:
+        """Draw for one image near the front of the review order; True when there was one to draw."""
+        found = suggest.predictions(self.db)
+        if found is None:
+            return False
+        front = suggest.review_order(self.db, found, found.run.threshold)[:HEATMAPS_AHEAD]
+        ahead = [int(image_id) for image_id in front]
+        answered = suggest.answered_classes(self.db, ahead)
+        for image_id, chips in suggest.suggestions_of(found, answered, ahead, found.run.threshold).items():
+            wanted = [
+                chip.class_id
+                for chip in chips
+                if not self.db.paths.heatmap(found.run.id, image_id, chip.class_id).exists()
+            ]
+            if wanted and image_id not in self._undrawable:
+                self.say("drawing heat maps")
+                try:
+                    self._draw(found.run.id, image_id, wanted)
+                except (AnnotatorError, ValueError, OSError) as error:
+                    self._undrawable.add(image_id)
+                    heartbeat.note_error(self.db, str(error))
+                return True
+        return False
+
+    def _draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
+        if self._explainer is None or self._explainer.backbone.name != self._backbone_name():
+            from annotator.engine.explain import Explainer
+
+            self._explainer = Explainer(self.db, self._backbone())
+        self._explainer.draw(run_id, image_id, class_ids)
+
+    # -- around them
+
+    def _between(self, state: str, done: int, of: int) -> None:
+        """What is looked after in the middle of long work: the heart, people waiting for a heat map, the end."""
+        self.say(state, done, of)
+        self._check_stop()
+        self._draw_asked()
+
+    def _check_stop(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def _backbone_name(self) -> str:
+        return self.db.setting("backbone", DEFAULT_BACKBONE)
+
+    def _backbone(self):
+        name = self._backbone_name()
+        if self._network is None or self._network[0] != name:
+            self.say("loading the network")
+            from models.networks import load_backbone
+
+            try:
+                self._network = (name, load_backbone(name))
+            except ValueError as error:
+                raise AnnotatorError(str(error)) from error
+        return self._network[1]
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """What a run depends on: while this stays the same, another run would be the same."""
+
+    newest_decision: int
+    images: int
+    class_ids: tuple[int, ...]
+    method: str
+    backbone: str
+
+
+def _basis_of(run: Run) -> _Basis:
+    return _Basis(run.last_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone)
+
+
+def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | None:
+    """Be the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
+
+    once       embed what is missing, train, publish, end
+    watched    started by the app: end with it, however it ends
+
+    Raises AlreadyRunning, or AnnotatorError when `once` has nothing to learn from.
+    """
+    worker = Worker(project)
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    signal.signal(signal.SIGINT, lambda *_: worker.stop())
+    if watched:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+        threading.Thread(target=_stop_at_end_of_input, args=[worker], daemon=True).start()
+    if not once and hasattr(os, "nice"):
+        os.nice(10)  # the person's page always goes first
+    try:
+        if once:
+            return worker.run_once()
+        worker.run_forever()
+    except Stopped:
+        return None
+    except AnnotatorError as error:
+        heartbeat.note_error(worker.db, str(error))
+        raise
+    except Exception:
+        heartbeat.note_error(worker.db, traceback.format_exc())
+        raise
+    finally:
+        worker.close()
+    return None
+
+
+def _stop_at_end_of_input(worker: Worker) -> None:
+    # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
+    sys.stdin.buffer.read()
+    worker.stop()

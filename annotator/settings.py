@@ -1,0 +1,76 @@
+"""Paths inside a project folder, and every default in one place.
+
+A project is one folder around one SQLite file; nothing is written outside it but what a person names (an export).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_METHOD = "gr"
+DEFAULT_BACKBONE = "efficientnet_lite2"
+METHODS = ("an", "em_apl", "gr")  # models.methods.METHODS holds the classes; the page may not load torch to list them
+"""The methods a page or the command line offers (a test holds this tuple against the table in models)."""
+
+IMPORTER = "import"  # the annotator named on decisions that came from a file
+
+FIRST_RUN_AT = 20  # images with a decision before the worker trains by itself: below that suggestions mislead
+REVIEW_THRESHOLD = 0.5
+REVIEW_CHIPS = 8  # suggestions shown with one image, the likeliest first
+HEATMAPS_AHEAD = 16  # images at the front of the review queue that get heat maps before anybody asks
+RUNS_KEPT = 3  # arrays and heat maps of older runs are deleted; their rows stay
+
+LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its images after this
+HEARTBEAT_SECONDS = 1.0
+WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
+DISPLAY_PIXELS = 1600  # longest side of what a browser is sent; larger files are reduced once and kept
+DEFAULT_PORT = 8501
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things lie in one project folder."""
+
+    project: Path
+
+    @property
+    def database(self) -> Path:
+        return self.project / "project.db"
+
+    @property
+    def secret(self) -> Path:
+        return self.project / "secret"
+
+    @property
+    def thumbs(self) -> Path:
+        return self.project / "thumbs"
+
+    @property
+    def runs(self) -> Path:
+        return self.project / "runs"
+
+    @property
+    def heatmaps(self) -> Path:
+        return self.project / "heatmaps"
+
+    @property
+    def worker_lock(self) -> Path:
+        return self.project / "worker.lock"
+
+    @property
+    def server_lock(self) -> Path:
+        return self.project / "server.lock"
+
+    @property
+    def worker_log(self) -> Path:
+        return self.project / "worker.log"
+
+    def features(self, backbone: str) -> Path:
+        # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
+        safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
+        return self.project / "features" / safe
+
+    def run(self, run_id: int) -> Path:
+        return self.runs / str(run_id)
+
+    def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
+        return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"

@@ -1,0 +1,164 @@
+"""Opening project.db and the one door through which it is written.
+
+The page's process and the worker's meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
+anything large is an array file (arrays.py) and one row that points at it. The rooms beside this one (images,
+decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.settings import Paths
+from annotator.store.schema import MIGRATIONS
+
+BUSY_SECONDS = 30.0
+
+
+class Database:
+    """One project's database, safe to share between threads (each gets a connection of its own)."""
+
+    def __init__(self, project: Path, *, create: bool = False):
+        """Open the project in a folder, bringing an older one up to date.
+
+        create    make the folder and the file where there is none
+
+        Raises AnnotatorError when there is no project there, when it is from a newer annotator, or when the file is
+        not a database.
+        """
+        self.paths = Paths(Path(project).resolve())
+        if not self.paths.database.exists() and not create:
+            raise AnnotatorError(
+                f"There is no project in {self.paths.project} (no project.db in it).\n"
+                f"    Make one with: annotator init {project} --images FOLDER"
+            )
+        self._threads = threading.local()
+        try:
+            self.paths.project.mkdir(parents=True, exist_ok=True)
+            self._migrate()
+        except OSError as error:
+            raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
+        except sqlite3.DatabaseError as error:
+            raise _told(error, self.paths.database) from error
+
+    @property
+    def sql(self) -> sqlite_utils.Database:
+        """This thread's connection. Only for the rooms of the store."""
+        connection = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = self._threads.connection = self._connect()
+        return connection
+
+    def rows(self, statement: str, parameters: Any = ()) -> list[dict]:
+        """All rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
+        try:
+            return list(self.sql.query(statement, parameters))
+        except sqlite3.DatabaseError as error:
+            raise _told(error, self.paths.database) from error
+
+    def value(self, statement: str, parameters: Any = ()) -> Any:
+        """The first column of the first row of a SELECT, None where there is no row."""
+        try:
+            row = self.sql.execute(statement, parameters).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise _told(error, self.paths.database) from error
+        return row[0] if row else None
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite_utils.Database]:
+        """The one door to writing: all of the block, or nothing of it, is kept.
+
+        The lock is taken at once, because a transaction that reads first and writes later fails at once beside
+        another writer, whatever the timeout. Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors.
+        """
+        sql = self.sql
+        try:
+            sql.conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield sql
+                sql.conn.execute("COMMIT")
+            except BaseException:
+                if sql.conn.in_transaction:
+                    sql.conn.execute("ROLLBACK")
+                raise
+        except sqlite3.DatabaseError as error:
+            raise _told(error, self.paths.database) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite_utils.Database]:
+        """Several SELECTs that see one and the same state."""
+        sql = self.sql
+        sql.conn.execute("BEGIN")
+        try:
+            yield sql
+        finally:
+            sql.conn.execute("ROLLBACK")
+
+    def setting(self, key: str, default: Any = None) -> Any:
+        """A project-wide setting (any JSON value)."""
+        text = self.value("SELECT value FROM setting WHERE key = ?", [key])
+        return default if text is None else json.loads(text)
+
+    def set_setting(self, key: str, value: Any) -> None:
+        with self.writing() as sql:
+            sql.execute(
+                "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                [key, json.dumps(value)],
+            )
+
+    def _connect(self) -> sqlite_utils.Database:
+        # A thread of Streamlit's may be gone before its connection is collected elsewhere: hence check_same_thread.
+        connection = sqlite3.connect(
+            self.paths.database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        # FULL, not NORMAL: what was acknowledged survives a power cut too. The page never waits for it.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return sqlite_utils.Database(connection)
+
+    def _migrate(self) -> None:
+        self._refuse_newer()
+        if not MIGRATIONS.pending(self.sql):
+            return
+        # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
+        with self.writing() as sql:
+            MIGRATIONS.apply(sql)
+
+    def _refuse_newer(self) -> None:
+        known = {step.name for step in MIGRATIONS._migrations}
+        newer = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in known)
+        if newer:
+            raise AnnotatorError(
+                f"{self.paths.database} is from a newer annotator (step {newer[-1]}; this one knows "
+                f"{max(known)}).\n    Upgrade with: pip install -U multilabel-annotator"
+            )
+
+
+def _told(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
+    text = str(error)
+    if "disk is full" in text or "disk I/O" in text:
+        return DiskFull(
+            f"{path} could not be written: {text}. Nothing of this step was kept; everything saved before is safe.\n"
+            "    Free some space on this disk and try again."
+        )
+    if "not a database" in text or "malformed" in text:
+        return AnnotatorError(
+            f"{path} cannot be read as a project: {text}.\n"
+            "    Is it another kind of file, or damaged? Restore it from a copy, or make a new project beside it."
+        )
+    if "locked" in text:
+        return AnnotatorError(
+            f"{path} stayed locked by another process for {BUSY_SECONDS:.0f} seconds. Try again; if it stays so, look "
+            "for a program that keeps the file open (a database browser, a backup)."
+        )
+    if "readonly" in text:
+        return AnnotatorError(f"{path} may not be written: {text}. Check the rights on the folder and the file.")
+    return AnnotatorError(f"{path}: {text}.")

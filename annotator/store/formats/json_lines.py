@@ -1,0 +1,41 @@
+"""JSON lines: one object per image with its values and, per class, where each came from."""
+
+import json
+from pathlib import Path
+from typing import TextIO
+
+from annotator.store.arrays import replacing
+from annotator.store.formats.csv_table import when
+from annotator.store.formats.table import Table
+
+
+def write_jsonl(table: Table, target: Path) -> list[Path]:
+    """Write `target`; returns it in a list. Raises DiskFull, leaving what was there before."""
+    with replacing(target) as part, part.open("w", encoding="utf-8") as file:
+        write_lines(table, file)
+    return [target]
+
+
+def write_lines(table: Table, file: TextIO) -> None:
+    """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line."""
+    for image, cells in table.rows():
+        named = list(zip((one.name for one in table.classes), cells, strict=True))
+        row = {
+            "image": image.name,
+            "sha256": image.sha256,
+            "width": image.width,
+            "height": image.height,
+            "labels": {name: cell.value for name, cell in named},
+            "provenance": {
+                name: {
+                    "state": cell.state,
+                    "source": cell.source,
+                    "annotator": cell.annotator or None,
+                    "decided_at": when(cell) or None,
+                    "probability": cell.probability,
+                }
+                for name, cell in named
+                if cell.source
+            },
+        }
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")

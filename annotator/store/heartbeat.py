@@ -1,0 +1,47 @@
+"""The worker's one row: what it does, how far it is, when it was last heard, its last error in full."""
+
+import os
+import time
+
+from annotator.records import WorkerState
+from annotator.settings import WORKER_SILENT_SECONDS
+from annotator.store.database import Database
+
+
+def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
+    """Say what this process, the worker, is doing: `done` of `of` steps."""
+    with db.writing() as sql:
+        sql.execute(
+            'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
+            [os.getpid(), state, done, of, time.time()],
+        )
+
+
+def note_error(db: Database, error: str) -> None:
+    """Keep the last error in full; an empty text clears it."""
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE worker SET last_error = ?, last_error_at = ? WHERE id = 1", [error, time.time() if error else None]
+        )
+
+
+def worker_state(db: Database) -> WorkerState:
+    """What the worker last said, and whether it is alive."""
+    row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
+    recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
+    alive = recent and row["state"] not in ("stopped", "not started") and _exists(row["pid"])
+    return WorkerState(**row, alive=alive)
+
+
+def _exists(pid: int | None) -> bool:
+    if not pid:
+        return False
+    if os.name == "nt":  # signal 0 would end the process there; the heartbeat alone has to do
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

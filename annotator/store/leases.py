@@ -1,0 +1,99 @@
+"""Who has which image open: two people are never given the same one.
+
+A lease belongs to one open page (the holder), is renewed while the page is open and runs out by itself, so that a
+closed browser or a killed server needs no cleaning up.
+"""
+
+import time
+from collections.abc import Collection, Sequence
+
+from annotator.settings import LEASE_SECONDS
+from annotator.store.database import Database
+from annotator.store.decisions import SKIPPED, UNTOUCHED
+
+
+def take_next(db: Database, holder: str, annotator: str, have: Collection[int], want: int) -> list[int]:
+    """Up to `want` images without a label that nobody else holds, untouched ones before skipped ones; leased at once.
+
+    have    images this page has in hand already (their leases are renewed; they are not given again)
+    """
+    with db.writing() as sql:
+        _renew(sql, holder, have)
+        # A page passes what it has in hand; what else it holds is from before a reload and is given again, first.
+        rows = sql.execute(
+            """SELECT i.id FROM image i JOIN lease l ON l.image_id = i.id
+            WHERE l.holder = ? AND i.stage <= ? AND i.problem = '' ORDER BY i.stage, i.stage_decision, i.sha256""",
+            [holder, SKIPPED],
+        ).fetchall()
+        chosen = [row[0] for row in rows if row[0] not in set(have)][:want]
+        if len(chosen) < want:
+            taken = {row[0] for row in sql.execute("SELECT image_id FROM lease").fetchall()} | set(have)
+            for stage in (UNTOUCHED, SKIPPED):
+                chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
+        _lease(sql, holder, annotator, chosen)
+    return chosen
+
+
+def take_one(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
+    """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
+    with db.writing() as sql:
+        _renew(sql, holder, ())
+        marks = ",".join("?" * len(candidates))
+        others = {
+            row[0]
+            for row in sql.execute(
+                f"SELECT image_id FROM lease WHERE holder != ? AND image_id IN ({marks})", [holder, *candidates]
+            ).fetchall()
+        }
+        chosen = [image_id for image_id in candidates if image_id not in others][:want]
+        _lease(sql, holder, annotator, chosen)
+    return chosen
+
+
+def renew(db: Database, holder: str, have: Collection[int]) -> None:
+    """Keep the leases of a page that is still open."""
+    with db.writing() as sql:
+        _renew(sql, holder, have)
+
+
+def held_by_others(db: Database, holder: str) -> int:
+    """How many images without a label somebody else has open."""
+    return db.value(
+        """SELECT count(*) FROM lease l JOIN image i ON i.id = l.image_id
+        WHERE l.holder != ? AND l.until > ? AND i.stage <= ?""",
+        [holder, time.time(), SKIPPED],
+    )
+
+
+def _renew(sql, holder: str, have: Collection[int]) -> None:
+    now = time.time()
+    sql.execute("DELETE FROM lease WHERE until < ?", [now])
+    sql.conn.executemany(
+        "UPDATE lease SET until = ? WHERE image_id = ? AND holder = ?",
+        [(now + LEASE_SECONDS, image_id, holder) for image_id in have],
+    )
+
+
+def _free(sql, stage: int, taken: set[int], want: int) -> list[int]:
+    found = []
+    if want <= 0:
+        return found
+    # Leases are few, the index gives the order: walking past the taken ones is cheaper than a join.
+    for (image_id,) in sql.execute(
+        "SELECT id FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256", [stage]
+    ):
+        if image_id not in taken:
+            found.append(image_id)
+            if len(found) == want:
+                break
+    return found
+
+
+def _lease(sql, holder: str, annotator: str, image_ids: Sequence[int]) -> None:
+    until = time.time() + LEASE_SECONDS
+    sql.conn.executemany(
+        """INSERT INTO lease (image_id, holder, annotator, until) VALUES (?, ?, ?, ?)
+        ON CONFLICT (image_id) DO UPDATE SET holder = excluded.holder, annotator = excluded.annotator,
+        until = excluded.until""",
+        [(image_id, holder, annotator, until) for image_id in image_ids],
+    )

@@ -1,0 +1,91 @@
+"""Finished trainings: one row each; the arrays lie in runs/<id>/ and are deleted when newer runs have replaced them."""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+
+from annotator.records import Run
+from annotator.settings import RUNS_KEPT
+from annotator.store.database import Database
+
+COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
+    finished_at"""
+
+
+def begin(
+    db: Database,
+    *,
+    method: str,
+    parameters: dict,
+    backbone: str,
+    class_ids: Sequence[int],
+    images: int,
+    last_decision_id: int,
+    threshold: float,
+) -> int:
+    """Make room for a run: its id names the folder its arrays go to. Nobody sees it until it is published."""
+    with db.writing() as sql:
+        return sql.execute(
+            """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds,
+            loss, threshold, finished_at) VALUES (?, ?, ?, ?, ?, ?, 0, 0, '[]', ?, 0)""",
+            [
+                method,
+                json.dumps(parameters),
+                backbone,
+                json.dumps(list(class_ids)),
+                images,
+                last_decision_id,
+                threshold,
+            ],
+        ).lastrowid
+
+
+def publish(db: Database, run_id: int, *, epochs: int, seconds: float, loss: Sequence[float]) -> None:
+    """Make the run the current one: its arrays are on disk and whole."""
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE run SET epochs = ?, seconds = ?, loss = ?, finished_at = ?, published = 1 WHERE id = ?",
+            [epochs, seconds, json.dumps([round(value, 6) for value in loss]), time.time(), run_id],
+        )
+
+
+def current_run(db: Database) -> Run | None:
+    """The newest published run, None before the first."""
+    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT 1")
+    return _run(rows[0]) if rows else None
+
+
+def all_runs(db: Database, limit: int = 200) -> list[Run]:
+    """The newest published runs, newest first."""
+    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])
+    return [_run(row) for row in rows]
+
+
+def forget_old(db: Database, kept: int = RUNS_KEPT) -> None:
+    """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
+    keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [kept])}
+    newest = max(keep, default=0)
+    for room in (db.paths.runs, db.paths.heatmaps):
+        if not room.exists():
+            continue
+        for place in room.iterdir():
+            # Newer than the newest published one: somebody is writing it right now.
+            if place.name.isdigit() and int(place.name) not in keep and int(place.name) < newest:
+                shutil.rmtree(place, ignore_errors=True)
+    with db.writing() as sql:
+        sql.execute("DELETE FROM run WHERE published = 0 AND id < ?", [newest])
+
+
+def suggestion_fates(db: Database) -> list[dict]:
+    """How each run's suggestions have fared so far: run, accepted, rejected, unsure."""
+    return db.rows(
+        """SELECT run_id AS run, sum(state = 1) AS accepted, sum(state = -1) AS rejected, sum(state = 0) AS unsure
+        FROM decision d WHERE source = 'suggestion' AND action = 'label' AND run_id NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        GROUP BY run_id ORDER BY run_id"""
+    )
+
+
+def _run(row: dict) -> Run:
+    return Run(**{**row, **{name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}})
