@@ -393,8 +393,8 @@ def _print_status(found: dict) -> None:
     print(f"  worker     {doing}{steps}{beat}")
     if run:
         print(
-            f"  run        {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.2f} s, saw decision "
-            f"{run['last_decision']}, {run['newer_decisions']:,} newer"
+            f"  run        {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.2f} s, "
+            f"saw decision {run['last_decision']}, {run['newer_decisions']:,} newer"
         )
     else:
         print("  run        none yet")

@@ -13,7 +13,7 @@ from models.training import Head
 
 
 class Explainer:
-    """Draws heat maps of the current run with the real network, whose head is the run's."""
+    """Draws heat maps with the real network and the head of a run."""
 
     def __init__(self, db: Database, backbone):
         self.db = db
@@ -23,8 +23,7 @@ class Explainer:
     def draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
         """Draw the image's heat maps for these classes and keep them.
 
-        Raises AnnotatorError when the run is not the current one any more, or does not know a class, or the image
-        cannot be read; DiskFull.
+        Raises AnnotatorError when the run is gone or does not know a class, or the image cannot be read; DiskFull.
         """
         head, known = self._run(run_id)
         unknown = [class_id for class_id in class_ids if class_id not in known]
@@ -43,8 +42,8 @@ class Explainer:
 
     def _run(self, run_id: int) -> tuple[Head, list[int]]:
         if self._head is None or self._head[0] != run_id:
-            run = runs.current_run(self.db)
-            if run is None or run.id != run_id:
-                raise AnnotatorError(f"Run {run_id} is not the current one any more; ask for the newer one's heat map.")
+            run = runs.kept_run(self.db, run_id)
+            if run is None:
+                raise AnnotatorError(f"Run {run_id} is gone, newer ones have replaced it; ask for a newer heat map.")
             self._head = (run_id, Head.load(self.db.paths.run(run_id) / "head.safetensors"), run.class_ids)
         return self._head[1], self._head[2]

@@ -3,7 +3,6 @@
 Only numpy: the page's process asks here, and it may not load torch.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -176,10 +175,12 @@ def labels_until_first_run(without_decision: int, images: int) -> int:
     return max(0, min(FIRST_RUN_AT, images) - (images - without_decision))
 
 
-def read_metrics(db: Database, run: Run) -> dict:
-    """What the run noted about itself, {} when it is gone."""
-    path = db.paths.run(run.id) / "metrics.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+def run_to_explain(db: Database, run_id: int) -> int:
+    """The run whose heat map answers for a suggestion of this run: itself, or the current one once it is gone."""
+    if runs.kept_run(db, run_id):
+        return run_id
+    current = runs.current_run(db)
+    return current.id if current else run_id
 
 
 def _unanswered(db: Database, found: Predictions) -> np.ndarray:

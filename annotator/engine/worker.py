@@ -97,6 +97,8 @@ class Worker:
                 if self._due():
                     self._train_or_note()
                 elif not (self._draw_asked() or self._draw_ahead()):
+                    if self._network is None:
+                        self._backbone()  # before the first heat map is asked for, which should take a second, not ten
                     self.say("idle")
                     self._stop.wait(POLL_SECONDS)
             except Stopped:
@@ -218,6 +220,7 @@ class Worker:
         )
         heartbeat.note_error(self.db, "")
         self._undrawable.clear()
+        jobs.forget_heatmaps(self.db)
         self._not_before = time.monotonic() + min(time.monotonic() - started, 30.0)
         log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
         return run

@@ -4,9 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from annotator.engine import suggest
-from annotator.records import Image, Label, Suggestion
-from annotator.store import decisions, images, leases
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.records import Image, Label, Run, Suggestion
+from annotator.store import decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
+
+MODES = ("annotate", "review")
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,111 @@ class WorkItem:
     image: Image
     labels: list[Label]
     suggestions: list[Suggestion]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a page asks for.
+
+    mode         annotate or review
+    holder       the open page, for leases
+    have         images it holds or has passed over: their leases are renewed, they are not given again
+    want         how many more it can take
+    threshold    review: suggestions from this probability on; None takes the run's own
+    """
+
+    mode: str
+    holder: str
+    annotator: str
+    have: Sequence[int]
+    want: int
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a page gets: images, and what it shows around them.
+
+    left      images without a label, whoever has them open
+    mine      decisions of this person that hold
+    empty     what to do when there is nothing (more) to do, "" while there is
+    worker    what the worker does, in one line
+    run       the current run's id, None before the first
+    """
+
+    items: list[WorkItem]
+    left: int
+    mine: int
+    empty: str
+    worker: str
+    run: int | None
+
+
+def next_work(db: Database, wanted: Wanted) -> Work:
+    """The next images of a mode with everything around them. Raises AnnotatorError for an unknown mode."""
+    if wanted.mode not in MODES:
+        raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
+    run = runs.current_run(db)
+    counts = overview.image_counts(db)
+    if wanted.want == 0:
+        leases.renew(db, wanted.holder, wanted.have)
+        found = []
+    elif wanted.mode == "annotate":
+        # Never more than half of what is free: the next person to come finds something to do.
+        free = counts["without_decision"] - leases.held_by_others(db, wanted.holder)
+        want = min(wanted.want, max(1, free // 2))
+        found = next_to_annotate(db, wanted.holder, wanted.annotator, wanted.have, want)
+    else:
+        threshold = wanted.threshold if wanted.threshold is not None else (run.threshold if run else 0.5)
+        found = next_to_review(db, wanted.holder, wanted.annotator, wanted.have, wanted.want, threshold)
+    empty = "" if found or not wanted.want else _empty(db, wanted, counts, run)
+    return Work(
+        found,
+        counts["without_decision"],
+        overview.decided_by(db, wanted.annotator),
+        empty,
+        worker_line(db, run),
+        run.id if run else None,
+    )
+
+
+def worker_line(db: Database, run: Run | None) -> str:
+    """What the worker does, in one quiet line."""
+    state = heartbeat.worker_state(db)
+    if not state.alive:
+        trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
+        return f"the worker is not running{trouble}"
+    idle = "model up to date" if run else "the model waits for more labels"
+    line = {"idle": idle, "embedding": "looking at the images"}.get(state.state, state.state)
+    if state.of and state.state != "idle":
+        line += f" {state.done:,} of {state.of:,}"
+    if run:
+        newer = overview.decisions_newer_than(db, run.last_decision_id)
+        line += f" - run {run.id} ({run.method})" + (f", {newer:,} decisions newer" if newer else "")
+    return line
+
+
+def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> str:
+    if not counts["all"]:
+        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+    if wanted.mode == "annotate":
+        if not counts["without_decision"]:
+            return "Every image has a label. On the Review page the model shows which ones it thinks are missing."
+        if elsewhere := leases.held_by_others(db, wanted.holder):
+            return (
+                f"The last {elsewhere:,} images without a label are open on other pages. "
+                "Those that are left there come back here by themselves within three minutes."
+            )
+        return "Nothing is left to show here: the remaining files cannot be read (see the Progress page)."
+    if run is None:
+        missing = suggest.labels_until_first_run(counts["without_decision"], counts["all"])
+        if missing:
+            return f"No suggestions yet: label about {missing:,} more images on the Annotate page."
+        return "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded."
+    return (
+        "No suggestion is left above this probability. Lower the threshold, or label more images: "
+        "every run brings new ones."
+    )
 
 
 def next_to_annotate(db: Database, holder: str, annotator: str, have: Collection[int], want: int) -> list[WorkItem]:

@@ -3,6 +3,7 @@
 import time
 
 from annotator.records import Job
+from annotator.settings import RUNS_KEPT
 from annotator.store.database import Database
 
 ATTEMPTS = 3
@@ -59,7 +60,7 @@ def fail(db: Database, job: Job, error: str) -> None:
 
 
 def requeue(db: Database) -> None:
-    """What a killed worker had in hand waits again; heat maps of runs that are gone are dropped."""
+    """What a killed worker had in hand waits again; what three workers died over is given up."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
@@ -68,15 +69,16 @@ def requeue(db: Database) -> None:
         sql.execute(
             "UPDATE job SET state = 'failed', error = 'the worker died over it three times' WHERE state = 'running'"
         )
-        drop_stale(sql)
 
 
-def drop_stale(sql) -> None:
-    """Forget heat maps asked of runs that are no longer the current one."""
-    sql.execute(
-        """DELETE FROM job WHERE kind = 'heatmap'
-        AND run_id < coalesce((SELECT max(id) FROM run WHERE published = 1), 0)"""
-    )
+def forget_heatmaps(db: Database) -> None:
+    """Drop what was asked of runs whose heat maps are not kept any more."""
+    with db.writing() as sql:
+        sql.execute(
+            """DELETE FROM job WHERE kind = 'heatmap' AND run_id NOT IN
+            (SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?)""",
+            [RUNS_KEPT],
+        )
 
 
 def heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:

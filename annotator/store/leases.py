@@ -19,17 +19,13 @@ def take_next(db: Database, holder: str, annotator: str, have: Collection[int], 
     """
     with db.writing() as sql:
         _renew(sql, holder, have)
-        # A page passes what it has in hand; what else it holds is from before a reload and is given again, first.
-        rows = sql.execute(
-            """SELECT i.id FROM image i JOIN lease l ON l.image_id = i.id
-            WHERE l.holder = ? AND i.stage <= ? AND i.problem = '' ORDER BY i.stage, i.stage_decision, i.sha256""",
-            [holder, SKIPPED],
-        ).fetchall()
-        chosen = [row[0] for row in rows if row[0] not in set(have)][:want]
-        if len(chosen) < want:
-            taken = {row[0] for row in sql.execute("SELECT image_id FROM lease").fetchall()} | set(have)
-            for stage in (UNTOUCHED, SKIPPED):
-                chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
+        rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
+        taken = {image_id for image_id, other in rows if other != holder} | set(have)
+        # What this page holds but has not in hand is from before a reload: it comes first.
+        before = [image_id for image_id, other in rows if other == holder and image_id not in taken]
+        chosen = _in_order(sql, before)[:want]
+        for stage in (UNTOUCHED, SKIPPED):
+            chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
         _lease(sql, holder, annotator, chosen)
     return chosen
 
@@ -72,6 +68,15 @@ def _renew(sql, holder: str, have: Collection[int]) -> None:
         "UPDATE lease SET until = ? WHERE image_id = ? AND holder = ?",
         [(now + LEASE_SECONDS, image_id, holder) for image_id in have],
     )
+
+
+def _in_order(sql, image_ids: Sequence[int]) -> list[int]:
+    rows = sql.execute(
+        f"""SELECT id FROM image WHERE stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
+        ORDER BY stage_decision, sha256""",
+        [UNTOUCHED, *image_ids],
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
 def _free(sql, stage: int, taken: set[int], want: int) -> list[int]:

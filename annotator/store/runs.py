@@ -56,6 +56,12 @@ def current_run(db: Database) -> Run | None:
     return _run(rows[0]) if rows else None
 
 
+def kept_run(db: Database, run_id: int) -> Run | None:
+    """A published run whose arrays are still there, None otherwise."""
+    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 AND id = ?", [run_id])
+    return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
+
+
 def all_runs(db: Database, limit: int = 200) -> list[Run]:
     """The newest published runs, newest first."""
     rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])

@@ -1,0 +1,198 @@
+"""How fast image files become features, beside what the same network could do at best and what anyone would write.
+
+Three rivals take turns, round after round, so that whatever else the machine is
+doing falls on all of them alike; each figure is the median of its rounds.
+
+- ours: the worker's own pipeline, from files on disk
+- forward only: the same backbone at its fastest setting, on random pixels that are already in memory. Both ways of
+  sharing the cores are tried - all of them on one pass, or one pass on each - and the faster one is the rival
+- plain loop: float32, contiguous, one image at a time, decoded in line at full size, with torchvision's transforms
+"""
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torchvision import transforms
+
+from annotator.engine.embed import embed, embedding_threads
+from annotator.errors import AnnotatorError
+from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, open_rgb
+from models.networks import DEFAULT_BACKBONE, Backbone, load_backbone
+
+SAMPLE_IMAGES = Path(__file__).resolve().parents[2] / "sample_data" / "images"
+LARGE_SIZE = (4000, 3000)  # 12 megapixels, what telephones have taken for years
+
+
+def measure(
+    images: Path | None = None,
+    *,
+    backbone: str = DEFAULT_BACKBONE,
+    rounds: int = 7,
+    photos_a_round: int = 96,
+    large: int = 24,
+) -> dict:
+    """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
+
+    images          folder of photos, searched recursively; None: the sample data. Repeated if there are too few
+    rounds          every rival is timed so often
+    photos_a_round  images in each timing of the pipeline and the forward pass; the plain loop gets a third of them
+    large           12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them
+    returns         {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names
+
+    Raises AnnotatorError when the folder holds no image that can be read, ValueError from load_backbone.
+    """
+    network = load_backbone(backbone)
+    photos = _readable(images or SAMPLE_IMAGES)
+    photos = [photos[index % len(photos)] for index in range(photos_a_round)]
+    # The plain loop gets its own copy of the network, laid out in the order torch has by default.
+    spare = load_backbone(backbone)
+    plain = nn.Sequential(spare.trunk, spare.tail).to(memory_format=torch.contiguous_format)
+    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as folder:
+        large_photos = _make_large(photos, Path(folder), large)
+        third, large_third = max(1, len(photos) // 3), max(1, len(large_photos) // 3)
+        speeds = _in_turns(
+            {
+                "photos": lambda: _timed(lambda: _embed_all(photos, network), len(photos)),
+                "forward_shared_pass": lambda: _timed(_shared_pass(network, len(photos)), len(photos)),
+                "forward_pass_each": lambda: _timed(_pass_each(network, len(photos)), len(photos)),
+                "photos_plain_loop": lambda: _timed(_plain_loop(photos[:third], network, plain), third),
+                "megapixel12": lambda: _timed(lambda: _embed_all(large_photos, network), len(large_photos)),
+                "megapixel12_plain_loop": lambda: _timed(
+                    _plain_loop(large_photos[:large_third], network, plain), large_third
+                ),
+            },
+            rounds,
+        )
+    forward = max("forward_shared_pass", "forward_pass_each", key=lambda name: statistics.median(speeds[name]))
+    names = {
+        "photos_images_per_second": "photos",
+        "photos_forward_only_images_per_second": forward,
+        "photos_plain_loop_images_per_second": "photos_plain_loop",
+        "megapixel12_images_per_second": "megapixel12",
+        "megapixel12_plain_loop_images_per_second": "megapixel12_plain_loop",
+    }
+    return {
+        "bench": "embedding",
+        "figures": {
+            **{name: round(statistics.median(speeds[key]), 2) for name, key in names.items()},
+            "image_side_pixels": network.input_size,
+            "rounds": rounds,
+            "cores": os.cpu_count() or 1,
+        },
+        "ratios": {
+            "photos_over_forward_only": _ratio(speeds["photos"], speeds[forward]),
+            "photos_over_plain_loop": _ratio(speeds["photos"], speeds["photos_plain_loop"]),
+            "megapixel12_over_plain_loop": _ratio(speeds["megapixel12"], speeds["megapixel12_plain_loop"]),
+        },
+    }
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Median of the ratios of each round: what slowed the machine for a while slowed both."""
+    return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3)
+
+
+def _in_turns(rivals: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Images a second of every rival in every round; a round before them, to warm up, is not counted."""
+    speeds: dict[str, list[float]] = {name: [] for name in rivals}
+    for number in range(rounds + 1):
+        for name, run in rivals.items():
+            speed = run()
+            if number:
+                speeds[name].append(speed)
+    return speeds
+
+
+def _timed(run: Callable[[], None], images: int) -> float:
+    start = time.perf_counter()
+    run()
+    return images / (time.perf_counter() - start)
+
+
+def _embed_all(paths: Sequence[Path], network: Backbone) -> None:
+    done = sum(len(part.indices) for part in embed(paths, network))
+    if done != len(paths):
+        raise AnnotatorError(f"Only {done} of {len(paths)} images could be embedded, so the figures would be wrong.")
+
+
+def _random_pixels(network: Backbone, count: int) -> torch.Tensor:
+    size = network.input_size
+    pixels = torch.randint(
+        0, 256, (count, 3, size, size), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+    )
+    return pixels.contiguous(memory_format=torch.channels_last)
+
+
+def _shared_pass(network: Backbone, count: int) -> Callable[[], None]:
+    """All cores on one forward pass, as torch does by itself."""
+    pixels = _random_pixels(network, count)
+    return lambda: network.features(pixels)
+
+
+def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
+    """A forward pass on each core, sharing the images out among them."""
+    parts = _random_pixels(network, count).split(8)
+
+    def run() -> None:
+        with embedding_threads() as pool:
+            list(pool.map(network.features, parts))
+
+    return run
+
+
+def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
+    """What anyone would write first: no threads, no batches, nothing reduced while decoding."""
+    interpolation = transforms.InterpolationMode(network.interpolation)
+    prepare = transforms.Compose(
+        [
+            transforms.Resize((network.input_size, network.input_size), interpolation),
+            transforms.ToTensor(),
+            transforms.Normalize(network.mean, network.std),
+        ]
+    )
+
+    def run() -> None:
+        for path in paths:
+            with torch.no_grad():
+                plain(prepare(Image.open(path).convert("RGB"))[None])
+
+    return run
+
+
+def _readable(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise AnnotatorError(
+            f"There is no folder {folder}. Give one with photos: annotator bench embedding --images DIR"
+        )
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in IMAGE_SUFFIXES]
+    readable = []
+    for path in found:
+        try:
+            open_rgb(path)
+        except BadImage:
+            continue
+        readable.append(path)
+    if not readable:
+        raise AnnotatorError(f"{folder} holds no image that can be read ({len(found)} files have an image's name).")
+    return readable
+
+
+def _make_large(photos: Sequence[Path], folder: Path, count: int) -> list[Path]:
+    """JPEGs of 12 megapixels: photos enlarged, with the grain of a sensor, which is what fills such files."""
+    noise = np.random.default_rng(0)
+    paths = []
+    for number in range(count):
+        picture = open_rgb(photos[number % len(photos)]).resize(LARGE_SIZE, Image.Resampling.BICUBIC)
+        grain = noise.normal(0, 6, (LARGE_SIZE[1], LARGE_SIZE[0], 1)).astype(np.float32)
+        pixels = np.clip(np.asarray(picture, np.float32) + grain, 0, 255).astype(np.uint8)
+        paths.append(folder / f"{number:03d}.jpg")
+        Image.fromarray(pixels).save(paths[-1], "JPEG", quality=90)
+    return paths

@@ -1,0 +1,42 @@
+"""Mounting the components: real .js and .css files, served as modules by a route of ours.
+
+Streamlit takes a component's script as one string. Ours is a loader that imports the real module from /api/script, so
+that the files stay plain ES modules that import each other.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+
+HERE = Path(__file__).parent
+LOADER = """
+const mounted = new WeakMap();
+export default function (component) {
+  const { data, parentElement } = component;
+  const url = new URL(`/api/script/${data.token}/%s.js`, window.location.origin).href;
+  let one = mounted.get(parentElement);
+  if (!one) {
+    one = { gone: false, page: null };
+    mounted.set(parentElement, one);
+    one.module = import(url);
+  }
+  one.module.then((module) => {
+    if (one.gone) return;
+    if (one.page) one.page.update(component);
+    else one.page = module.mount(component);
+  });
+  return () => {
+    one.gone = true;
+    mounted.delete(parentElement);
+    if (one.page) one.page.unmount();
+  };
+}
+"""
+
+
+@cache
+def component(name: str):
+    """The component of components/<name>.js with the shared and its own styles; call it with data= and key=."""
+    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in ("shared.css", f"{name}.css"))
+    return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=LOADER % name)

@@ -1,0 +1,48 @@
+// @ts-check
+/** Talking to the routes: every request carries the pass that the page was given. */
+
+export class Api {
+  /** @param {string} token */
+  constructor(token) {
+    this.token = token;
+  }
+
+  /**
+   * POST JSON, get JSON. Throws ApiError, with status 0 when the server could not be reached at all.
+   * @param {string} path @param {object} body @param {{keepalive?: boolean}} [options]
+   */
+  async post(path, body, options = {}) {
+    let response;
+    try {
+      response = await fetch(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-annotator-token": this.token },
+        body: JSON.stringify(body),
+        keepalive: options.keepalive ?? false,
+      });
+    } catch {
+      throw new ApiError(0, "the server cannot be reached");
+    }
+    const answer = await response.json().catch(() => ({}));
+    if (!response.ok) throw new ApiError(response.status, answer.error ?? `the server answered ${response.status}`);
+    return answer;
+  }
+
+  /** @param {string} path */
+  url(path) {
+    return `${path}?token=${encodeURIComponent(this.token)}`;
+  }
+}
+
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Keep the person's name for the next visit; the page script reads it. @param {string} name */
+export function rememberName(name) {
+  document.cookie = `annotator_name=${encodeURIComponent(name)}; path=/; max-age=31536000; samesite=strict`;
+}

@@ -1,0 +1,84 @@
+"""What every page shares: the look around it, errors a person can read, and the name of who is at work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.ui import context
+
+COOKIE = "annotator_name"
+LONGEST_NAME = 60
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] {padding: 4.3rem 1.2rem 0.6rem; max-width: none;}
+[data-testid="stDecoration"], [data-testid="stStatusWidget"] {display: none;}
+</style>"""
+
+
+def style() -> None:
+    """Less of Streamlit's furniture, more room for the picture."""
+    st.html(STYLE)
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """An AnnotatorError becomes a box on the page instead of a traceback."""
+    try:
+        yield
+    except AnnotatorError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+def annotator_name() -> str:
+    """Who is at work here. Asks once and stops the page until a name is given.
+
+    The components keep the name in a cookie, so that a reload, which is a new session for Streamlit, still knows it.
+    """
+    name = st.session_state.get("name") or _clean(_cookie())
+    if not name:
+        _ask()
+        st.stop()
+    if st.session_state.get("name") != name:
+        st.session_state["name"] = name
+    return name
+
+
+def token() -> str:
+    """The pass for this person's components."""
+    return context.tokens().mint(annotator_name())
+
+
+def escaped(text: str) -> str:
+    """A name as plain text inside Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+-.!|$~:" else letter for letter in text)
+
+
+def forget_name() -> None:
+    """Let somebody else take over this browser."""
+    st.session_state["name"] = ""
+    st.session_state["asked"] = True
+
+
+def _ask() -> None:
+    _, middle, _ = st.columns([1, 2, 1])
+    with middle, st.form("name_form"):
+        st.subheader("Who is labeling?")
+        st.write("Each label you give carries your name, so that it is known later where it came from.")
+        given = st.text_input("Your name", max_chars=LONGEST_NAME, placeholder="Ann", key="name_given")
+        if st.form_submit_button("Start", type="primary"):
+            if _clean(given):
+                st.session_state["name"] = _clean(given)
+                st.rerun()
+            st.warning("Please type a name first; initials will do.")
+
+
+def _cookie() -> str:
+    if st.session_state.get("asked"):
+        return ""
+    return unquote(st.context.cookies.get(COOKIE, ""))
+
+
+def _clean(name: str | None) -> str:
+    return " ".join("".join(letter for letter in (name or "") if letter.isprintable()).split())[:LONGEST_NAME]

@@ -1,0 +1,47 @@
+"""Annotate: one image, one key, the next image. Everything quick happens in components/annotate.js."""
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.store import classes
+from annotator.ui import context, frame
+from annotator.ui.components import component
+
+
+def page() -> None:
+    """The page; without classes, a form to name them."""
+    name = frame.annotator_name()
+    known = classes.all_classes(context.db())
+    if not known:
+        class_form(
+            "First, name what may be on the images",
+            "One class a line. A tab and a description may follow. More can be added later on the Settings page.",
+        )
+        return
+    component("annotate")(
+        data={
+            "token": frame.token(),
+            "annotator": name,
+            "project": context.tokens().project,
+            "classes": [{"id": one.id, "name": one.name, "description": one.description} for one in known],
+        },
+        key="annotate",
+        on_expired_change=lambda: None,
+    )
+
+
+def class_form(title: str, text: str) -> None:
+    """A form that adds classes, one a line."""
+    with st.form("classes_form", clear_on_submit=False):
+        st.subheader(title)
+        lines = st.text_area(text, height=200, placeholder="fox\nheron\ndeer", key="class_lines")
+        if st.form_submit_button("Add classes", type="primary"):
+            pairs = [line.partition("\t")[::2] for line in lines.splitlines() if line.strip()]
+            try:
+                added = classes.add_classes(context.db(), [(name.strip(), more.strip()) for name, more in pairs])
+            except AnnotatorError as error:
+                st.error(str(error))
+                return
+            if added:
+                st.rerun()
+            st.info("Nothing was added: these classes are there already, or the box is empty.")
