@@ -31,8 +31,8 @@ CONFIG = {
     "client.toolbarMode": "minimal",
     "client.showSidebarNavigation": False,
     "logger.hideWelcomeMessage": True,
-    "theme.primaryColor": "#0f7b6c",
-    "theme.baseRadius": "0.5rem",
+    "theme.light.primaryColor": "#0f7b6c",
+    "theme.dark.primaryColor": "#3fb8a5",
 }
 
 
