@@ -30,6 +30,7 @@ POLL_SECONDS = 0.1
 SHARD_SECONDS = 5.0  # features are kept this often while embedding: the most that a kill can lose
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
+PATIENCE = 3.0  # seconds between being asked to end and ending, when started by the app
 HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
 
 log = logging.getLogger("annotator.worker")
@@ -349,3 +350,5 @@ def _stop_at_end_of_input(worker: Worker) -> None:
     # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
     sys.stdin.buffer.read()
     worker.stop()
+    time.sleep(PATIENCE)
+    os._exit(0)  # in the middle of loading the network, say; nothing is lost by a kill, so nobody has to wait

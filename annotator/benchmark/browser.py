@@ -1,0 +1,76 @@
+"""A real Chromium or Chrome, found wherever it may be, and started so that it talks to nobody but our pages."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from annotator.errors import AnnotatorError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+VARIABLE = "ANNOTATOR_CHROMIUM"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MAC_PLACES = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+ARGUMENTS = (
+    "--no-sandbox",  # containers and CI run as root, where Chromium refuses to start with it
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def find_chromium(playwrights_own: str | None = None) -> str:
+    """The path of a Chromium or Chrome: the one named by ANNOTATOR_CHROMIUM, else one that is installed.
+
+    playwrights_own    where Playwright would keep a browser of its own; taken last, if it is there
+
+    Raises AnnotatorError, saying how to get one, when there is none.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        if found := shutil.which(named):
+            return found
+        raise AnnotatorError(f"{VARIABLE} names {named!r}, which is no program. Correct the variable, or unset it.")
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    for place in (*MAC_PLACES, playwrights_own):
+        if place and Path(place).exists():
+            return place
+    raise AnnotatorError(
+        f"No Chromium or Chrome was found (looked for {', '.join(NAMES)}).\n"
+        "    Get one with: playwright install chromium\n"
+        "    or with the package of your system (Debian: apt install chromium), or name one in "
+        f"{VARIABLE}=/path/to/it"
+    )
+
+
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """A headless browser, closed at the end. Raises AnnotatorError without Playwright or without a browser."""
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError as error:
+        raise AnnotatorError(
+            'A browser is driven with Playwright, which is not installed. Get it with: pip install -e ".[test]"'
+        ) from error
+    with sync_playwright() as playwright:
+        path = find_chromium(playwright.chromium.executable_path)
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        except Error as error:
+            raise AnnotatorError(f"{path} could not be started: {error.message}") from error
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,17 @@
+"""The app as `annotator serve` serves it, without the watch over a worker: a measurement starts its own, or none.
+
+    python -m annotator.benchmark.page_alone PROJECT PORT
+"""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+from annotator.ui import context
+from annotator.ui.routes import ROUTES
+from annotator.ui.server import CONFIG, SCRIPT
+
+if __name__ == "__main__":
+    context.open_project(Path(sys.argv[1]))
+    st.App(SCRIPT, routes=ROUTES).run(config={**CONFIG, "server.port": int(sys.argv[2])})

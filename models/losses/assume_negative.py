@@ -1,0 +1,28 @@
+"""Assume negative: what nobody marked is taken to be absent.
+
+The baseline every other loss is measured against. The assumption is right for most cells, so it learns a great deal;
+it is wrong exactly for the hidden positives, so it learns to hide them.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 8, https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.losses.base import Loss, at_least_zero, negative_log
+
+
+class AssumeNegative(Loss):
+    """-log(p) where present, -log(1 - p) everywhere else."""
+
+    name = "assume_negative"
+
+    def __init__(self, eps: float = 1e-5):
+        """eps is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
+        super().__init__()
+        at_least_zero(eps=eps)
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        return negative_log(torch.where(labels > 0, logits, -logits), self.eps)

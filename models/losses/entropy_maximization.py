@@ -1,0 +1,48 @@
+"""Entropy maximization: where nobody looked, the network should stay unsure.
+
+The gradient of an unseen cell vanishes at p = 0.5 and at p = 0 and 1, so such a cell neither pulls towards absent (as
+assume-negative does) nor fights what the network has understood. The second stage of the paper, asymmetric
+pseudo-labelling, hands in its guesses as labels between -1 and 0; when and which is decided in methods/em_apl.py.
+
+Zhou et al., "Acknowledging the Unknown for Multi-label Learning with Single Positive Labels", ECCV 2022,
+https://arxiv.org/abs/2203.16219
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import ABSENT, UNSEEN
+from models.losses.base import Loss, at_least_zero, negative_log
+
+
+class EntropyMaximization(Loss):
+    """-log(p) where present, -alpha x entropy where unseen, beta x cross-entropy towards q where the label is -q.
+
+    A label of exactly -1 is a person's word, not a guess of q = 1: it costs -log(1 - p), with full weight.
+    """
+
+    name = "entropy_maximization"
+
+    def __init__(self, alpha: float = 0.2, beta: float = 0.02, eps: float = 1e-5):
+        """The defaults are the published ones for PASCAL VOC.
+
+        alpha   weight of an unseen cell against a seen one
+        beta    weight of a soft pseudo-negative against a seen cell
+        eps     added inside every logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        at_least_zero(alpha=alpha, beta=beta, eps=eps)
+        self.alpha = alpha
+        self.beta = beta
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        if_present = negative_log(logits, self.eps)
+        if_absent = negative_log(-logits, self.eps)
+        p = torch.sigmoid(logits)
+        entropy = p * if_present + torch.sigmoid(-logits) * if_absent
+        guess = self.beta * (if_absent - labels * (if_present - if_absent))
+        seen = torch.where(labels > UNSEEN, if_present, torch.where(labels <= ABSENT, if_absent, guess))
+        # Minus: a lower loss must mean a *higher* entropy.
+        return torch.where(labels == UNSEEN, -self.alpha * entropy, seen)

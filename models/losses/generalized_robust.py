@@ -1,0 +1,73 @@
+"""Generalized robust loss: an unseen cell is a bit of a positive and mostly a negative, and doubtful cells count less.
+
+How much of a positive is k(p), a logistic curve over what the network already believes; how much the cell counts is
+v(p), a bell curve over the same. Both curves move while training goes on (methods/gr.py); here they stand still.
+
+Chen et al., "Boosting Single Positive Multi-label Classification with Generalized Robust Loss", IJCAI 2024,
+https://arxiv.org/abs/2405.03501
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, negative_log
+
+
+class GeneralizedRobust(Loss):
+    """Present: -log(p). Unseen: v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3). Absent: -log(1 - p).
+
+    k = sigmoid(w p + b) (eq. 11) and v = exp(-(p - mu)^2 / (2 sigma^2)) (eq. 14) are constants to the gradient, as in
+    the published code; the paper says so of k only.
+    """
+
+    name = "generalized_robust"
+
+    def __init__(
+        self,
+        w: float = 2.0,
+        b: float = -2.0,
+        mu: float = 0.8,
+        sigma: float = 0.5,
+        q1: float = 0.0,
+        q2: float = 0.01,
+        q3: float = 1.0,
+        eps: float = 1e-7,
+    ):
+        """The defaults are the values at which the published schedule for PASCAL VOC ends.
+
+        w, b        slope and offset of k: which share of an unseen cell is treated as a positive
+        mu, sigma   centre and width of v: which probabilities count, and how sharply the others fade
+        q1          0 for -log(p + eps) on positives, as the code has it; the paper has (1 - p^q1) / q1, with 0.01
+        q2, q3      exponents of the positive and the negative share; near 0 is a log loss, 1 is the mean absolute error
+        eps         added inside the logarithm of seen cells: 1e-7 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
+        if sigma == 0:
+            raise ValueError("sigma = 0 would leave no unseen cell with any weight; it must not be 0.")
+        self.w, self.b, self.mu, self.sigma = w, b, mu, sigma
+        self.q1, self.q2, self.q3 = q1, q2, q3
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        p = torch.sigmoid(logits.detach())
+        k = torch.sigmoid(self.w * p + self.b)
+        v = torch.exp(-((p - self.mu) ** 2) / (2 * self.sigma**2))
+        unseen = v * (k * power_loss(logits, self.q2) + (1 - k) * power_loss(-logits, self.q3))
+        present = power_loss(logits, self.q1) if self.q1 else negative_log(logits, self.eps)
+        seen = torch.where(labels > UNSEEN, present, negative_log(-logits, self.eps))
+        return torch.where(labels == UNSEEN, unseen, seen)
+
+
+def power_loss(logits: Tensor, q: float) -> Tensor:
+    """(1 - p^q) / q of p = sigmoid(logits), and its limit -log(p) at q = 0 (Zhang and Sabuncu, NeurIPS 2018, eq. 6).
+
+    p^q is exp(q log p): the plain power has no finite gradient once p has become 0 in float32 (from logits of about
+    -90).
+    """
+    if q == 0:
+        return negative_log(logits)
+    return -torch.expm1(q * F.logsigmoid(logits)) / q

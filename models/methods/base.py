@@ -1,0 +1,96 @@
+"""What every method shares. A method is a training recipe: what a paper does *around* its loss.
+
+A loss prices one batch and knows nothing of time. Everything else that makes up a paper is here: constants that move
+from epoch to epoch, guesses written into the labels, estimates kept per image, parameters learned beside the network.
+
+The conversation with `models.training.fit`, which owns the network and the optimiser:
+
+    begin(labels, mask, epochs, generator)      once; forgets all of an earlier training
+    learned()                                   once, after begin: what the optimiser shall move besides the network
+    for epoch in 1 .. epochs:
+        begin_epoch(epoch)
+        loss(logits, rows)                      for every batch; rows says which images these are
+        end_epoch(epoch, predict)               predict() gives the probabilities of all rows, if asked
+
+The method holds the labels (`targets`), not `fit`: so one that writes guesses into them, or keeps an estimate per
+row, has a single place to do so.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from models.losses.base import Loss
+
+
+class Method(ABC):
+    """A recipe. A subclass gives the class attributes and `criterion`, and overrides the hooks its paper needs.
+
+    Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
+    them).
+    """
+
+    name: ClassVar[str]  # in commands, in the database, on pages
+    title: ClassVar[str]  # for people
+    paper: ClassVar[str]
+    year: ClassVar[int]
+    url: ClassVar[str]
+    assumes: ClassVar[str]  # one line: what it believes of a cell nobody looked at
+
+    # From which probability on a cell is worth showing to a person. Probabilities of different methods are not
+    # comparable: each loss presses unseen cells towards its own level. Each value is where, on two photograph
+    # collections with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to
+    # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
+    threshold: ClassVar[float]
+
+    # How a linear head on cached features is trained; models/training.py says how this was chosen. Twenty epochs at
+    # 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    epochs: ClassVar[int] = 12
+    lr: ClassVar[float] = 5e-3
+
+    targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells
+    mask: Tensor | None  # (N, C) bool, True where a cell may be used
+    total_epochs: int
+
+    @abstractmethod
+    def criterion(self) -> Loss:
+        """The loss with the constants of the moment. Called once by `begin`; kept as `self.loss_function`."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constants of this recipe by name, as they are now: enough to build the same method again."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """Takes the labels of one training, and forgets any earlier one.
+
+        labels      (N, C) int8, 1 present, -1 absent, 0 not looked at
+        mask        (N, C) bool, True where a cell may be used; None: all
+        epochs      how many epochs there will be; schedules are fractions of it
+        generator   for random starts (on the CPU), so that a seed decides them
+        """
+        self.targets = labels.to(torch.float32)
+        self.mask = mask
+        self.total_epochs = epochs
+        self.loss_function = self.criterion()
+
+    def learned(self) -> list[dict[str, Any]]:
+        """What the optimiser moves besides the network.
+
+        returns     groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}
+        """
+        return []
+
+    def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
+        """Called before the first batch of every epoch; epochs count from 1, as in the papers."""
+
+    def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
+        """The loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
+        return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
+
+    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
+        """Called after the last batch of every epoch; predict() -> (N, C) float32 probabilities, rows as in begin."""

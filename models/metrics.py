@@ -1,0 +1,135 @@
+"""How good a ranking is, and whether its probabilities mean what they say. Numpy only, so a page can use it.
+
+Scores that are nan (a class without a model) rank behind all others; they are never left out, since a positive that no
+model can find is a positive missed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.labels import UNSEEN
+
+
+@dataclass(frozen=True)
+class HiddenAP:
+    """How well the hidden positives are found, in two ways of counting."""
+
+    cells: float  # one ranking of all unseen cells: what a person sees who is shown suggestions of all classes
+    classes: float  # mean over the classes that hide a positive: frequent classes count no more than rare ones
+
+
+def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
+    """Area under the precision-recall steps, sum of (R_n - R_(n-1)) P_n, without interpolation; nan if nothing is true.
+
+    scores  (n,) float, higher is more likely; equal scores form one step, so their order does not matter
+    truth   (n,) bool or 0/1
+
+    The same number as scikit-learn's average_precision_score. Raises ValueError when the lengths differ.
+    """
+    scores, truth = flat("average_precision", scores, truth)
+    positives = int(truth.sum())
+    if positives == 0:
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    scores, hits = scores[order], np.cumsum(truth[order])
+    steps = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)
+    precision = hits[steps] / (steps + 1)
+    return float(np.sum(np.diff(hits[steps], prepend=0) * precision) / positives)
+
+
+def mean_average_precision(
+    scores: np.ndarray, truth: np.ndarray, mask: np.ndarray | None = None, *, empty_as_zero: bool = False
+) -> float:
+    """Mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
+
+    scores, truth   (N, C)
+    mask            (N, C) bool, True where a cell takes part; None: all
+    empty_as_zero   what a class without positives is worth: False leaves it out, True counts it as 0, as the published
+                    code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables)
+    """
+    scores, truth = alike("mean_average_precision", scores, truth)
+    mask = np.ones(truth.shape, bool) if mask is None else alike("mean_average_precision", mask, truth)[0]
+    each = [
+        average_precision(scores[use, column], truth[use, column])
+        for column, use in enumerate(np.asarray(mask, bool).T)
+    ]
+    values = np.nan_to_num(each, nan=0.0) if empty_as_zero else np.array([v for v in each if not np.isnan(v)])
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> HiddenAP:
+    """How well the positives that nobody has marked are ranked above the cells that are truly absent.
+
+    probabilities   (N, C) float
+    labels          (N, C) int8, what is known; only cells that are 0 (not looked at) are ranked
+    truth           (N, C) bool or 0/1, everything that is there
+
+    Both figures are nan when nothing is hidden.
+    """
+    probabilities, truth = alike("hidden_average_precision", probabilities, truth)
+    labels = alike("hidden_average_precision", labels, truth)[0]
+    unseen = labels == UNSEEN
+    return HiddenAP(
+        cells=average_precision(probabilities[unseen], truth[unseen]),
+        classes=mean_average_precision(probabilities, truth, unseen),
+    )
+
+
+def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
+    """Share of true ones among the k highest scores; among all, where there are fewer than k; nan where there are none.
+
+    scores, truth   (n,); equal scores are taken in the order given
+
+    Raises ValueError when the lengths differ or k is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k = {k}; the precision of the first k needs at least 1.")
+    scores, truth = flat("precision_at", scores, truth)
+    if not len(scores):
+        return float("nan")
+    return float(truth[np.argsort(-scores, kind="stable")[:k]].mean())
+
+
+def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
+    """Average gap between a probability and how often it comes true, in [0, 1]; nan without a single probability.
+
+    probabilities   any shape, in [0, 1]; nan is left out here: no probability was claimed
+    truth           the same shape, bool or 0/1
+    bins            of equal width; within one, mean probability is compared with the share of true ones
+
+    Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, eq. 3, on every cell as a binary
+    forecast. Raises ValueError when shapes differ, a probability is outside [0, 1], or there is no bin.
+    """
+    probabilities, truth = alike("expected_calibration_error", probabilities, truth)
+    claimed = ~np.isnan(probabilities)
+    probabilities, truth = probabilities[claimed].astype(np.float64), truth[claimed] > 0
+    if bins < 1:
+        raise ValueError(f"There must be at least one bin, not {bins}.")
+    if not len(probabilities):
+        return float("nan")
+    if probabilities.min() < 0 or probabilities.max() > 1:
+        raise ValueError(
+            f"Probabilities run from {probabilities.min():g} to {probabilities.max():g}; they must be in [0, 1]. "
+            "Are these logits?"
+        )
+    place = np.minimum((probabilities * bins).astype(int), bins - 1)
+    gaps = np.bincount(place, weights=probabilities - truth, minlength=bins)
+    return float(np.abs(gaps).sum() / len(probabilities))
+
+
+def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores as float64 with nan behind everything, truth as bool; raises ValueError unless both are (n,)."""
+    scores, truth = alike(caller, scores, truth)
+    if scores.ndim != 1:
+        raise ValueError(f"{caller} takes one ranking, (n,); these are {scores.shape}. Choose cells with a mask first.")
+    scores = scores.astype(np.float64)
+    return np.where(np.isnan(scores), -np.inf, scores), truth > 0
+
+
+def alike(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both as arrays; raises ValueError when their shapes differ."""
+    first, second = np.asarray(first), np.asarray(second)
+    if first.shape != second.shape:
+        raise ValueError(f"{caller} was given {first.shape} beside {second.shape}; both must describe the same cells.")
+    return first, second

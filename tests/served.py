@@ -1,0 +1,95 @@
+"""The app as a process, and what a browser does to it, for tests that kill it."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from annotator.store.database import Database
+from annotator.ui.tokens import Tokens
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(condition, seconds: float = 60.0, pause: float = 0.05):
+    """The first true answer; fails with what was waited for when none comes in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if answer := condition():
+            return answer
+        time.sleep(pause)
+    raise AssertionError(f"waited {seconds:.0f} s in vain for {getattr(condition, '__name__', condition)}")
+
+
+class Served:
+    """`annotator serve` on a free port; its routes as a browser calls them."""
+
+    def __init__(self, project: Path, processes: list[subprocess.Popen], port: int | None = None):
+        self.project, self.processes, self.port = project, processes, port or free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it answers; again after a kill."""
+        self.log = self.project / f"serve-{len(self.processes)}.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "annotator",
+                    "serve",
+                    str(self.project),
+                    "--port",
+                    str(self.port),
+                    "--no-browser",
+                ],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.processes.append(self.process)
+        until(self.answers)
+        self.token = Tokens(Database(self.project).paths.secret).mint("Ann")
+
+    def answers(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=5).read()
+            return True
+        return False
+
+    def kill(self) -> None:
+        """kill -9, as a crash or the out-of-memory killer would."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def post(self, path: str, body: dict, token: str | None = None, timeout: float = 30) -> dict:
+        """One request; raises urllib.error.HTTPError for an error status, OSError when nobody answers."""
+        request = urllib.request.Request(
+            self.address + path,
+            data=json.dumps(body).encode(),
+            headers={"content-type": "application/json", "x-annotator-token": self.token if token is None else token},
+        )
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.loads(answer.read())
+
+    def get(self, path: str, token: str | None = None) -> tuple[int, bytes, dict]:
+        """Status, body and headers of a GET, whatever the status."""
+        address = f"{self.address}{path}?token={self.token if token is None else token}"
+        try:
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                return answer.status, answer.read(), dict(answer.headers)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read(), dict(error.headers)

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import timm
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from models.cam import colour, heat_map
+from models.networks import Backbone
+from models.pretrained import Pretrained
+
+SIDE = 64
+HALF = (0.0, 0.0, 0.0)
+
+
+class Colours(nn.Module):
+    """A network whose features are the mean red, green and blue: where its evidence lies is known."""
+
+    num_features = 3
+
+    def reset_classifier(self, classes):
+        pass
+
+    def forward_features(self, x):
+        return F.avg_pool2d(x, 8)
+
+    def forward_head(self, x, pre_logits=False):
+        return x.mean((2, 3))
+
+
+@pytest.fixture(scope="module")
+def colours():
+    return Backbone("colours", Pretrained(Colours(), "timm", SIDE, HALF, (1.0, 1.0, 1.0), "bilinear"))
+
+
+@pytest.fixture
+def image():
+    pixels = torch.zeros(3, SIDE, SIDE, dtype=torch.uint8)
+    pixels[0, :16, :16] = 255  # red at the top left
+    pixels[1, 48:, 48:] = 255  # green at the bottom right
+    return pixels
+
+
+def test_the_heat_map_lights_up_where_the_evidence_is(colours, image):
+    heat = heat_map(colours, torch.eye(3), torch.zeros(3), image, 0)
+    assert heat.shape == (SIDE, SIDE) and heat.dtype == np.float32
+    assert heat[:12, :12].min() > 0.9 and heat[32:, 32:].max() < 0.01
+    assert heat.min() >= 0 and heat.max() <= 1
+
+
+def test_several_classes_at_once_equal_one_by_one_and_run_the_trunk_once(colours, image):
+    runs = []
+    hook = colours.trunk.register_forward_hook(lambda *_: runs.append(1))
+    together = heat_map(colours, torch.eye(3), torch.zeros(3), image, [1, 0])
+    hook.remove()
+    assert together.shape == (2, SIDE, SIDE) and len(runs) == 1
+    assert together[0, 60, 60] > 0.9 and together[1, 4, 4] > 0.9
+    for place, index in enumerate([1, 0]):
+        assert np.array_equal(together[place], heat_map(colours, torch.eye(3), torch.zeros(3), image, index))
+
+
+def test_a_class_without_evidence_gives_zeros(colours, image):
+    against = -torch.eye(3)
+    assert not heat_map(colours, against, torch.zeros(3), image, 0).any()
+    assert not heat_map(colours, torch.zeros(3, 3), torch.zeros(3), image, [0, 1]).any()
+    assert heat_map(colours, torch.eye(3), torch.zeros(3), image, []).shape == (0, SIDE, SIDE)
+
+
+def test_it_works_inside_inference_mode_and_leaves_no_gradients(colours, image):
+    with torch.inference_mode():
+        heat = heat_map(colours, torch.eye(3), torch.zeros(3), image, 0)
+    assert heat.max() > 0.9
+    assert not any(parameter.requires_grad for parameter in colours.trunk.parameters())
+
+
+def test_wrong_class_or_head_is_refused(colours, image):
+    with pytest.raises(ValueError, match="Class index 3 is out of range: the head knows 3 classes"):
+        heat_map(colours, torch.eye(3), torch.zeros(3), image, [0, 3])
+    with pytest.raises(ValueError, match="has 3 features"):
+        heat_map(colours, torch.zeros(2, 5), torch.zeros(2), image, 0)
+
+
+SMALL_SWIN = {"img_size": 56, "embed_dim": 24, "depths": (1, 1), "num_heads": (2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "options"),
+    [
+        ("resnet10t", 64, {}),
+        ("test_vit", 160, {}),
+        ("test_convnext", 96, {}),
+        ("swin_tiny_patch4_window7_224", 56, SMALL_SWIN),
+    ],
+)
+def test_every_kind_of_network_has_a_heat_map(name, size, options):
+    torch.manual_seed(0)
+    network = timm.create_model(name, pretrained=False, num_classes=10, **options)
+    backbone = Backbone(name, Pretrained(network.eval(), "timm", size, HALF, (1.0, 1.0, 1.0), "bilinear"))
+    picture = torch.randint(0, 256, (3, size, size), dtype=torch.uint8)
+    heats = heat_map(backbone, torch.randn(4, backbone.dimensions), torch.zeros(4), picture, [0, 1, 2, 3])
+    assert heats.shape == (4, size, size) and np.isfinite(heats).all()
+    assert heats.min() >= 0 and heats.max() <= 1 and heats.any()
+
+
+def test_a_torchvision_network_loses_its_classifier_and_has_a_heat_map():
+    from torchvision.models import resnet18
+
+    source = Pretrained(resnet18(weights=None).eval(), "torchvision", 64, HALF, (1.0, 1.0, 1.0), "bilinear")
+    backbone = Backbone("resnet18", source)
+    assert backbone.dimensions == 512
+    picture = torch.randint(0, 256, (3, 64, 64), dtype=torch.uint8)
+    assert heat_map(backbone, torch.randn(2, 512), torch.zeros(2), picture, 1).shape == (64, 64)
+
+
+def test_colour_is_small_see_through_where_cold_and_brighter_where_hot():
+    heat = np.tile(np.linspace(0, 1, 260, dtype=np.float32), (130, 1))
+    picture = colour(heat)
+    assert picture.shape == (80, 160, 4) and picture.dtype == np.uint8
+    assert (np.diff(picture[0, :, 3].astype(int)) >= 0).all() and picture[0, 0, 3] < 3
+    assert picture[0, -1, :3].sum() > picture[0, 80, :3].sum() > picture[0, 0, :3].sum()
+    assert colour(np.zeros((20, 30), np.float32)).shape == (20, 30, 4)
+    with pytest.raises(ValueError, match=r"One heat map is \(H, W\)"):
+        colour(np.zeros((2, 3, 4), np.float32))

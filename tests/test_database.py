@@ -1,0 +1,60 @@
+"""Opening a project: at once from several processes, of a newer version, of no version at all."""
+
+import subprocess
+import sys
+
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.store.database import Database
+
+
+@pytest.mark.process
+def test_several_processes_can_open_a_new_project_at_once(tmp_path):
+    script = (
+        "import sys; from pathlib import Path; from annotator.store.database import Database;"
+        "db = Database(Path(sys.argv[1]), create=True); assert db.value('SELECT count(*) FROM worker') == 1"
+    )
+    for attempt in range(3):
+        place = str(tmp_path / f"project{attempt}")
+        openers = [subprocess.Popen([sys.executable, "-c", script, place]) for _ in range(4)]
+        assert [opener.wait(60) for opener in openers] == [0, 0, 0, 0]
+
+
+def test_a_project_of_a_newer_version_is_refused_and_left_as_it_is(db, project):
+    with db.writing() as sql:
+        sql.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+        )
+    with pytest.raises(AnnotatorError, match=r"newer annotator \(step m999; this one knows m\d+\)(.|\n)*Upgrade"):
+        Database(project)
+
+
+def test_a_missing_project_says_how_to_make_one(tmp_path):
+    with pytest.raises(AnnotatorError, match="annotator init"):
+        Database(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path):
+    (tmp_path / "project.db").write_text("this is not a database, it is a letter " * 100)
+    with pytest.raises(AnnotatorError, match="cannot be read as a project"):
+        Database(tmp_path)
+
+
+def test_a_failed_step_leaves_nothing_half_written(db):
+    with pytest.raises(RuntimeError), db.writing() as sql:
+        sql.execute("INSERT INTO folder (path) VALUES ('/nowhere')")
+        raise RuntimeError
+    assert db.value("SELECT count(*) FROM folder WHERE path = '/nowhere'") == 0
+
+
+def test_acknowledged_means_on_the_disk(db):
+    """FULL: what was acknowledged survives a power cut, not only a killed process."""
+    assert db.value("PRAGMA synchronous") == 2
+    assert db.value("PRAGMA journal_mode") == "wal"
+
+
+def test_foreign_keys_hold(db):
+    with pytest.raises(AnnotatorError, match="FOREIGN KEY"), db.writing() as sql:
+        sql.execute("INSERT INTO label (image_id, class_id, state, decision_id) VALUES (999, 1, 1, 1)")

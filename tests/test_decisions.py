@@ -1,0 +1,148 @@
+"""What people decide is appended once, holds until something newer, and can be taken back."""
+
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.records import Decision
+from annotator.store import classes, decisions, images, overview
+
+PRESENT, ABSENT, UNSURE = 1, -1, 0
+
+
+def label(image_id: int, class_id: int, state: int = PRESENT, **more) -> Decision:
+    given = {"uuid": str(uuid.uuid4()), "annotator": "Ann", "source": "click"} | more
+    return Decision(action="label", image_id=image_id, class_id=class_id, state=state, **given)
+
+
+def act(action: str, image_id: int | None = None, **more) -> Decision:
+    given = {"uuid": str(uuid.uuid4()), "annotator": "Ann", "source": "click"} | more
+    return Decision(action=action, image_id=image_id, **given)
+
+
+def cells(db, image_id: int) -> dict[int, int]:
+    return {one.class_id: one.state for one in decisions.labels(db, [image_id])}
+
+
+def test_a_repeated_uuid_changes_nothing(db):
+    first = label(1, 1)
+    assert decisions.decide(db, [first, first]).saved == [first.uuid, first.uuid]
+    decisions.decide(db, [label(1, 1, ABSENT), first])
+    assert cells(db, 1) == {1: ABSENT}
+    assert overview.decisions_by_source(db) == {"click": 2}
+
+
+def test_a_bad_decision_is_refused_with_a_reason_and_the_good_ones_are_kept(db):
+    bad = [label(999, 1), label(1, 99), label(1, 1, 7), act("wave", 1), label(1, 1, source="rumour")]
+    good = label(1, 2)
+    result = decisions.decide(db, [*bad[:3], good, *bad[3:]])
+    assert result.saved == [good.uuid]
+    assert set(result.refused) == {one.uuid for one in bad}
+    assert "no image 999" in result.refused[bad[0].uuid]
+    assert "no class 99" in result.refused[bad[1].uuid]
+    assert "skip" in result.refused[bad[3].uuid]
+
+
+def test_nothing_else_here_answers_only_what_was_open(db):
+    decisions.decide(db, [label(1, 1), label(1, 2, UNSURE), act("done", 1)])
+    assert cells(db, 1) == {1: PRESENT, 2: UNSURE, 3: ABSENT}
+    assert {one.class_id: one.source for one in decisions.labels(db, [1])} == {1: "click", 2: "click", 3: "done"}
+    assert overview.image_counts(db)["complete"] == 1
+
+
+def test_undo_brings_back_what_held_before(db):
+    decisions.decide(db, [label(1, 1), label(1, 1, ABSENT)])
+    decisions.undo(db)
+    assert cells(db, 1) == {1: PRESENT}
+    decisions.undo(db)
+    assert cells(db, 1) == {}
+    assert overview.image_counts(db)["without_decision"] == 24
+    with pytest.raises(AnnotatorError, match="no decision left to undo"):
+        decisions.undo(db)
+
+
+def test_undoing_an_answer_does_not_let_an_older_done_speak_for_it(db):
+    first = label(1, 1)
+    decisions.decide(db, [first, act("done", 1), act("undo", undoes=first.uuid)])
+    assert cells(db, 1) == {2: ABSENT, 3: ABSENT}
+
+
+def test_undoing_done_opens_exactly_what_it_had_closed(db):
+    decisions.decide(db, [label(1, 1), act("done", 1), act("undo")])
+    assert cells(db, 1) == {1: PRESENT}
+
+
+def test_a_batch_is_undone_as_one(db):
+    grid = [label(image, 1, batch="grid-1", source="grid") for image in (1, 2, 3)]
+    decisions.decide(db, [label(4, 1), *grid])
+    undone = decisions.undo(db)
+    assert [row["image"] for row in undone] == [images.images(db, [n])[n].name for n in (1, 2, 3)]
+    assert cells(db, 1) == cells(db, 2) == cells(db, 3) == {}
+    assert cells(db, 4) == {1: PRESENT}
+
+
+def test_undo_of_one_person_leaves_the_others_decisions_alone(db):
+    decisions.decide(db, [label(1, 1), label(2, 1, annotator="Bob")])
+    decisions.undo(db, "Ann")
+    assert cells(db, 1) == {}
+    assert cells(db, 2) == {1: PRESENT}
+
+
+def test_an_undo_sent_twice_undoes_once(db):
+    first, second = label(1, 1), label(2, 1)
+    undo = act("undo", undoes=second.uuid)
+    decisions.decide(db, [first, second, undo, undo, act("undo", undoes=second.uuid)])
+    assert cells(db, 1) == {1: PRESENT}
+    assert cells(db, 2) == {}
+
+
+def test_a_class_added_later_is_open_on_complete_images(db):
+    decisions.decide(db, [act("done", 1)])
+    assert classes.add_classes(db, [("boar", "")]) == ["boar"]
+    assert 4 not in cells(db, 1)
+    assert overview.image_counts(db)["complete"] == 0
+    decisions.decide(db, [label(1, 1), act("undo")])
+    assert cells(db, 1) == {1: ABSENT, 2: ABSENT, 3: ABSENT}
+
+
+def test_skipping_is_no_answer_and_can_be_undone(db):
+    decisions.decide(db, [act("skip", 1)])
+    assert overview.image_counts(db)["skipped"] == 1
+    assert cells(db, 1) == {}
+    decisions.undo(db)
+    assert overview.image_counts(db)["skipped"] == 0
+
+
+def test_a_full_disk_is_told_and_keeps_all_of_a_batch_or_nothing(db):
+    decisions.decide(db, [label(1, 1)])
+    pages = db.value("PRAGMA page_count")
+    db.sql.execute(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(DiskFull, match="Free some space"):
+        decisions.decide(db, [label(2, 1, annotator="x" * 900) for _ in range(300)])
+    db.sql.execute("PRAGMA max_page_count = 1073741823")
+    assert cells(db, 2) == {}
+    assert decisions.newest_decision(db) == 1
+    assert decisions.decide(db, [label(2, 1)]).refused == {}
+
+
+WRITER = """
+import sys, uuid
+from pathlib import Path
+from annotator.records import Decision
+from annotator.store import decisions
+from annotator.store.database import Database
+db = Database(Path(sys.argv[1]))
+for number in range(60):
+    one = Decision(str(uuid.uuid4()), "label", sys.argv[2], "click", image_id=number % 24 + 1, class_id=1, state=1)
+    assert decisions.decide(db, [one]).saved == [one.uuid]
+"""
+
+
+@pytest.mark.process
+def test_three_processes_can_decide_at_once(db, project):
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(project), name]) for name in "ABC"]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert overview.decisions_by_source(db) == {"click": 180}

@@ -1,0 +1,180 @@
+"""What a paper does around its loss: schedules, guesses, and the table of methods."""
+
+import pytest
+import torch
+
+from models.labels import ABSENT, PRESENT, UNSEEN
+from models.methods import DEFAULT_METHOD, METHODS, defaults_of, make_method
+from models.methods.em_apl import give_up_on_lowest
+
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def begun(name, labels, mask=None, epochs=10, **parameters):
+    method = make_method(name, **parameters)
+    method.begin(torch.tensor(labels, dtype=torch.int8), mask, epochs, torch.Generator())
+    return method
+
+
+@every_method
+def test_a_method_says_who_it_is_and_what_it_believes(name):
+    method = METHODS[name]
+    assert method.name == name
+    assert all((method.title, method.paper, method.url))
+    assert 2018 <= method.year <= 2030
+    assert "\n" not in method.assumes
+    assert method.assumes.endswith(".")
+    assert 0 < method.threshold < 1
+    assert method.epochs >= 1
+    assert method.lr > 0
+
+
+@every_method
+def test_parameters_are_enough_to_build_the_same_method_again(name):
+    method = make_method(name)
+    assert method.parameters == defaults_of(name)
+    some = next(iter(method.parameters))
+    changed = make_method(name, **{some: method.parameters[some] / 2})
+    assert changed.parameters[some] == method.parameters[some] / 2
+    assert make_method(name, **changed.parameters).parameters == changed.parameters
+
+
+def test_the_default_method_is_generalized_robust():
+    assert DEFAULT_METHOD == "gr"
+    assert make_method().name == "gr"
+
+
+def test_unknown_method_lists_the_known_ones():
+    with pytest.raises(ValueError, match="Did you mean 'em_apl'") as caught:
+        make_method("em-apl")
+    assert all(name in str(caught.value) for name in METHODS)
+    with pytest.raises(ValueError, match="no method 'xyzzy'"):
+        defaults_of("xyzzy")
+
+
+def test_unknown_parameter_lists_the_ones_of_this_method():
+    with pytest.raises(ValueError, match=r"Did you mean 'warm_up'.*alpha, beta, negatives, warm_up, eps"):
+        make_method("em_apl", warmup=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("an", {"eps": -1.0}),
+        ("em_apl", {"negatives": 1.5}),
+        ("em_apl", {"alpha": -0.1}),
+        ("gr", {"sigma": 0.0}),
+        ("gr", {"schedule": "codes"}),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_refused_when_the_method_is_made(name, parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        make_method(name, **parameters)
+
+
+@every_method
+def test_a_second_training_begins_as_the_first_did(name):
+    labels = torch.tensor([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=torch.int8)
+    logits = torch.tensor([[2.0, -1.0], [0.1, 0.4], [1.0, -0.5], [0.3, 0.2]])
+    method = make_method(name)
+
+    def training():
+        seen = []
+        method.begin(labels, None, 4, torch.Generator())
+        for epoch in range(1, 5):
+            method.begin_epoch(epoch)
+            seen.append(method.loss(logits, torch.arange(4)).item())
+            method.end_epoch(epoch, lambda: torch.sigmoid(logits))
+        return seen
+
+    assert training() == training()
+
+
+@every_method
+def test_labels_handed_in_are_never_changed(name):
+    labels = torch.tensor([[1, 0], [0, 1], [0, -1]], dtype=torch.int8)
+    before = labels.clone()
+    method = make_method(name)
+    method.begin(labels, None, 4, torch.Generator())
+    for epoch in range(1, 5):
+        method.end_epoch(epoch, lambda: torch.full((3, 2), 0.4))
+    assert torch.equal(labels, before)
+
+
+@every_method
+def test_loss_takes_the_rows_of_the_batch_and_their_mask(name):
+    labels = [[PRESENT, UNSEEN], [ABSENT, PRESENT], [UNSEEN, PRESENT]]
+    mask = torch.tensor([[True, True], [True, False], [True, True]])
+    method = begun(name, labels, mask)
+    method.begin_epoch(1)
+    logits = torch.tensor([[0.3, 9.0]], requires_grad=True)
+    method.loss(logits, torch.tensor([1])).backward()
+    assert logits.grad[0, 0] > 0  # row 1 says absent
+    assert logits.grad[0, 1] == 0  # and its second cell may not be used
+
+
+def test_gr_ends_where_the_paper_says_only_if_asked_to_follow_the_paper():
+    by_code, by_paper = begun("gr", [[1, 0]]), begun("gr", [[1, 0]], schedule="paper")
+    for method in (by_code, by_paper):
+        method.begin_epoch(10)
+    assert by_paper.loss_function.w == pytest.approx(2.0)
+    assert by_code.loss_function.w == pytest.approx(1.8)
+    assert by_code.loss_function.sigma == by_paper.loss_function.sigma == pytest.approx(0.5)
+
+
+def test_gr_schedule_is_a_share_of_however_many_epochs_there_are():
+    short, long = begun("gr", [[1, 0]], epochs=4), begun("gr", [[1, 0]], epochs=40)
+    short.begin_epoch(3)
+    long.begin_epoch(21)
+    assert short.loss_function.w == pytest.approx(long.loss_function.w) == pytest.approx(1.0)
+
+
+def test_em_apl_ends_with_its_share_of_each_class_given_up_and_no_other_cell_touched():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.zeros(101, 2, dtype=torch.int8)
+    labels[0, 0], labels[1, 1], labels[2, 1] = PRESENT, PRESENT, ABSENT
+    probabilities = torch.rand(101, 2, generator=generator)
+    method = begun("em_apl", labels.tolist(), epochs=20)
+    given_up = []
+    for epoch in range(1, 21):
+        method.end_epoch(epoch, lambda: probabilities)
+        given_up.append(int(((method.targets < 0) & (labels == UNSEEN)).sum()))
+    assert given_up[8] == 0
+    assert given_up[9] > 0
+    assert given_up[19] == given_up[18] == 10 * 9 + 10 * 8  # int(.9 x 100 / 10), int(.9 x 99 / 10), ten times
+    assert torch.equal(method.targets[labels != UNSEEN], labels[labels != UNSEEN].float())
+
+
+def test_em_apl_never_guesses_in_a_cell_that_may_not_be_used():
+    mask = torch.ones(20, 1, dtype=torch.bool)
+    mask[5:] = False
+    method = begun("em_apl", [[0]] * 20, mask, epochs=2, negatives=1.0)
+    assert method.counts.tolist() == [5]
+    method.end_epoch(1, lambda: torch.linspace(1, 0, 20)[:, None])
+    assert (method.targets[:5] < 0).all()
+    assert (method.targets[5:] == 0).all()
+
+
+def test_em_apl_does_not_ask_for_predictions_it_will_not_use():
+    method = begun("em_apl", [[1, 0], [0, 1]], epochs=1)
+    method.end_epoch(1, lambda: pytest.fail("asked after the only epoch"))
+
+
+def test_the_least_likely_cells_are_given_up_and_keep_what_was_believed_of_them():
+    targets = torch.tensor([[0.0], [1.0], [0.0], [-0.5], [0.0]])
+    give_up_on_lowest(targets, torch.tensor([[0.4], [0.01], [0.2], [0.0], [0.3]]), torch.tensor([2]))
+    assert targets[:, 0].tolist() == pytest.approx([0.0, 1.0, -0.2, -0.5, -0.3])
+
+
+def test_more_cells_to_give_up_than_there_are_takes_all_of_them():
+    targets = torch.tensor([[0.0], [1.0]])
+    give_up_on_lowest(targets, torch.tensor([[0.4], [0.1]]), torch.tensor([9]))
+    assert targets[:, 0].tolist() == pytest.approx([-0.4, 1.0])
+
+
+@pytest.mark.parametrize("saturated", [0.0, 1.0])
+def test_a_saturated_guess_is_neither_unseen_nor_a_persons_word(saturated):
+    targets = torch.zeros(1, 1)
+    give_up_on_lowest(targets, torch.tensor([[saturated]]), torch.tensor([1]))
+    assert ABSENT < targets.item() < UNSEEN
+    assert targets.item() == pytest.approx(-saturated, abs=1e-6)

