@@ -45,13 +45,11 @@ class Backbone:
         self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
         self.device = torch.device(device)
         self.trunk, self.tail, self.map_layer = _split(source, self.device)
-        self._mean = (torch.tensor(self.mean) * 255).view(1, 3, 1, 1).to(self.device)
-        self._scale = (1 / (torch.tensor(self.std) * 255)).view(1, 3, 1, 1).to(self.device)
+        self._mean = self._per_channel([value * 255 for value in self.mean])
+        self._scale = self._per_channel([1 / (value * 255) for value in self.std])
         network = nn.Sequential(self.trunk, self.tail)
         self._forward, self.setting, self.chunk = fast.fastest(network, self.input_size, self.device)
-        with torch.inference_mode():
-            probe = torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8)
-            self.dimensions = self.features(probe).shape[1]
+        self.dimensions = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8)).shape[1]
 
     def preprocess(self, picture) -> torch.Tensor:
         """A picture (Pillow, mode RGB, any size) as the tensor of one image: (3, S, S) uint8, squashed to a square.
@@ -76,6 +74,10 @@ class Backbone:
         if images.is_floating_point():
             pixels.mul_(255)
         return pixels.sub_(self._mean).mul_(self._scale)
+
+    def _per_channel(self, values: list[float]) -> float | torch.Tensor:
+        """One number where all channels have the same, which is several times faster than a tensor of three."""
+        return values[0] if len(set(values)) == 1 else torch.tensor(values, device=self.device).view(1, 3, 1, 1)
 
     @torch.inference_mode()
     def features(self, images: torch.Tensor) -> torch.Tensor:

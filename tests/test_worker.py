@@ -11,7 +11,7 @@ import pytest
 from conftest import CLASSES, draw
 from served import until
 
-from annotator.engine import suggest
+from annotator.engine import recipe, suggest
 from annotator.engine.setup import set_up
 from annotator.engine.train import training_set
 from annotator.records import Decision
@@ -89,7 +89,7 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
     assert (status["features"], status["run"]["newer_decisions"], status["worker"]["state"]) == (24, 0, "stopped")
     annotator("train", project, "--method", "an")
     assert runs.current_run(db).method == "an"
-    assert db.setting("method") == "an"
+    assert recipe.method(db) == "an"
 
 
 @pytest.mark.process

@@ -1,6 +1,6 @@
 """The app as `annotator serve` serves it, without the watch over a worker: a measurement starts its own, or none.
 
-    python -m annotator.benchmark.page_alone PROJECT PORT
+python -m annotator.benchmark.page_alone PROJECT PORT
 """
 
 import sys

@@ -110,7 +110,9 @@ def _embed_batch(paths: Sequence[Path], places: range, backbone: "Backbone") -> 
             failures.append((place, str(error)))
     if not images:
         return Embedded([], np.zeros((0, backbone.dimensions), np.float32), failures)
-    return Embedded(indices, backbone.features(torch.stack(images)).numpy(), failures)
+    # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
+    stacked = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
+    return Embedded(indices, backbone.features(stacked).numpy(), failures)
 
 
 def _cores() -> int:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from annotator.engine import recipe
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Decision
-from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD, IMPORTER, METHODS
+from annotator.settings import DEFAULT_BACKBONE, IMPORTER, METHODS
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
 from annotator.store.files import list_files
@@ -69,7 +70,10 @@ def set_up(
         check_backbone(backbone)
 
     db = db or Database(project, create=True)
-    _keep_settings(db, method, backbone)
+    if method is not None:
+        recipe.choose_method(db, method)
+    if backbone is not None:
+        recipe.choose_backbone(db, backbone)
     registered = images.register(db, images_folder, paths, progress) if images_folder else Registered()
     added = classes.add_classes(db, listed)
     return Setup(registered, added, *_import(db, labels))
@@ -89,12 +93,6 @@ def check_backbone(name: str) -> None:
 
 def _looks_like_image(path: str) -> bool:
     return Path(path).suffix.lower() in IMAGE_SUFFIXES
-
-
-def _keep_settings(db: Database, method: str | None, backbone: str | None) -> None:
-    for key, value, default in (("method", method, DEFAULT_METHOD), ("backbone", backbone, DEFAULT_BACKBONE)):
-        if value is not None or db.setting(key) is None:
-            db.set_setting(key, value or default)
 
 
 def _read_labels(

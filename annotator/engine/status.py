@@ -1,6 +1,6 @@
 """The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
 
-from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
+from annotator.engine import recipe
 from annotator.store import arrays, classes, heartbeat, images, overview, runs
 from annotator.store.database import Database
 
@@ -10,7 +10,7 @@ def status(db: Database) -> dict:
     counts = overview.image_counts(db)
     bad = images.bad_files(db)
     worker = heartbeat.worker_state(db)
-    backbone = db.setting("backbone", DEFAULT_BACKBONE)
+    backbone = recipe.backbone(db)
     return {
         "project": str(db.paths.project),
         "images": counts["all"],
@@ -21,7 +21,7 @@ def status(db: Database) -> dict:
         "images_skipped": counts["skipped"],
         "images_complete": counts["complete"],
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
-        "method": db.setting("method", DEFAULT_METHOD),
+        "method": recipe.method(db),
         "backbone": backbone,
         "features": arrays.count_features(db.paths.features(backbone)),
         "worker": {

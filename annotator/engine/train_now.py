@@ -4,20 +4,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from annotator.errors import AlreadyRunning, AnnotatorError, did_you_mean
+from annotator.engine import recipe
+from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.settings import METHODS
 from annotator.store import heartbeat, jobs, runs
 from annotator.store.database import Database
 
 POLL_SECONDS = 0.1
-
-
-def choose_method(db: Database, method: str) -> None:
-    """Use this method from the next run on. Raises AnnotatorError listing the methods there are."""
-    if method not in METHODS:
-        raise AnnotatorError(f"No method is called {method!r}. {did_you_mean(method, METHODS)}")
-    db.set_setting("method", method)
 
 
 def train_now(
@@ -29,7 +22,7 @@ def train_now(
     """
     db = Database(project)
     if method is not None:
-        choose_method(db, method)
+        recipe.choose_method(db, method)
     from annotator.engine import worker
 
     try:

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from annotator.engine import suggest
+from annotator.engine import recipe, suggest
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD, FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
+from annotator.settings import FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
 from annotator.store import classes, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache, add_features
 from annotator.store.database import Database
@@ -191,7 +191,7 @@ class Worker:
             decisions.newest_decision(self.db),
             len(self._features().image_ids),
             tuple(one.id for one in classes.all_classes(self.db)),
-            self.db.setting("method", DEFAULT_METHOD),
+            recipe.method(self.db),
             self._backbone_name(),
         )
 
@@ -214,8 +214,8 @@ class Worker:
         run = train(
             self.db,
             self._features(),
-            self.db.setting("method", DEFAULT_METHOD),
-            self.db.setting("parameters", {}),
+            recipe.method(self.db),
+            recipe.parameters(self.db),
             self._backbone_name(),
             between=lambda epoch, of: self._between("training", epoch, of),
         )
@@ -283,7 +283,7 @@ class Worker:
             raise Stopped
 
     def _backbone_name(self) -> str:
-        return self.db.setting("backbone", DEFAULT_BACKBONE)
+        return recipe.backbone(self.db)
 
     def _backbone(self):
         name = self._backbone_name()

@@ -81,7 +81,6 @@ class AnnotatePage {
       "aria-keyshortcuts": "/",
       autocomplete: "off",
       oninput: () => this.filter(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event),
     });
     this.list = el("div", { class: "classes", role: "group", "aria-label": "Classes" });
     this.tools = el(
@@ -160,8 +159,7 @@ class AnnotatePage {
       if (key === "?" || key === "Escape") this.help.close();
       return true;
     }
-    const inSearch = this.root.activeElement === this.search;
-    if (inSearch) return false; // the field's own handler sees it
+    if (this.root.activeElement === this.search) return this.searchKey(event);
     const one = this.byKey.get(key);
     if (one) {
       if (!event.repeat) this.choose(one, event.shiftKey);
@@ -182,21 +180,15 @@ class AnnotatePage {
     return true;
   }
 
-  /** @param {KeyboardEvent} event */
+  /** @param {KeyboardEvent} event true when the field itself has no use for the key */
   searchKey(event) {
-    if (event.key === "Escape") {
-      this.search.value = "";
-      this.filter();
-      this.search.blur();
-    } else if (event.key === "Enter") {
-      const first = this.found[0];
-      if (!first) return;
-      this.search.value = "";
-      this.filter();
-      this.search.blur();
-      this.choose(first, event.shiftKey);
-      event.preventDefault();
-    }
+    const first = this.found[0];
+    if (event.key !== "Escape" && !(event.key === "Enter" && first)) return false;
+    this.search.value = "";
+    this.filter();
+    this.search.blur();
+    if (event.key === "Enter") this.choose(first, event.shiftKey);
+    return true;
   }
 
   /** Show the classes that fit what is typed: names that begin with it, then contain it, then have its letters in order. */

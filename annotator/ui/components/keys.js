@@ -13,13 +13,20 @@ export const CLASS_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
  * @returns {() => void} stops listening
  */
 export function listen(root, handle) {
+  // Reached by Tab, a button or link has Enter and Space for itself; clicked, it has not: a person who came here by a
+  // click on "Annotate" and presses Enter means the image.
+  let tabbed = false;
+  const point = () => {
+    tabbed = false;
+  };
   /** @param {KeyboardEvent} event */
   const down = (event) => {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     if (!plain && !isUndo(event)) return;
-    if (pressesButton(event)) {
+    if (event.key === "Tab") tabbed = true;
+    if (tabbed && pressesButton(event)) {
       event.stopImmediatePropagation();
       return;
     }
@@ -32,9 +39,11 @@ export function listen(root, handle) {
   };
   window.addEventListener("keydown", down, true);
   window.addEventListener("keyup", up, true);
+  window.addEventListener("pointerdown", point, true);
   return () => {
     window.removeEventListener("keydown", down, true);
     window.removeEventListener("keyup", up, true);
+    window.removeEventListener("pointerdown", point, true);
   };
 }
 
@@ -58,9 +67,9 @@ function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoo
   return Boolean(target.closest("input, textarea, select, [contenteditable], [role=slider], [role=dialog], [role=listbox]"));
 }
 
-/** Enter and Space on a button that was reached by Tab are that button's, not ours. @param {KeyboardEvent} event */
+/** Enter or Space on something that acts on them itself. @param {KeyboardEvent} event */
 function pressesButton(event) {
   if (event.key !== "Enter" && event.key !== " ") return false;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  return target instanceof HTMLElement && target.matches("button:focus-visible, a:focus-visible, summary:focus-visible");
+  return target instanceof HTMLElement && target.matches("button, a, summary");
 }

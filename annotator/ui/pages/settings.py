@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from annotator.engine.train_now import choose_method
-from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD, METHODS
+from annotator.engine import recipe
+from annotator.settings import METHODS
 from annotator.store import classes, jobs
 from annotator.ui import context, frame
 from annotator.ui.pages.annotate import class_form
@@ -32,7 +32,7 @@ def _settings() -> None:
         st.rerun()
 
     st.subheader("Model")
-    now = db.setting("method", DEFAULT_METHOD)
+    now = recipe.method(db)
     chosen = st.selectbox(
         "Training method",
         METHODS,
@@ -41,15 +41,14 @@ def _settings() -> None:
         key="method",
     )
     if chosen != now:
-        choose_method(db, chosen)
+        recipe.choose_method(db, chosen)
         jobs.ask_training(db)
         st.toast(f"The next run uses {chosen}.")
     if st.button("Train now"):
         jobs.ask_training(db)
         st.toast("Asked the worker for a run.")
     st.caption(
-        f"Features come from {db.setting('backbone', DEFAULT_BACKBONE)}. Another network: "
-        f"annotator init {db.paths.project} --backbone NAME"
+        f"Features come from {recipe.backbone(db)}. Another network: annotator init {db.paths.project} --backbone NAME"
     )
 
     st.subheader("Classes")

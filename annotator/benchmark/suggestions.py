@@ -1,0 +1,121 @@
+"""One click an image on a share of the images: how well each method finds the labels that nobody gave.
+
+The images are embedded once, by the worker's own code. Then, for each method and each seed, a share of the images get
+one of their true labels, drawn at random, as a person who takes the first thing they see would give it; the method is
+trained as the worker trains it, on those images only, and ranks all cells that nobody has answered, in all images.
+Chance is what a random order of these cells would score.
+"""
+
+import statistics
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.processes import say
+from annotator.engine.embed import embed
+from annotator.errors import AnnotatorError
+from annotator.records import PRESENT
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.store.files import list_files
+from annotator.store.formats.label_csv import read_labels
+from annotator.store.pixels import IMAGE_SUFFIXES
+from models.labels import UNSEEN
+from models.methods import METHODS, make_method
+from models.metrics import hidden_average_precision, precision_at
+from models.networks import load_backbone
+from models.training import Head, fit
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
+FIRST = 100  # suggestions that a person would look at in one sitting
+
+
+def measure(
+    images: Path | None = None,
+    truth: Path | None = None,
+    *,
+    share: float = 0.5,
+    seeds: int = 3,
+    backbone: str = DEFAULT_BACKBONE,
+) -> dict:
+    """How well the hidden positives are ranked, for each method, against chance and against `an`.
+
+    images     folder of images, searched recursively; None: the sample data
+    truth      CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's
+    share      in (0, 1]: share of the images that get their one click
+    seeds      repetitions, each with other images and other clicks
+    returns    {"bench", "figures", "ratios"}: `<method>_hidden_ap`, average precision over all unanswered cells in one
+               ranking, mean over the seeds, and its standard deviation `_std`; `<method>_precision_100`, share of true
+               ones among the first 100 suggestions; `chance_hidden_ap`, share of positives among those cells
+
+    Raises AnnotatorError when only one of images and truth is given, when they do not fit together, or when share or
+    seeds make no sense; ValueError from load_backbone.
+    """
+    if (images is None) != (truth is None):
+        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
+    if not 0 < share <= 1 or seeds < 1:
+        raise AnnotatorError(f"The share is {share} and the seeds {seeds}; it must be in (0, 1], and at least one.")
+    features, there = _embedded(images or SAMPLE / "images", truth or SAMPLE / "truth.csv", backbone)
+    clicked = min(round(share * len(there)), int(there.any(1).sum()))
+    if clicked < 1:
+        raise AnnotatorError(f"A share of {share} of {len(there)} images, of which some have no label, is no image.")
+    scores: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        labels = _clicks(there, clicked, np.random.default_rng(seed))
+        hidden = there[labels == UNSEEN]
+        if not hidden.any():
+            raise AnnotatorError("Every label of every image was clicked: there is nothing hidden to find.")
+        scores.setdefault("chance_hidden_ap", []).append(float(hidden.mean()))
+        for name in METHODS:
+            probabilities = _trained(name, features, labels, seed)
+            ranked = hidden_average_precision(probabilities, labels, there).cells
+            first = precision_at(probabilities[labels == UNSEEN], hidden, FIRST)
+            scores.setdefault(f"{name}_hidden_ap", []).append(ranked)
+            scores.setdefault(f"{name}_precision_{FIRST}", []).append(first)
+            say(f"seed {seed}: {name} finds hidden positives with AP {ranked:.3f} (chance {hidden.mean():.3f})")
+    mean = {name: statistics.fmean(values) for name, values in scores.items()}
+    ratios = {f"{name}_over_chance": mean[f"{name}_hidden_ap"] / mean["chance_hidden_ap"] for name in METHODS}
+    ratios |= {f"{name}_over_an": mean[f"{name}_hidden_ap"] / mean["an_hidden_ap"] for name in METHODS if name != "an"}
+    deviations = {f"{name}_std": statistics.pstdev(values) for name, values in scores.items() if name[-3:] == "_ap"}
+    sizes = {"images": len(there), "classes": there.shape[1], "clicked_images": clicked, "seeds": seeds}
+    return {
+        "bench": "suggestions",
+        "figures": {name: round(value, 4) for name, value in (mean | deviations).items()} | sizes,
+        "ratios": {name: round(value, 3) for name, value in ratios.items()},
+    }
+
+
+def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features (N, D) float16, as the worker keeps them, and the truth (N, C) bool, of the images that can be read."""
+    names = [name for name in list_files(folder, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    given = [label for label in read_labels(truth, names, None) if label.state == PRESENT]
+    listed = {label.image for label in given}
+    columns = {name: column for column, name in enumerate(sorted({label.class_name for label in given}))}
+    if not columns:
+        raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
+    bare = len(names) - len(listed)
+    say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
+    parts = list(embed([folder / name for name in names], load_backbone(backbone)))
+    kept = [names[place] for part in parts for place in part.indices]
+    rows = {name: row for row, name in enumerate(kept)}
+    there = np.zeros((len(kept), len(columns)), bool)
+    for label in given:
+        if label.image in rows:
+            there[rows[label.image], columns[label.class_name]] = True
+    return np.concatenate([part.features for part in parts]).astype(np.float16), there
+
+
+def _clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
+    """(N, C) int8: on `count` of the images that show anything, one of what they show; everything else unseen."""
+    labels = np.zeros(there.shape, np.int8)
+    for row in chance.choice(np.flatnonzero(there.any(1)), count, replace=False):
+        labels[row, chance.choice(np.flatnonzero(there[row]))] = PRESENT
+    return labels
+
+
+def _trained(name: str, features: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+    """(N, C) float16 probabilities, as a run of the worker publishes them."""
+    rows = np.flatnonzero(labels.any(1))
+    head = Head(features.shape[1], labels.shape[1])
+    for _ in fit(head, features[rows], labels[rows], make_method(name), seed=seed):
+        pass
+    return head.probabilities(features).astype(np.float16)

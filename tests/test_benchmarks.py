@@ -1,0 +1,140 @@
+"""Small runs of the measurements: that they end, say what they promise, and count honestly. Never how fast it was."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from annotator.benchmark import browser, freshness, interface, processes, suggestions
+from annotator.errors import AnnotatorError
+from models.methods import METHODS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Twelve small images of two colours; the truth names both colours and a frame that half of them have."""
+    images = tmp_path / "images"
+    images.mkdir()
+    rows = ["image,labels"]
+    chance = np.random.default_rng(0)
+    for number in range(12):
+        pixels = np.zeros((64, 64, 3), np.uint8)
+        pixels[:, :, number % 2] = 200
+        pixels += chance.integers(0, 40, pixels.shape, dtype=np.uint8)
+        if number % 4 < 2:
+            pixels[:8] = 255
+        Image.fromarray(pixels).save(images / f"{number:02d}.png")
+        rows.append(f"{number:02d}.png,{'green' if number % 2 else 'red'}{'|frame' if number % 4 < 2 else ''}")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("\n".join(rows) + "\n")
+    return images, truth
+
+
+def numbers(result, name):
+    assert set(result) == {"bench", "figures", "ratios"} and result["bench"] == name
+    values = result["figures"] | result["ratios"]
+    assert all(isinstance(value, int | float) and np.isfinite(value) for value in values.values())
+    return values
+
+
+def test_suggestions_rank_what_was_hidden_with_every_method(folder):
+    values = numbers(suggestions.measure(*folder, share=0.75, seeds=2, backbone="efficientnet_lite0"), "suggestions")
+    for method in METHODS:
+        assert 0 < values[f"{method}_hidden_ap"] <= 1 and 0 <= values[f"{method}_precision_100"] <= 1
+        assert values[f"{method}_over_chance"] > 0 and values[f"{method}_hidden_ap_std"] >= 0
+    # 18 labels in 36 cells; 9 images were clicked once: 9 are hidden in 27 cells.
+    assert values["chance_hidden_ap"] == pytest.approx(9 / 27, abs=1e-4)
+    assert values["clicked_images"] == 9
+    assert "gr_over_an" in values and "an_over_an" not in values
+
+
+def test_a_click_is_a_true_label_and_one_an_image():
+    there = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
+    for seed in range(20):
+        labels = suggestions._clicks(there, 2, np.random.default_rng(seed))
+        assert labels.sum() == 2 and labels.sum(1).max() == 1
+        assert there[labels == 1].all()
+
+
+@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"seeds": 0}])
+def test_suggestions_refuse_what_makes_no_sense(folder, wrong):
+    with pytest.raises(AnnotatorError, match="share"):
+        suggestions.measure(*folder, **wrong)
+
+
+def test_suggestions_want_images_and_truth_together(folder):
+    with pytest.raises(AnnotatorError, match="belong together"):
+        suggestions.measure(folder[0], None)
+
+
+@pytest.mark.process
+def test_freshness_waits_for_a_run_that_includes_the_decision():
+    values = numbers(freshness.measure(120, 2, repetitions=1), "freshness")
+    assert values["images"] == 120 and values["classes"] == 2
+    assert 0 < values["bare_matrix_product_seconds"] < values["decision_to_published_p50_seconds"]
+    assert values["decision_to_published_p50_seconds"] <= values["decision_to_published_max_seconds"]
+    assert 0 < values["training_and_writing_p50_seconds"] < values["decision_to_published_max_seconds"]
+    assert values["one_upon_another_p50_seconds"] > 0
+
+
+@pytest.mark.browser
+def test_interface_measures_both_pages_and_accounts_for_every_key_of_the_burst():
+    values = numbers(interface.measure(keys=10), "interface")
+    for row in ("key", "click", "key_training", "click_training", "300_classes_key", "300_classes_click"):
+        for page in ("floor", "annotate"):
+            assert 0 < values[f"{page}_{row}_p50_ms"] <= values[f"{page}_{row}_p95_ms"]
+        assert values[f"annotate_{row}_p95_over_floor"] > 0
+    assert values["burst_keys"] == interface.BURST
+    # Nothing may ever land on a wrong image or twice, however slow the machine; what came too early is counted as lost.
+    assert (
+        values["burst_decisions"] == values["burst_on_the_right_image"] == values["burst_keys"] - values["burst_lost"]
+    )
+    assert values["burst_doubled"] == 0
+
+
+def test_a_burst_counts_wrong_lost_and_doubled_decisions():
+    burst = interface.Burst(
+        pressed=[(1, "a"), (2, "b"), (3, "c"), (None, "d")],
+        decided=[(1, "a"), (1, "a"), (2, "c")],
+        apart=[20.0, 20.0, 20.0],
+    )
+    assert burst.on_the_right_image == 1
+    assert burst.lost == 3
+    assert burst.doubled == 1
+
+
+def test_a_browser_that_is_named_but_not_there_is_an_error(monkeypatch):
+    monkeypatch.setenv(browser.VARIABLE, "/nowhere/chromium")
+    with pytest.raises(AnnotatorError, match="names '/nowhere/chromium'"):
+        browser.find_chromium()
+
+
+def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
+    monkeypatch.delenv(browser.VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(browser, "MAC_PLACES", ())
+    with pytest.raises(AnnotatorError, match="playwright install chromium"):
+        browser.find_chromium(str(tmp_path / "chromium"))
+    (tmp_path / "chromium").touch(mode=0o755)
+    assert browser.find_chromium() == str(tmp_path / "chromium")
+
+
+def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
+    with (
+        pytest.raises(AnnotatorError, match="no-such-command"),
+        processes.python("annotator", "no-such-command") as child,
+    ):
+        processes.wait_for(lambda: child.poll() is not None, "its end")
+
+
+def test_a_process_is_ended_even_after_an_error():
+    with pytest.raises(RuntimeError), processes.python("http.server", "--bind", "127.0.0.1", "0") as child:
+        raise RuntimeError
+    assert child.returncode is not None
+
+
+def test_no_benchmark_needs_playwright_to_be_imported():
+    code = "import annotator.benchmark.interface, sys; assert not {'playwright', 'torch'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,81 @@
+"""The Streamlit side of the pages, without a browser: what there is, and what to do when there is nothing."""
+
+import uuid
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from annotator.engine import recipe
+from annotator.records import Decision
+from annotator.store import classes, decisions, jobs
+from annotator.ui import context
+
+PAGES = ("annotate", "review", "progress", "export", "settings")
+SCRIPT = """
+from annotator.ui import frame
+from annotator.ui.pages import {name} as one
+with frame.errors_shown():
+    one.page()
+"""
+
+
+@pytest.fixture
+def show(project):
+    """Runs a page of the project for somebody called Ann."""
+    context.open_project(project)
+
+    def run(name: str, annotator: str = "Ann") -> AppTest:
+        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+        test.session_state["name"] = annotator
+        return test.run()
+
+    return run
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_a_new_project_shows_no_exception(show, name):
+    test = show(name)
+    assert not test.exception and not test.error
+
+
+def test_progress_says_what_to_do_while_there_is_nothing(show):
+    texts = [info.value for info in show("progress").info]
+    assert any("Start on the Annotate page" in text for text in texts)
+    assert any("Review page" in text for text in texts)
+
+
+def test_progress_counts_what_was_decided(show, db):
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=1, class_id=1, state=1)])
+    metrics = {metric.label: metric.value for metric in show("progress").metric}
+    assert metrics["Images with a label"] == "1 of 24"
+    assert metrics["Present"] == "1"
+
+
+def test_settings_change_the_method_and_ask_for_a_run(show, db):
+    test = show("settings")
+    test.selectbox(key="method").select("em_apl").run()
+    assert recipe.method(db) == "em_apl"
+    assert jobs.training_asked(db)
+
+
+def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
+    test = show("settings")
+    test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage")
+    test.button[-1].click().run()
+    assert "'|'" in test.error[0].value and "'image'" in test.error[0].value
+    assert len(classes.all_classes(db)) == 3
+    test.text_area(key="class_lines").input("lynx\ta cat")
+    test.button[-1].click().run()
+    assert classes.find_class(db, "lynx").description == "a cat"
+
+
+def test_export_by_the_model_without_a_run_says_what_to_do(show):
+    test = show("export")
+    test.radio(key="unknown").set_value("model").run()
+    assert "no run yet" in test.error[0].value
+
+
+def test_a_page_without_a_name_asks_for_it(project):
+    context.open_project(project)
+    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
+    assert test.text_input(key="name_given").label == "Your name"
