@@ -1,5 +1,6 @@
 """The words of the project as frozen records: what the rooms hand each other instead of dicts and rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
@@ -96,6 +97,27 @@ class Suggestion:
     class_id: int
     probability: float
     run_id: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a page asks for.
+
+    mode         annotate or review
+    holder       the open page, for leases
+    have         images it has in hand: their leases are renewed, all others of this page are let go of
+    passed       images it has done with: they are not given again
+    want         how many more it can take
+    threshold    review: suggestions from this probability on; None takes the run's own
+    """
+
+    mode: str
+    holder: str
+    annotator: str
+    have: Sequence[int]
+    want: int
+    threshold: float | None = None
+    passed: Sequence[int] = ()
 
 
 @dataclass(frozen=True)

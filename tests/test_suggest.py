@@ -12,7 +12,7 @@ import pytest
 from annotator.engine import suggest, worklist
 from annotator.engine.export import build_table, export
 from annotator.errors import AnnotatorError
-from annotator.records import Decision
+from annotator.records import Decision, Wanted
 from annotator.store import arrays, classes, decisions, images, runs
 
 
@@ -55,20 +55,20 @@ def test_one_class_can_be_asked_for(db, predicted):
 
 def test_review_shows_first_the_image_that_hides_most_and_never_an_answered_cell(db, predicted):
     answer(db, 24, 2, 1)
-    work = worklist.next_work(db, worklist.Wanted("review", "tab", "Ann", (), 3))
+    work = worklist.next_work(db, Wanted("review", "tab", "Ann", (), 3))
     assert [item.image.id for item in work.items] == [23, 22, 21]
-    work = worklist.next_work(db, worklist.Wanted("review", "tab-2", "Bob", (), 1))
+    work = worklist.next_work(db, Wanted("review", "tab-2", "Bob", (), 1))
     assert [item.image.id for item in work.items] == [20], "the first three are open elsewhere"
-    chips = worklist.next_work(db, worklist.Wanted("review", "tab-3", "Cy", [19, 18, 17], 9, 0.5)).items
+    chips = worklist.next_work(db, Wanted("review", "tab-3", "Cy", [19, 18, 17], 9, 0.5)).items
     assert {chip.class_id for item in chips if item.image.id == 24 for chip in item.suggestions} == {1}
     assert all(chip.probability >= 0.5 for item in chips for chip in item.suggestions)
 
 
 def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, predicted):
-    suggest.next_to_review(db, "tab", "Ann", (), 1, 0.5)  # the order is now remembered for this run
+    suggest.next_to_review(db, Wanted("review", "tab", "Ann", (), 1), 0.5)  # the order is now remembered for this run
     answer(db, 23, 1, -1)
     answer(db, 23, 2, -1)
-    chosen = suggest.next_to_review(db, "tab", "Ann", (), 24, 0.5)
+    chosen = suggest.next_to_review(db, Wanted("review", "tab", "Ann", (), 24), 0.5)
     assert 23 not in [image_id for image_id, _ in chosen]
 
 

@@ -4,12 +4,12 @@ import time
 import uuid
 
 from annotator.engine import worklist
-from annotator.records import Decision
+from annotator.records import Decision, Wanted
 from annotator.store import decisions, images, leases, overview
 
 
-def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> worklist.Wanted:
-    return worklist.Wanted(mode, holder, more.pop("annotator", "Ann"), have, want, **more)
+def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> Wanted:
+    return Wanted(mode, holder, more.pop("annotator", "Ann"), have, want, **more)
 
 
 def ids(work: worklist.Work) -> list[int]:
@@ -49,6 +49,12 @@ def test_a_lease_runs_out_by_itself_and_is_renewed_while_the_page_is_open(db):
     bob = ids(worklist.next_work(db, wanted("tab-bob", want=200)))
     assert ann[0] not in bob
     assert set(ann[1:]) & set(bob)
+
+
+def test_what_a_page_has_let_go_of_is_free_at_once(db):
+    ann = ids(worklist.next_work(db, wanted("tab-ann")))
+    worklist.next_work(db, wanted("tab-ann", have=ann[1:], want=0))
+    assert ids(worklist.next_work(db, wanted("tab-bob", want=1))) == ann[:1]
 
 
 def test_skipped_images_come_back_last_and_at_once_when_nothing_else_is_left(db):

@@ -3,14 +3,14 @@
 Only numpy: the page's process asks here, and it may not load torch.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from annotator.records import Class, Image, Run, Suggestion
+from annotator.records import Class, Image, Run, Suggestion, Wanted
 from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
 from annotator.store import decisions, leases, runs
 from annotator.store.arrays import open_array
@@ -106,20 +106,15 @@ def suggestions_of(
     return result
 
 
-def next_to_review(
-    db: Database, holder: str, annotator: str, have: Collection[int], want: int, threshold: float
-) -> list[tuple[int, list[Suggestion]]]:
-    """The images that most probably miss most labels, with their suggestions; leased to this page.
-
-    have    images this page holds or has passed over: they are not given again
-    """
+def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
+    """The images that most probably miss most labels, with their suggestions; leased to this page."""
     found = predictions(db)
-    leases.renew(db, holder, have)
+    leases.hold(db, wanted.holder, wanted.have)
     if found is None:
         return []
     chosen: list[tuple[int, list[Suggestion]]] = []
     order = review_order(db, found, threshold)
-    order = order[~np.isin(order, list(have))]
+    order = order[~np.isin(order, [*wanted.have, *wanted.passed])]
     for start in range(0, len(order), SCAN):
         candidates = [int(image_id) for image_id in order[start : start + SCAN]]
         answered = answered_classes(db, candidates)
@@ -129,9 +124,9 @@ def next_to_review(
             if chips
         }
         open_ones = [image_id for image_id in candidates if image_id in suggestions]
-        taken = leases.take_one(db, holder, annotator, open_ones, want - len(chosen))
+        taken = leases.take(db, wanted.holder, wanted.annotator, open_ones, wanted.want - len(chosen))
         chosen += [(image_id, suggestions[image_id]) for image_id in taken]
-        if len(chosen) >= want:
+        if len(chosen) >= wanted.want:
             break
     return chosen
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from annotator.engine import suggest
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.records import Image, Label, Run, Suggestion
+from annotator.records import Image, Label, Run, Suggestion, Wanted
 from annotator.store import decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
 
@@ -19,25 +19,6 @@ class WorkItem:
     image: Image
     labels: list[Label]
     suggestions: list[Suggestion]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a page asks for.
-
-    mode         annotate or review
-    holder       the open page, for leases
-    have         images it holds or has passed over: their leases are renewed, they are not given again
-    want         how many more it can take
-    threshold    review: suggestions from this probability on; None takes the run's own
-    """
-
-    mode: str
-    holder: str
-    annotator: str
-    have: Sequence[int]
-    want: int
-    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +47,7 @@ def next_work(db: Database, wanted: Wanted) -> Work:
     run = runs.current_run(db)
     counts = overview.image_counts(db)
     if wanted.want == 0:
-        leases.renew(db, wanted.holder, wanted.have)
+        leases.hold(db, wanted.holder, wanted.have)
         found = []
     elif wanted.mode == "annotate":
         # Never more than half of what is free: the next person to come finds something to do.
@@ -75,7 +56,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         found = next_to_annotate(db, wanted.holder, wanted.annotator, wanted.have, want)
     else:
         threshold = wanted.threshold if wanted.threshold is not None else (run.threshold if run else 0.5)
-        found = next_to_review(db, wanted.holder, wanted.annotator, wanted.have, wanted.want, threshold)
+        chosen = suggest.next_to_review(db, wanted, threshold)
+        found = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty = "" if found or not wanted.want else _empty(db, wanted, counts, run)
     return Work(
         found,
@@ -132,14 +114,6 @@ def next_to_annotate(db: Database, holder: str, annotator: str, have: Collection
     The order has nothing to do with names or dates: the first hundred labels then say something about all images.
     """
     return items(db, leases.take_next(db, holder, annotator, have, want))
-
-
-def next_to_review(
-    db: Database, holder: str, annotator: str, have: Collection[int], want: int, threshold: float
-) -> list[WorkItem]:
-    """Up to `want` images with suggestions at or above the threshold, those first that probably hide most."""
-    chosen = suggest.next_to_review(db, holder, annotator, have, want, threshold)
-    return items(db, [image_id for image_id, _ in chosen], dict(chosen))
 
 
 def items(

@@ -26,14 +26,14 @@ def take_next(db: Database, holder: str, annotator: str, have: Collection[int], 
         chosen = _in_order(sql, before)[:want]
         for stage in (UNTOUCHED, SKIPPED):
             chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
+        _let_go(sql, holder, [*have, *chosen])
         _lease(sql, holder, annotator, chosen)
     return chosen
 
 
-def take_one(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
+def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
     with db.writing() as sql:
-        _renew(sql, holder, ())
         marks = ",".join("?" * len(candidates))
         others = {
             row[0]
@@ -46,10 +46,11 @@ def take_one(db: Database, holder: str, annotator: str, candidates: Sequence[int
     return chosen
 
 
-def renew(db: Database, holder: str, have: Collection[int]) -> None:
-    """Keep the leases of a page that is still open."""
+def hold(db: Database, holder: str, have: Collection[int]) -> None:
+    """Renew the leases of what an open page has in hand, and let go of everything else it held."""
     with db.writing() as sql:
         _renew(sql, holder, have)
+        _let_go(sql, holder, have)
 
 
 def held_by_others(db: Database, holder: str) -> int:
@@ -68,6 +69,11 @@ def _renew(sql, holder: str, have: Collection[int]) -> None:
         "UPDATE lease SET until = ? WHERE image_id = ? AND holder = ?",
         [(now + LEASE_SECONDS, image_id, holder) for image_id in have],
     )
+
+
+def _let_go(sql, holder: str, but: Collection[int]) -> None:
+    marks = ",".join("?" * len(but))
+    sql.execute(f"DELETE FROM lease WHERE holder = ? AND image_id NOT IN ({marks})", [holder, *but])
 
 
 def _in_order(sql, image_ids: Sequence[int]) -> list[int]:

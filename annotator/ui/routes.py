@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from annotator.engine import suggest, worklist
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.records import Decision
+from annotator.records import Decision, Wanted
 from annotator.settings import DISPLAY_PIXELS
 from annotator.store import decisions, images, jobs
 from annotator.store.pixels import BadImage, write_display
@@ -67,14 +67,15 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def work(request: Request, annotator: str) -> Response:
-    """POST {mode, holder, have, want, threshold?} -> the next images of that mode, leased to the holder."""
+    """POST {mode, holder, have, want, passed?, threshold?} -> the next images of that mode, leased to the holder."""
     body = await _body(request)
-    wanted = worklist.Wanted(
+    wanted = Wanted(
         mode=str(body["mode"]),
         holder=str(body["holder"])[:100],
         annotator=annotator,
         have=[int(image_id) for image_id in body.get("have", [])][:5000],
         want=min(max(int(body.get("want", 0)), 0), MOST_IMAGES),
+        passed=[int(image_id) for image_id in body.get("passed", [])][:5000],
         threshold=None if body.get("threshold") is None else float(body["threshold"]),
     )
     return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
@@ -199,7 +200,7 @@ def _decision(entry: dict, annotator: str) -> Decision:
     )
 
 
-def _work(wanted: worklist.Wanted) -> dict:
+def _work(wanted: Wanted) -> dict:
     found = worklist.next_work(context.db(), wanted)
     return {
         "images": [_item(one) for one in found.items],

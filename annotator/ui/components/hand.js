@@ -83,9 +83,12 @@ export class Hand {
     this.ask();
   }
 
+  /** Leave: what is in hand is free for others, and for this person's other pages, at once. */
   close() {
     this.closed = true;
     clearTimeout(this.timer);
+    const nothing = { mode: this.mode, holder: this.holder, have: [], want: 0 };
+    this.api.post("/api/work", nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
   }
 
   /** Ask the server for images and news. */
@@ -104,7 +107,8 @@ export class Hand {
       const news = await this.api.post("/api/work", {
         mode: this.mode,
         holder: this.holder,
-        have: [...new Set([...inHand, ...this.outbox.images(), ...this.passed])],
+        have: [...new Set([...inHand, ...this.outbox.images()])],
+        passed: [...this.passed].slice(-5000),
         want: room,
         threshold,
       });
