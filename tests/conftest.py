@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import Browser
 
+from annotator.benchmark.browser import chromium
 from annotator.engine.setup import set_up
 from annotator.store.database import Database
 
@@ -91,3 +93,13 @@ def processes() -> Iterator[list[subprocess.Popen]]:
 def quiet_threads() -> None:
     """Two cores are shared by test processes, servers, workers and browsers."""
     os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One real Chromium for all tests that need it."""
+    from get_chromium import get_chromium
+
+    get_chromium()
+    with chromium() as one:
+        yield one

@@ -10,7 +10,6 @@ from conftest import CLASSES, draw
 from playwright.sync_api import Browser, Page, expect
 from served import Served, until
 
-from annotator.benchmark.browser import chromium
 from annotator.engine.setup import set_up
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.browser
 
 KEYS = {"fox": "1", "heron": "2", "deer": "3"}
 HOSTILE = "<img src=x onerror=document.title='owned'>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
