@@ -119,6 +119,8 @@ export class Hand {
         if (!held.has(item.id) && !waiting.has(item.id) && !this.passed.has(item.id)) this.queue.push(item);
       }
       this.news = news;
+      // The server does not know yet of what waits here.
+      this.count(waiting.size, this.outbox.waiting.size);
       this.trouble = "";
       if (!this.current) {
         this.#show();

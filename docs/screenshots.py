@@ -1,0 +1,113 @@
+"""Makes the screenshots in this folder: a session on sample_data in a real Chromium, in both themes.
+
+    python docs/screenshots.py
+
+It labels 40 images as the truth says, waits for the model, and reviews ten suggestions on the way.
+"""
+
+import csv
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from annotator.benchmark.browser import chromium
+from annotator.engine.setup import set_up
+from annotator.store import runs
+from annotator.store.database import Database
+from annotator.ui.server import free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "sample_data"
+KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+LABELED, REVIEWED = 40, 10
+WIDTH, HEIGHT = 1280, 800
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
+        port = free_port(8700)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
+        )
+        try:
+            time.sleep(3)
+            with chromium() as browser:
+                for theme in ("light", "dark"):
+                    session(browser, f"http://127.0.0.1:{port}", theme, Database(project))
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def session(browser, address: str, theme: str, db: Database) -> None:
+    """Work through the pages in one theme; the dark one goes on where the light one stopped."""
+    truth = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
+    names = [line.split("\t")[0].strip() for line in (SAMPLE / "classes.txt").read_text().splitlines()]
+    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
+    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": address}])
+    page = context.new_page()
+    page.goto(address)
+    picture = page.locator(".stage img").first
+    picture.wait_for(timeout=60_000)
+    for number in range(LABELED if theme == "light" else 2):
+        picture.wait_for()
+        labels = truth[picture.get_attribute("alt")]
+        if number == LABELED - 1:  # the last one in full, so that the picture shows labels
+            for name in labels[:-1]:
+                page.keyboard.press(f"Shift+{KEYS[names.index(name)].upper()}")
+            page.wait_for_timeout(300)
+            page.screenshot(path=ROOT / "docs" / f"annotate-{theme}.png")
+        page.keyboard.press(KEYS[names.index(labels[-1])])
+        page.wait_for_timeout(80)
+    if theme == "dark":
+        page.screenshot(path=ROOT / "docs" / f"annotate-{theme}.png")
+    wait_for_run(db)
+    page.get_by_role("link", name="Review").click()
+    for _ in range(REVIEWED):
+        page.locator(".suggestion[aria-selected=true]").wait_for(timeout=60_000)
+        chosen = page.locator(".suggestion[aria-selected=true] .name").inner_text()
+        page.keyboard.press("y" if chosen in truth[picture.get_attribute("alt")] else "n")
+        page.wait_for_timeout(400)
+    wait_for_run(db)
+    page.get_by_role("link", name="Annotate").click()
+    page.wait_for_timeout(1000)
+    page.get_by_role("link", name="Review").click()
+    show_a_right_suggestion(page, truth)
+    page.screenshot(path=ROOT / "docs" / f"review-{theme}.png")
+    for name in ("Progress", "Export", "Settings"):
+        page.get_by_role("link", name=name).click()
+        page.wait_for_timeout(4000)
+        page.screenshot(path=ROOT / "docs" / f"{name.lower()}-{theme}.png")
+    context.close()
+
+
+def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
+    """Go on to an image whose first suggestion is true, and wait for its heat map."""
+    for _ in range(20):
+        page.locator(".suggestion[aria-selected=true]").wait_for(timeout=60_000)
+        chosen = page.locator(".suggestion[aria-selected=true] .name").inner_text()
+        if chosen in truth[page.locator(".stage img").first.get_attribute("alt")]:
+            break
+        page.keyboard.press(" ")
+        page.wait_for_timeout(200)
+    page.locator(".heatmap[data-class]:not([data-class=''])").wait_for(timeout=60_000)
+    page.wait_for_timeout(1500)
+
+
+def wait_for_run(db: Database) -> None:
+    """Until the model has seen everything that was decided."""
+    for _ in range(600):
+        run = runs.current_run(db)
+        newest = db.value("SELECT coalesce(max(id), 0) FROM decision")
+        if run and run.last_decision_id >= newest:
+            return
+        time.sleep(0.2)
+    raise SystemExit("The worker has not trained within two minutes; see worker.log in the project.")
+
+
+if __name__ == "__main__":
+    main()
