@@ -65,6 +65,7 @@ class Paths:
         return self.project / "worker.log"
 
     def features(self, backbone: str) -> Path:
+        """The feature cache of one backbone; of "" the folder that holds all of them."""
         # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
         safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
         return self.project / "features" / safe

@@ -183,6 +183,18 @@ def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
     assert sorted(path.name for path in target.parent.iterdir()) == ["out.csv", "out.provenance.csv"]
 
 
+def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
+    old, fresh, other = (
+        tmp_path / name for name in (".out.csv.ab12.part", ".out.csv.cd34.part", ".else.csv.ab12.part")
+    )
+    for path in (old, fresh, other):
+        path.write_text("half a")
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    export(db, tmp_path / "out.csv", "csv")
+    assert not old.exists() and fresh.exists() and other.exists()
+
+
 def test_building_the_table_reads_labels_as_they_are_now(db, predicted):
     assert sum(cell.value == 1 for _, row in build_table(db).rows() for cell in row) == 0
     answer(db, 3, 3, 1)

@@ -1,5 +1,6 @@
 """The data set as it stands: which cells are filled in, and by whom."""
 
+import glob
 import math
 import os
 from pathlib import Path
@@ -7,9 +8,12 @@ from pathlib import Path
 from annotator.engine import suggest
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store import classes, decisions, images
+from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.formats import EXPORTS
 from annotator.store.formats.table import UNKNOWN_CHOICES, Table
+
+ABANDONED_AFTER = 3600.0  # seconds
 
 
 def build_table(db: Database, unknown: str = "keep", threshold: float | None = None) -> Table:
@@ -55,4 +59,5 @@ def export(
     if not os.access(target.parent, os.W_OK):
         raise AnnotatorError(f"The folder {target.parent} may not be written. Check its rights.")
     table = build_table(db, unknown, threshold)
+    sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # what an export that was killed has left
     return table, EXPORTS[kind](table, target)

@@ -98,7 +98,7 @@ def _looks_like_image(path: str) -> bool:
 def _read_labels(
     db: Database | None, label_file: Path, paths: list[str], listed: list[tuple[str, str]]
 ) -> list[ImportedLabel]:
-    names = set(paths) | (set(images.names_to_ids(db)) if db else set())
+    names = images.with_short_names(dict.fromkeys(paths) | (images.names_to_ids(db) if db else {}))
     known = [name for name, _ in listed] + ([one.name for one in classes.all_classes(db)] if db else [])
     return read_labels(label_file, names, known or None)
 
@@ -107,7 +107,7 @@ def _import(db: Database, labels: list[ImportedLabel]) -> tuple[int, int, list[s
     """Append what is new; a cell that anybody has answered since stays as it is."""
     if not labels:
         return 0, 0, []
-    ids = images.names_to_ids(db)
+    ids = images.with_short_names(images.names_to_ids(db))
     class_ids = {one.name: one.id for one in classes.all_classes(db)}
     answered = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
     batch = str(uuid.uuid4())

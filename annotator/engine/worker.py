@@ -4,6 +4,7 @@ It shares nothing with the page but the store. Whatever it is killed in the midd
 is on disk: shards of features, published runs, waiting jobs.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -23,7 +24,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.settings import FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
 from annotator.store import classes, decisions, heartbeat, images, jobs, runs
-from annotator.store.arrays import FeatureCache, add_features
+from annotator.store.arrays import FeatureCache, add_features, sweep
 from annotator.store.database import Database
 
 POLL_SECONDS = 0.1
@@ -65,12 +66,17 @@ class Worker:
         self._not_before = 0.0  # when the next training may start (monotonic seconds)
         self._failed: _Basis | None = None
         self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
+        self._drawn_ahead: tuple | None = None  # (run, newest decision) for which all heat maps ahead are drawn
         self._said: tuple = ()
         self.say("starting")
         jobs.requeue(self.db)
+        for room in (self.db.paths.features(""), self.db.paths.runs, self.db.paths.heatmaps):
+            sweep(room)
 
     def close(self) -> None:
-        self.say("stopped")
+        """Say goodbye and let the next worker in."""
+        with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
+            self.say("stopped")
         self._lock.release()
 
     def stop(self) -> None:
@@ -242,7 +248,8 @@ class Worker:
     def _draw_ahead(self) -> bool:
         """Draw for one image near the front of the review order; True when there was one to draw."""
         found = suggest.predictions(self.db)
-        if found is None:
+        state = (found.run.id, decisions.newest_decision(self.db)) if found else None
+        if found is None or state == self._drawn_ahead:
             return False
         front = suggest.review_order(self.db, found, found.run.threshold)[:HEATMAPS_AHEAD]
         ahead = [int(image_id) for image_id in front]
@@ -261,6 +268,7 @@ class Worker:
                     self._undrawable.add(image_id)
                     heartbeat.note_error(self.db, str(error))
                 return True
+        self._drawn_ahead = state
         return False
 
     def _draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
@@ -336,10 +344,12 @@ def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | N
     except Stopped:
         return None
     except AnnotatorError as error:
-        heartbeat.note_error(worker.db, str(error))
+        with contextlib.suppress(AnnotatorError):
+            heartbeat.note_error(worker.db, str(error))
         raise
     except Exception:
-        heartbeat.note_error(worker.db, traceback.format_exc())
+        with contextlib.suppress(AnnotatorError):
+            heartbeat.note_error(worker.db, traceback.format_exc())
         raise
     finally:
         worker.close()

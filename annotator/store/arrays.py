@@ -5,9 +5,10 @@ each one safetensors file that holds its image ids too, so that a kill never lea
 """
 
 import os
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def replacing(target: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sweep(folder: Path, older_than: float = 0.0, names: str = "**/.*") -> None:
+    """Remove what killed processes were in the middle of writing in a folder.
+
+    older_than    seconds; younger files may belong to a process at work
+    names         how the temporary files begin (a glob pattern); all of them, at any depth, unless told otherwise
+    """
+    for part in folder.glob(f"{names}.part") if folder.exists() else ():
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime >= older_than:
+                part.unlink()
 
 
 def save_array(path: Path, array: np.ndarray) -> None:

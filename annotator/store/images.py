@@ -125,6 +125,15 @@ def names_to_ids(db: Database) -> dict[str, int]:
     return found
 
 
+def with_short_names(names: dict) -> dict:
+    """The same with every bare file name that occurs once as a further name of its image."""
+    short: dict = {}
+    for name, image in names.items():
+        last = name.rsplit("/", 1)[-1]
+        short[last] = [*short.get(last, []), image]
+    return {last: found[0] for last, found in short.items() if len(found) == 1} | names
+
+
 def bad_files(db: Database) -> list[BadFile]:
     """Files kept out, and images whose file has gone since, with the reason."""
     rows = db.rows(

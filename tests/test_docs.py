@@ -1,0 +1,129 @@
+"""The documents cannot lie: the README's commands and every --help are run."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import draw
+from served import Served, free_port, until
+from typer.main import get_command
+
+from annotator.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[str]:
+    """Every line of every ```sh block of the README."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    return [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def words_of(command, path=()) -> list[tuple[str, ...]]:
+    found = [path]
+    for name, child in getattr(command, "commands", {}).items():
+        found += words_of(child, (*path, name))
+    return found
+
+
+@pytest.mark.process
+def test_every_help_text_can_be_printed_and_every_command_has_examples(annotator):
+    everything = words_of(get_command(app))
+    assert len(everything) > 14
+    for words in everything:
+        text = annotator(*words, "--help").stdout
+        assert "Usage:" in text
+        if words and words != ("bench",):
+            assert "Examples:" in text, words
+            assert f"annotator {' '.join(words)}" in text, words
+
+
+@pytest.mark.process
+def test_the_commands_of_the_readme_run_in_their_order(annotator, tmp_path, processes):
+    ran = set()
+    for number in range(8):
+        draw(tmp_path / "photos" / f"heron_{number:03}.jpg", ("heron",) if number % 2 else ("fox",), seed=number)
+    (tmp_path / "classes.txt").write_text("fox\nheron\n")
+    for line in commands():
+        words = shlex.split(line)
+        if words[0] != "annotator" or words[1] == "bench":
+            continue
+        if words[1] == "serve":
+            Served(tmp_path / words[2], processes).process.terminate()
+            until(lambda: processes[-1].poll() is not None)
+        else:
+            annotator(*words[1:])
+        ran.add(words[1])
+    assert ran >= {"init", "serve", "decide", "worker", "suggest", "status", "train", "undo", "export"}
+    assert (tmp_path / "labels.csv").exists() and (tmp_path / "labels.jsonl").exists()
+
+
+@pytest.mark.process
+def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
+    rows = re.findall(r"`annotator (bench [^`]+)`", README)
+    assert len(rows) >= 4
+    for row in rows:
+        words = shlex.split(row)
+        text = annotator(*words[:2], "--help").stdout
+        assert all(word in text for word in words if word.startswith("--")), row
+
+
+def test_the_other_lines_of_the_readme_are_what_make_does():
+    others = [line for line in commands() if not line.startswith("annotator")]
+    makefile = (ROOT / "Makefile").read_text()
+    for line in others:
+        words = shlex.split(line)
+        if words[0] == "python3":
+            assert "-m venv $(VENV)" in makefile
+        elif words[0] == ".venv/bin/pip":
+            wanted = words[-1]
+            assert wanted in (".", ".[test]")
+            assert f"--editable {wanted}\n" in makefile or f'--editable "{wanted}"' in makefile
+        elif words[0] == ".venv/bin/python":
+            assert words[1:] == ["-m", "pytest"] and "$(BIN)/python -m pytest" in makefile
+        else:
+            assert words == [".venv/bin/annotator", "demo"] and "$(BIN)/annotator demo" in makefile
+    assert "test" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    if make := shutil.which("make"):
+        for target in ("demo", "test"):
+            subprocess.run([make, "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.process
+def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
+    """`annotator demo` twice: the second time there is nothing to set up."""
+    for _ in range(2):
+        port = free_port()
+        log = (tmp_path / "demo.log").open("wb")
+        words = ["demo", "demo-project", "--no-browser", "--port", str(port)]
+        demo = subprocess.Popen([sys.executable, "-m", "annotator", *words], cwd=tmp_path, stdout=log, stderr=log)
+        processes.append(demo)
+        until(lambda port=port: f"http://127.0.0.1:{port}" in (tmp_path / "demo.log").read_text())
+        demo.terminate()
+        demo.wait(30)
+    from annotator.engine.status import status
+    from annotator.store.database import Database
+
+    found = status(Database(tmp_path / "demo-project"))
+    assert (found["images"], found["classes"], found["files_kept_out"]) == (160, 12, [])
+
+
+def test_links_and_pictures_of_the_documents_exist():
+    for name in ("README.md", "CONTRIBUTING.md", "docs/design.md", "sample_data/README.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            if not target.startswith("http"):
+                assert (ROOT / name).parent.joinpath(target).exists(), f"{name}: {target}"
+
+
+def test_the_design_names_every_room():
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    for path in sorted(ROOT.glob("annotator/*/*.py")):
+        if path.name != "__init__.py" and path.parent.name in ("store", "engine", "ui"):
+            assert path.name in design, f"docs/design.md does not name {path.relative_to(ROOT)}"
