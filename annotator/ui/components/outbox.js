@@ -29,6 +29,8 @@ export class Outbox {
     this.trouble = "";
     /** @type {Map<string, any>} */
     this.waiting = new Map(this.#stored().map((entry) => [entry.uuid, entry]));
+    /** What localStorage holds of it. @type {Set<string>} */
+    this.kept = new Set(this.waiting.keys());
     this.pause = FIRST_PAUSE;
     this.sending = false;
     this.closed = false;
@@ -45,6 +47,7 @@ export class Outbox {
     this.waiting.set(uuid, entry);
     try {
       localStorage.setItem(this.prefix + uuid, JSON.stringify(entry));
+      this.kept.add(uuid);
     } catch {
       this.trouble = "this browser keeps nothing: do not close the page before all is saved";
     }
@@ -90,15 +93,17 @@ export class Outbox {
     }
   }
 
-  /** Take up what other tabs have left behind. */
+  /**
+   * Take up what other tabs have left behind. What is in hand here is never dropped because the storage lost it: only
+   * the server's word counts, and asking it twice costs nothing.
+   */
   adopt() {
     const now = Date.now() * 1000;
     for (const entry of this.#stored()) {
-      if (!this.waiting.has(entry.uuid) && now - entry.order > PATIENCE * 1000) this.waiting.set(entry.uuid, entry);
-    }
-    for (const uuid of this.waiting.keys()) {
-      // Saved through another tab meanwhile (unless this browser keeps nothing at all).
-      if (!this.trouble && !this.sending && localStorage.getItem(this.prefix + uuid) === null) this.waiting.delete(uuid);
+      if (!this.waiting.has(entry.uuid) && now - entry.order > PATIENCE * 1000) {
+        this.waiting.set(entry.uuid, entry);
+        this.kept.add(entry.uuid);
+      }
     }
     if (this.waiting.size) this.flush();
   }
@@ -112,7 +117,7 @@ export class Outbox {
   /** @param {string} uuid */
   #forget(uuid) {
     this.waiting.delete(uuid);
-    localStorage.removeItem(this.prefix + uuid);
+    if (this.kept.delete(uuid)) localStorage.removeItem(this.prefix + uuid);
   }
 
   #stored() {
