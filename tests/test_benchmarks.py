@@ -86,6 +86,8 @@ def test_interface_measures_both_pages_and_accounts_for_every_key_of_the_burst()
         for page in ("floor", "annotate"):
             assert 0 < values[f"{page}_{row}_p50_ms"] <= values[f"{page}_{row}_p95_ms"]
         assert values[f"annotate_{row}_p95_over_floor"] > 0
+    assert values["annotate_key_p50_over_floor_picture_first"] > 0
+    assert values["annotate_300_classes_key_p50_over_floor_picture_first"] > 0
     assert values["burst_keys"] == interface.BURST
     # Nothing may ever land on a wrong image or twice, however slow the machine; what came too early is counted as lost.
     assert (

@@ -99,6 +99,7 @@ def test_every_request_of_every_page_stays_on_this_machine(browser, many):
 def test_sixty_keys_20_ms_apart_are_sixty_decisions_each_on_the_image_on_screen(browser, many):
     page = open_page(browser, many, "Burst")
     wait_for_picture(page)
+    page.wait_for_load_state("networkidle")  # the pictures that come next are there: that is what they are fetched for
     page.evaluate(
         """async () => {
           const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".stage"));

@@ -4,9 +4,10 @@
  * decided before. Which image comes next is the server's affair; here it only never has to be waited for.
  */
 
-const LOW = 24; // ask for more below this many
-const WANT = 32;
-const AHEAD = 12; // pictures decoded before they are needed
+const LOW = 48; // ask for more below this many
+const WANT = 64;
+const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at most: all in hand, when they are small
+const DISPLAY_PIXELS = 1600 * 1600; // the server sends nothing larger
 const RENEW = 8000; // milliseconds: the lease of everything in hand is renewed, the worker's line refreshed
 const RETRY = 1500;
 const LOOK_AGAIN = 3000; // with nothing in hand
@@ -156,9 +157,12 @@ export class Hand {
   }
 
   #prefetch() {
-    for (const item of this.queue.slice(0, AHEAD)) this.#load(item);
-    // What is far back again (many undone) need not stay decoded.
-    for (const item of this.queue.slice(AHEAD * 2)) item.picture = item.loaded = undefined;
+    let room = AHEAD_PIXELS;
+    for (const item of this.queue) {
+      room -= Math.min(item.width * item.height, DISPLAY_PIXELS);
+      if (room > 0) this.#load(item);
+      else item.picture = item.loaded = undefined; // far back again, after many were undone
+    }
   }
 
   /** @param {any} item */
