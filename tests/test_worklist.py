@@ -57,6 +57,17 @@ def test_what_a_page_has_let_go_of_is_free_at_once(db):
     assert ids(worklist.next_work(db, wanted("tab-bob", want=1))) == ann[:1]
 
 
+def test_a_page_that_slept_too_long_gets_back_what_nobody_took_meanwhile(db):
+    ann = ids(worklist.next_work(db, wanted("tab-ann")))
+    with db.writing() as sql:
+        sql.execute("UPDATE lease SET until = 0")
+    bob = ids(worklist.next_work(db, wanted("tab-bob", want=1)))
+    assert bob == ann[:1]
+    worklist.next_work(db, wanted("tab-ann", have=ann, want=0))
+    assert not set(ids(worklist.next_work(db, wanted("tab-cy", want=200)))) & set(ann)
+    assert db.value("SELECT holder FROM lease WHERE image_id = ?", bob) == "tab-bob"
+
+
 def test_skipped_images_come_back_last_and_at_once_when_nothing_else_is_left(db):
     first = ids(worklist.next_work(db, wanted("tab-ann")))[0]
     decide(db, "skip", first)

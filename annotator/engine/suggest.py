@@ -109,7 +109,7 @@ def suggestions_of(
 def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
     """The images that most probably miss most labels, with their suggestions; leased to this page."""
     found = predictions(db)
-    leases.hold(db, wanted.holder, wanted.have)
+    leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
     if found is None:
         return []
     chosen: list[tuple[int, list[Suggestion]]] = []

@@ -47,7 +47,7 @@ def next_work(db: Database, wanted: Wanted) -> Work:
     run = runs.current_run(db)
     counts = overview.image_counts(db)
     if wanted.want == 0:
-        leases.hold(db, wanted.holder, wanted.have)
+        leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
         found = []
     elif wanted.mode == "annotate":
         # Never more than half of what is free: the next person to come finds something to do.
@@ -102,6 +102,11 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         if missing:
             return f"No suggestions yet: label about {missing:,} more images on the Annotate page."
         return "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded."
+    if elsewhere := leases.held_by_others(db, wanted.holder):
+        return (
+            "No suggestion is left above this probability, except perhaps on the "
+            f"{elsewhere:,} images that are open on other pages: those come here within three minutes of being let go."
+        )
     return (
         "No suggestion is left above this probability. Lower the threshold, or label more images: "
         "every run brings new ones."

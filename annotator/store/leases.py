@@ -18,7 +18,7 @@ def take_next(db: Database, holder: str, annotator: str, have: Collection[int], 
     have    images this page has in hand already (their leases are renewed; they are not given again)
     """
     with db.writing() as sql:
-        _renew(sql, holder, have)
+        _renew(sql, holder, annotator, have)
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         # What this page holds but has not in hand is from before a reload: it comes first.
@@ -46,10 +46,10 @@ def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], w
     return chosen
 
 
-def hold(db: Database, holder: str, have: Collection[int]) -> None:
+def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
     """Renew the leases of what an open page has in hand, and let go of everything else it held."""
     with db.writing() as sql:
-        _renew(sql, holder, have)
+        _renew(sql, holder, annotator, have)
         _let_go(sql, holder, have)
 
 
@@ -62,12 +62,14 @@ def held_by_others(db: Database, holder: str) -> int:
     )
 
 
-def _renew(sql, holder: str, have: Collection[int]) -> None:
+def _renew(sql, holder: str, annotator: str, have: Collection[int]) -> None:
     now = time.time()
     sql.execute("DELETE FROM lease WHERE until < ?", [now])
+    # Also what had run out, unless somebody else has it now: a laptop that slept, a page that was gone back to.
     sql.conn.executemany(
-        "UPDATE lease SET until = ? WHERE image_id = ? AND holder = ?",
-        [(now + LEASE_SECONDS, image_id, holder) for image_id in have],
+        """INSERT INTO lease (image_id, holder, annotator, until) SELECT id, ?, ?, ? FROM image WHERE id = ?
+        ON CONFLICT (image_id) DO UPDATE SET until = excluded.until WHERE holder = excluded.holder""",
+        [(holder, annotator, now + LEASE_SECONDS, image_id) for image_id in have],
     )
 
 

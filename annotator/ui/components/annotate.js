@@ -5,7 +5,7 @@
  */
 
 import { Api, rememberName } from "./api.js";
-import { STATE_WORDS, capital, el, kbd, keyButton, showFoot } from "./dom.js";
+import { STATE_WORDS, afterPaint, capital, el, kbd, keyButton, showFoot } from "./dom.js";
 import { Hand } from "./hand.js";
 import { CLASS_KEYS, listen } from "./keys.js";
 import { Outbox } from "./outbox.js";
@@ -23,6 +23,7 @@ class AnnotatePage {
   constructor({ data, parentElement, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     this.root = parentElement;
+    this.drawFoot = afterPaint(() => showFoot(this.foot, this.outbox, this.hand));
     rememberName(data.annotator);
     this.api = new Api(data.token);
     this.outbox = new Outbox({
@@ -125,6 +126,9 @@ class AnnotatePage {
   /** @param {{id: number, name: string, description: string}[]} classes */
   setClasses(classes) {
     this.classes = classes;
+    this.names = new Map(classes.map((one) => [one.id, one.name]));
+    /** @type {Map<number, number>} what the buttons show */
+    this.marked = new Map();
     this.byKey = new Map();
     this.buttons = new Map();
     const nodes = classes.map((one, index) => {
@@ -138,6 +142,7 @@ class AnnotatePage {
           title: one.description || one.name,
           "data-class": one.id,
           "aria-keyshortcuts": key,
+          "aria-pressed": "false",
           onclick: (/** @type {MouseEvent} */ event) => this.choose(one, event.shiftKey),
         },
         el("span", {}, one.name),
@@ -321,17 +326,20 @@ class AnnotatePage {
   showLabels() {
     const labels = this.hand?.current?.labels ?? [];
     const states = new Map(labels.map((label) => [label.class, label.state]));
-    for (const [id, button] of this.buttons) {
+    // Only what changes: there may be hundreds of buttons, and the next picture waits for them.
+    for (const id of new Set([...this.marked.keys(), ...states.keys()])) {
       const state = states.get(id);
+      const button = this.buttons.get(id);
+      if (!button || state === this.marked.get(id)) continue;
       button.dataset.state = state == null ? "" : STATE_WORDS[state];
       button.setAttribute("aria-pressed", String(state === PRESENT));
     }
-    const names = new Map(this.classes.map((one) => [one.id, one.name]));
+    this.marked = states;
     const shown = labels.filter((label) => label.source !== "done");
     this.chips.replaceChildren(
       ...shown.map((label) =>
         el("span", { class: "chip", "data-state": STATE_WORDS[label.state] },
-          `${names.get(label.class) ?? "?"}${label.state === PRESENT ? "" : ` (${STATE_WORDS[label.state]})`}`)),
+          `${this.names.get(label.class) ?? "?"}${label.state === PRESENT ? "" : ` (${STATE_WORDS[label.state]})`}`)),
     );
   }
 
@@ -341,7 +349,10 @@ class AnnotatePage {
   }
 
   showFoot() {
-    if (this.hand) showFoot(this.foot, this.outbox, this.hand);
+    if (!this.hand) return;
+    // The number is right at once; drawing it can wait until the next picture is there.
+    this.foot.firstElementChild?.setAttribute("data-waiting", String(this.outbox.waiting.size));
+    this.drawFoot();
   }
 
   /** @param {string} text */

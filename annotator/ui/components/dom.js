@@ -65,3 +65,25 @@ export function capital(text) {
 }
 
 export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
+
+/**
+ * A function that does this once the frame that is due has been drawn, once for any number of calls: the next picture
+ * goes first.
+ * @param {() => void} act
+ */
+export function afterPaint(act) {
+  let due = false;
+  let timer = 0;
+  const run = () => {
+    if (!due) return;
+    due = false;
+    clearTimeout(timer);
+    act();
+  };
+  return () => {
+    if (due) return;
+    due = true;
+    timer = window.setTimeout(run, 100); // a page in the background draws no frames
+    requestAnimationFrame(() => window.setTimeout(run, 0));
+  };
+}

@@ -4,6 +4,8 @@
  * decided before. Which image comes next is the server's affair; here it only never has to be waited for.
  */
 
+import { afterPaint } from "./dom.js";
+
 const LOW = 48; // ask for more below this many
 const WANT = 64;
 const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at most: all in hand, when they are small
@@ -38,6 +40,11 @@ export class Hand {
     this.again = false;
     this.closed = false;
     this.timer = 0;
+    this.leaving = () => this.#letGo();
+    this.returning = (/** @type {PageTransitionEvent} */ event) => event.persisted && this.ask();
+    window.addEventListener("pagehide", this.leaving);
+    window.addEventListener("pageshow", this.returning);
+    this.refill = afterPaint(() => this.#refill());
     this.ask();
   }
 
@@ -61,7 +68,7 @@ export class Hand {
   advance() {
     this.current = null;
     this.#show();
-    this.#refill();
+    this.refill();
   }
 
   /** Bring an image back on screen; the one there now comes right after it. @param {any} item */
@@ -88,8 +95,9 @@ export class Hand {
   close() {
     this.closed = true;
     clearTimeout(this.timer);
-    const nothing = { mode: this.mode, holder: this.holder, have: [], want: 0 };
-    this.api.post("/api/work", nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
+    window.removeEventListener("pagehide", this.leaving);
+    window.removeEventListener("pageshow", this.returning);
+    this.#letGo();
   }
 
   /** Ask the server for images and news. */
@@ -142,7 +150,13 @@ export class Hand {
     }
   }
 
+  #letGo() {
+    const nothing = { mode: this.mode, holder: this.holder, have: [], want: 0 };
+    this.api.post("/api/work", nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
+  }
+
   #refill() {
+    if (this.closed) return;
     if (this.queue.length < LOW) this.ask();
     this.#prefetch();
   }

@@ -7,6 +7,8 @@
  * nothing. Tabs share the storage: whoever is open sends what is there, in the order in which it was given.
  */
 
+import { afterPaint } from "./dom.js";
+
 const BATCH = 100;
 const FIRST_PAUSE = 400;
 const LONGEST_PAUSE = 15000;
@@ -35,6 +37,7 @@ export class Outbox {
     this.sending = false;
     this.closed = false;
     this.timer = 0;
+    this.send = afterPaint(() => this.flush());
     this.online = () => this.flush();
     window.addEventListener("online", this.online);
     if (this.waiting.size) this.flush();
@@ -52,7 +55,7 @@ export class Outbox {
       this.trouble = "this browser keeps nothing: do not close the page before all is saved";
     }
     this.onChange();
-    this.flush();
+    this.send(); // it is safe in the storage; the picture goes first
     return uuid;
   }
 
