@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import signal
 import sys
 import time
 import uuid
@@ -286,6 +287,12 @@ def export(
 
     table, written = write(Database(project), dest, kind, unknown, threshold)
     print(f"{len(table.images):,} images x {len(table.classes):,} classes: {', '.join(str(path) for path in written)}")
+
+
+@bench.callback()
+def _bench() -> None:
+    """Ended from outside, a benchmark still ends the processes it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 @bench.command("interface", epilog=_examples("annotator bench interface", "annotator bench interface --json"))

@@ -105,6 +105,7 @@ class Wanted:
 
     mode         annotate or review
     holder       the open page, for leases
+    instead      the holder that this page was before a reload: what that one held is this one's now
     have         images it has in hand: their leases are renewed, all others of this page are let go of
     passed       images it has done with: they are not given again
     want         how many more it can take
@@ -118,6 +119,7 @@ class Wanted:
     want: int
     threshold: float | None = None
     passed: Sequence[int] = ()
+    instead: str = ""
 
 
 @dataclass(frozen=True)

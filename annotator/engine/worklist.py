@@ -44,6 +44,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
     """The next images of a mode with everything around them. Raises AnnotatorError for an unknown mode."""
     if wanted.mode not in MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
+    if wanted.instead:
+        leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
     if wanted.want == 0:

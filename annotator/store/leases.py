@@ -46,6 +46,13 @@ def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], w
     return chosen
 
 
+def take_over(db: Database, holder: str, before: str) -> None:
+    """Give this page what it held under another name, before a reload; a late word of that other name frees nothing."""
+    if db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
+        with db.writing() as sql:
+            sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before])
+
+
 def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
     """Renew the leases of what an open page has in hand, and let go of everything else it held."""
     with db.writing() as sql:

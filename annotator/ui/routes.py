@@ -67,7 +67,7 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def work(request: Request, annotator: str) -> Response:
-    """POST {mode, holder, have, want, passed?, threshold?} -> the next images of that mode, leased to the holder."""
+    """POST {mode, holder, have, want, instead?, passed?, threshold?} -> the next images of that mode, now leased."""
     body = await _body(request)
     wanted = Wanted(
         mode=str(body["mode"]),
@@ -75,6 +75,7 @@ async def work(request: Request, annotator: str) -> Response:
         annotator=annotator,
         have=[int(image_id) for image_id in body.get("have", [])][:5000],
         want=min(max(int(body.get("want", 0)), 0), MOST_IMAGES),
+        instead=str(body.get("instead", ""))[:100],
         passed=[int(image_id) for image_id in body.get("passed", [])][:5000],
         threshold=None if body.get("threshold") is None else float(body["threshold"]),
     )

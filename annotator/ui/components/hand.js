@@ -26,7 +26,7 @@ export class Hand {
     this.threshold = threshold;
     this.onShow = onShow;
     this.onNews = onNews;
-    this.holder = holderName(mode);
+    Object.assign(this, holderNames(mode));
     /** @type {any[]} */
     this.queue = [];
     /** @type {any} */
@@ -116,6 +116,7 @@ export class Hand {
       const news = await this.api.post("/api/work", {
         mode: this.mode,
         holder: this.holder,
+        instead: this.instead,
         have: [...new Set([...inHand, ...this.outbox.images()])],
         passed: [...this.passed].slice(-5000),
         want: room,
@@ -220,21 +221,27 @@ export class Hand {
   }
 }
 
-/** A name for this open page: it stays through a reload, so that the same images come back. @param {string} mode */
-function holderName(mode) {
+/**
+ * A name of its own for this page, and the one it had before a reload, so that the same images come back. The two are
+ * never the same: what an older page says late, on its way out, must not free what the newer one holds.
+ * @param {string} mode
+ */
+function holderNames(mode) {
   const key = `annotator:holder:${mode}`;
-  let name = null;
+  const holder = crypto.randomUUID();
+  let instead = "";
   try {
-    name = sessionStorage.getItem(key);
-    // A duplicated tab copies the session: the mark tells that the name is in use by the page it was copied from.
-    if (name && performance.getEntriesByType("navigation")[0]?.type !== "reload" && !window.__annotatorHolders?.has(name)) {
-      name = null;
-    }
-    name ??= crypto.randomUUID();
-    sessionStorage.setItem(key, name);
+    const known = sessionStorage.getItem(key) ?? "";
+    // A duplicated tab copies the session: that name is still in use by the page it was copied from.
+    const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    if (reloaded || ours.has(known)) instead = known;
+    sessionStorage.setItem(key, holder);
   } catch {
-    name ??= crypto.randomUUID();
+    // Without storage the images of before come back when their lease has run out.
   }
-  (window.__annotatorHolders ??= new Set()).add(name);
-  return name;
+  ours.add(holder);
+  return { holder, instead };
 }
+
+/** Names that pages of this window have had. @type {Set<string>} */
+const ours = new Set();
