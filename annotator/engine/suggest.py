@@ -107,7 +107,7 @@ def suggestions_of(
 
 
 def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
-    """The images that most probably miss most labels, with their suggestions; leased to this page."""
+    """The images that most probably miss a label, with their suggestions; leased to this page."""
     found = predictions(db)
     leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
     if found is None:
@@ -132,15 +132,19 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
 
 
 def review_order(db: Database, found: Predictions, threshold: float) -> np.ndarray:
-    """Image ids, those first that probably hide most labels: by the sum of the probabilities at or above threshold."""
+    """Image ids with something at or above the threshold, those first whose likeliest suggestion is likeliest.
+
+    Not by the sum of an image's probabilities: early models give many images five doubtful suggestions, and a sum puts
+    just those first (docs/design.md has the figures).
+    """
     key = (str(db.paths.project), found.run.id, round(threshold, 4))
     if key not in _ORDERS:
         scores = _unanswered(db, found)
-        expected = np.where(scores >= threshold, scores, 0).sum(axis=1)
-        rows = np.argsort(-expected, kind="stable")
+        likeliest = np.where(scores >= threshold, scores, 0).max(axis=1, initial=0)
+        rows = np.argsort(-likeliest, kind="stable")
         while len(_ORDERS) >= 8:
             _ORDERS.pop(next(iter(_ORDERS)))
-        _ORDERS[key] = found.image_ids[rows[expected[rows] > 0]]
+        _ORDERS[key] = found.image_ids[rows[likeliest[rows] > 0]]
     return _ORDERS[key]
 
 
