@@ -23,6 +23,7 @@ LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its i
 HEARTBEAT_SECONDS = 1.0
 WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
 DISPLAY_PIXELS = 1600  # longest side of what a browser is sent; larger files are reduced once and kept
+BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
 
 

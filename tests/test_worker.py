@@ -15,6 +15,7 @@ from annotator.engine import recipe, suggest
 from annotator.engine.setup import set_up
 from annotator.engine.train import training_set
 from annotator.records import Decision
+from annotator.settings import BUSY_STATUS
 from annotator.store import arrays, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
@@ -107,6 +108,8 @@ def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, an
     until(lambda: heartbeat.worker_state(db).pid == first.pid)
     told = annotator("worker", project, "--once", code=1).stderr
     assert f"process {first.pid}" in told
+    # Started by the app it says so by its status alone: the app tries again later and shows no error.
+    annotator("worker", project, "--watched", code=BUSY_STATUS)
     assert first.poll() is None
 
 

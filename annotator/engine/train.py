@@ -1,6 +1,5 @@
 """One training: what people decided + cached features -> probabilities for every image, published as a run."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,13 +97,13 @@ def train(
     for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
         loss.append(epoch.loss)
         between(epoch.number, epoch.of)
-    _write(db, run_id, head, cache, loss)
+    _write(db, run_id, head, cache)
     runs.publish(db, run_id, epochs=len(loss), seconds=time.perf_counter() - started, loss=loss)
     runs.forget_old(db)
     return runs.current_run(db)
 
 
-def _write(db: Database, run_id: int, head: Head, cache: FeatureCache, loss: list[float]) -> None:
+def _write(db: Database, run_id: int, head: Head, cache: FeatureCache) -> None:
     folder = db.paths.run(run_id)
     order = np.argsort(cache.image_ids, kind="stable")
     save_array(folder / "image_ids.npy", cache.image_ids[order])
@@ -112,5 +111,3 @@ def _write(db: Database, run_id: int, head: Head, cache: FeatureCache, loss: lis
     save_array(folder / "probabilities.npy", head.probabilities(cache.features)[order].astype(np.float16))
     with replacing(folder / "head.safetensors") as part:
         head.save(part)
-    with replacing(folder / "metrics.json") as part:
-        part.write_text(json.dumps({"loss": loss}))

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from annotator.engine import recipe, suggest
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.settings import FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
+from annotator.settings import BUSY_STATUS, FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
 from annotator.store import classes, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache, add_features, sweep
 from annotator.store.database import Database
@@ -329,7 +329,12 @@ def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | N
 
     Raises AlreadyRunning, or AnnotatorError when `once` has nothing to learn from.
     """
-    worker = Worker(project)
+    try:
+        worker = Worker(project)
+    except AlreadyRunning:
+        if watched:  # the app tries again later; to it this is no trouble
+            raise SystemExit(BUSY_STATUS) from None
+        raise
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     signal.signal(signal.SIGINT, lambda *_: worker.stop())
     if watched:

@@ -62,12 +62,6 @@ def kept_run(db: Database, run_id: int) -> Run | None:
     return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
 
 
-def all_runs(db: Database, limit: int = 200) -> list[Run]:
-    """The newest published runs, newest first."""
-    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])
-    return [_run(row) for row in rows]
-
-
 def forget_old(db: Database, kept: int = RUNS_KEPT) -> None:
     """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
     keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [kept])}

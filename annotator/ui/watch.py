@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
+from annotator.settings import BUSY_STATUS
 from annotator.store import heartbeat
 from annotator.store.database import Database
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 HEALTHY_AFTER = 60.0  # a worker that lived this long starts again at once when it dies
 LAST_WORDS = 4000  # letters of its log
-BUSY_STATUS = 3  # the worker's exit status when another one is at work
 GRACE = 8.0  # seconds between asking it to end and ending it
 
 log = logging.getLogger("annotator.watch")
@@ -48,19 +48,13 @@ class Watch:
         pause = FIRST_PAUSE
         while not self._ending.is_set():
             started = time.monotonic()
-            status = self._one_life()
-            if self._ending.is_set():
-                return
-            if status == BUSY_STATUS:
-                # The worker of an app that was just killed, or one started by hand: look again soon.
-                pause = FIRST_PAUSE
-            elif time.monotonic() - started > HEALTHY_AFTER:
+            self._one_life()
+            if time.monotonic() - started > HEALTHY_AFTER:
                 pause = FIRST_PAUSE
             self._ending.wait(pause)
-            if status != BUSY_STATUS:
-                pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _one_life(self) -> int:
+    def _one_life(self) -> None:
         path = self.db.paths.worker_log
         with path.open("wb") as words:
             self._process = subprocess.Popen(
@@ -71,9 +65,9 @@ class Watch:
                 start_new_session=True,  # Ctrl+C in the terminal is for the app, which then ends its worker
             )
             status = self._process.wait()
+        # Busy: the worker of an app that was just killed, or one started by hand, is still there. That is no trouble.
         if status not in (0, BUSY_STATUS) and not self._ending.is_set():
             self._note(status, path)
-        return status
 
     def _note(self, status: int, path: Path) -> None:
         words = path.read_bytes()[-LAST_WORDS:].decode(errors="replace").strip()
