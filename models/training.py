@@ -201,11 +201,18 @@ class Training:
         self.weight = torch.zeros(head.classes, head.dimensions, device=features.device, requires_grad=True)
         self.bias = torch.zeros(head.classes, device=features.device, requires_grad=True)
         method.begin(labels, mask, epochs, self.generator)
-        self.optimiser = Adam()
-        self.optimiser.add([self.weight, self.bias], lr, WEIGHT_DECAY)
-        for group in method.learned():
+        self.lr = lr
+        self.learned = method.learned()
+        self.optimiser = self.new_optimiser()
+
+    def new_optimiser(self) -> "Adam":
+        """An optimiser that has made no step yet."""
+        optimiser = Adam()
+        optimiser.add([self.weight, self.bias], self.lr, WEIGHT_DECAY)
+        for group in self.learned:
             # Weight decay is for the classifier; what a method estimates has no reason to be small.
-            self.optimiser.add(group["params"], lr * group["lr_scale"], 0.0)
+            optimiser.add(group["params"], self.lr * group["lr_scale"], 0.0)
+        return optimiser
 
     def epochs_of(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
         """The generator behind `fit`."""
@@ -219,6 +226,8 @@ class Training:
 
     def epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
         """One pass over the images: returns its average loss, or None if it was told to stop."""
+        if self.method.starts_afresh(number):
+            self.optimiser = self.new_optimiser()
         self.method.begin_epoch(number)
         total = 0.0
         for rows in torch.randperm(len(self.features), generator=self.generator).split(batch):

@@ -8,6 +8,7 @@ The conversation with `models.training.fit`, which owns the network and the opti
     begin(labels, mask, epochs, generator)      once; forgets all of an earlier training
     learned()                                   once, after begin: what the optimiser shall move besides the network
     for epoch in 1 .. epochs:
+        starts_afresh(epoch)                    True: the optimiser forgets its moments (a second stage begins)
         begin_epoch(epoch)
         loss(logits, rows)                      for every batch; rows says which images these are
         end_epoch(epoch, predict)               predict() gives the probabilities of all rows, if asked
@@ -25,6 +26,7 @@ import torch
 from torch import Tensor
 
 from models.losses.base import Loss
+from models.methods.published import EndToEnd
 
 
 class Method(ABC):
@@ -51,6 +53,20 @@ class Method(ABC):
     # 3e-3 rank about as well and take longer; much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
+
+    # What the network looks at: "features", one pooled vector an image, or "maps", the last feature map before pooling
+    # (or the images themselves), on which the method builds a network of its own.
+    reads: ClassVar[str] = "features"
+    views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
+
+    # True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+    full_labels: ClassVar[bool] = False
+
+    # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
+    tunable: ClassVar[dict[str, tuple]] = {}
+
+    # How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
+    published: ClassVar[dict[str, EndToEnd]] = {}
 
     targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells
     mask: Tensor | None  # (N, C) bool, True where a cell may be used
@@ -84,6 +100,17 @@ class Method(ABC):
         returns     groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}
         """
         return []
+
+    def starts_afresh(self, epoch: int) -> bool:
+        """Whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        return False
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """Whether the paper would end a training here: `scores` are the validation mAP in [0, 1] of each epoch so far.
+
+        Only comparisons with fully labelled validation images ask this; a project has none.
+        """
+        return False
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
         """Called before the first batch of every epoch; epochs count from 1, as in the papers."""
