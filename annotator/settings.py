@@ -8,8 +8,6 @@ from pathlib import Path
 
 DEFAULT_METHOD = "gr"
 DEFAULT_BACKBONE = "efficientnet_lite2"
-METHODS = ("an", "em_apl", "gr")  # models.methods.METHODS holds the classes; the page may not load torch to list them
-"""The methods a page or the command line offers (a test holds this tuple against the table in models)."""
 
 IMPORTER = "import"  # the annotator named on decisions that came from a file
 

@@ -38,6 +38,29 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
     return float(np.sum(np.diff(hits[steps], prepend=0) * precision) / positives)
 
 
+def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
+    """The average precision that ASL, Hill and SPLC report: precision at every hit, summed, over (hits + 1e-8).
+
+    scores  (n,) float, higher is more likely; nan ranks behind all others
+    truth   (n,) bool or 0/1
+    returns 0 where nothing is true, nan without a single score
+
+    Differs from `average_precision`: every image has a rank of its own, so that among equal scores the order decides.
+    The published code sorts upwards and turns the result around; here, too, the last of equal ones therefore comes
+    first, on every machine (theirs leaves the order of more than 16 scores to the sorting algorithm). Without equal
+    scores, the two differ by the 1e-8 only. Raises ValueError when the lengths differ.
+
+    Source: helper_functions.py of Ben-Baruch et al., "Asymmetric Loss", ICCV 2021, taken over by Zhang et al., "Simple
+    and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021.
+    """
+    scores, truth = flat("asl_average_precision", scores, truth)
+    if not len(scores):
+        return float("nan")
+    hits = truth[np.argsort(scores, kind="stable")[::-1]]
+    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    return float(precision[hits].sum() / (hits.sum() + 1e-8))
+
+
 def mean_average_precision(
     scores: np.ndarray, truth: np.ndarray, mask: np.ndarray | None = None, *, empty_as_zero: bool = False
 ) -> float:

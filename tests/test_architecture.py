@@ -11,7 +11,7 @@ from annotator import settings
 from annotator.engine.worklist import MODES
 from annotator.records import SOURCES
 from annotator.store.formats import EXPORTS
-from models.methods import DEFAULT_METHOD, METHODS
+from models.methods import DEFAULT_METHOD
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,8 +31,7 @@ def test_the_code_is_clean_and_formatted():
     run("ruff", "format", "--check", ".")
 
 
-def test_the_methods_offered_without_torch_are_the_methods_there_are():
-    assert tuple(METHODS) == settings.METHODS
+def test_the_default_method_is_the_same_in_both_places():
     assert DEFAULT_METHOD == settings.DEFAULT_METHOD
 
 

@@ -58,3 +58,28 @@ def test_a_kept_out_file_is_named_by_init_and_status(annotator, photos):
     assert "1 files kept out" in said and "torn.jpg" in said
     listed = json.loads(annotator("status", "project", "--json").stdout)["files_kept_out"]
     assert [one["file"] for one in listed] == ["torn.jpg"] and listed[0]["reason"]
+
+
+def test_a_method_with_its_parameters_is_used_and_shown(annotator, project):
+    annotator("decide", project, "00.jpg", "fox", "present")
+    told = annotator("train", project, "--method", "em_apl", "--set", "alpha=0.1", "--set", "warm_up=0.4").stdout
+    assert "em_apl" in told
+    assert "em_apl (alpha=0.1, warm_up=0.4)" in annotator("status", project).stdout
+    status = json.loads(annotator("status", project, "--json").stdout)
+    assert status["parameters"] == {"alpha": 0.1, "warm_up": 0.4}
+    told = annotator("train", project, "--set", "alpa=1", "--set", "beta=x", code=1).stderr
+    assert "Did you mean 'alpha'" in told and "beta = 'x' must be a number" in told and "negatives=0.9" in told
+    assert json.loads(annotator("status", project, "--json").stdout)["parameters"] == status["parameters"]
+
+
+def test_the_methods_are_listed_and_each_is_shown_in_full(annotator):
+    listed = json.loads(annotator("methods", "--json").stdout)
+    assert {"name", "title", "paper", "year", "url", "assumes", "parameters"} <= set(listed[0])
+    text = " ".join(annotator("methods").stdout.split())
+    for one in listed:
+        assert one["url"] in text and one["assumes"] in text and str(one["year"]) in text
+    em = json.loads(annotator("methods", "em_apl", "--json").stdout)
+    assert em["parameters"]["alpha"] == 0.2 and {"tunable", "published", "threshold"} <= set(em)
+    assert "warm_up" in annotator("methods", "em_apl").stdout
+    told = annotator("methods", "em_appl", code=1).stderr
+    assert "Did you mean 'em_apl'" in told and "an, " in told

@@ -60,7 +60,7 @@ def test_the_commands_of_the_readme_run_in_their_order(annotator, tmp_path, proc
         else:
             annotator(*words[1:])
         ran.add(words[1])
-    assert ran >= {"init", "serve", "decide", "worker", "suggest", "status", "train", "undo", "export"}
+    assert ran >= {"init", "serve", "decide", "worker", "suggest", "status", "methods", "train", "undo", "export"}
     assert (tmp_path / "labels.csv").exists() and (tmp_path / "labels.jsonl").exists()
 
 
@@ -115,7 +115,7 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
 
 
 def test_links_and_pictures_of_the_documents_exist():
-    for name in ("README.md", "CONTRIBUTING.md", "docs/design.md", "sample_data/README.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "docs/design.md", "docs/extending.md", "sample_data/README.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             if not target.startswith("http"):
@@ -125,5 +125,7 @@ def test_links_and_pictures_of_the_documents_exist():
 def test_the_design_names_every_room():
     design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     for path in sorted(ROOT.glob("annotator/*/*.py")):
-        if path.name != "__init__.py" and path.parent.name in ("store", "engine", "ui"):
+        if path.name != "__init__.py" and path.parent.name in ("store", "engine", "ui", "cli"):
             assert path.name in design, f"docs/design.md does not name {path.relative_to(ROOT)}"
+    for path in sorted((ROOT / "annotator" / "benchmark" / "methods").glob("[a-z]*.py")):
+        assert path.name in design, f"docs/design.md does not name {path.relative_to(ROOT)}"

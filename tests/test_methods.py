@@ -6,6 +6,7 @@ import torch
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods import DEFAULT_METHOD, METHODS, defaults_of, make_method
 from models.methods.em_apl import give_up_on_lowest
+from models.methods.published import SETS, shared_protocol
 
 every_method = pytest.mark.parametrize("name", METHODS)
 
@@ -21,7 +22,7 @@ def test_a_method_says_who_it_is_and_what_it_believes(name):
     method = METHODS[name]
     assert method.name == name
     assert all((method.title, method.paper, method.url))
-    assert 2018 <= method.year <= 2030
+    assert 2017 <= method.year <= 2030
     assert "\n" not in method.assumes
     assert method.assumes.endswith(".")
     assert 0 < method.threshold < 1
@@ -33,10 +34,57 @@ def test_a_method_says_who_it_is_and_what_it_believes(name):
 def test_parameters_are_enough_to_build_the_same_method_again(name):
     method = make_method(name)
     assert method.parameters == defaults_of(name)
-    some = next(iter(method.parameters))
-    changed = make_method(name, **{some: method.parameters[some] / 2})
-    assert changed.parameters[some] == method.parameters[some] / 2
-    assert make_method(name, **changed.parameters).parameters == changed.parameters
+    for some, value in method.parameters.items():
+        if isinstance(value, float):
+            changed = make_method(name, **{some: value / 2 or 0.25})
+            assert changed.parameters == method.parameters | {some: value / 2 or 0.25}
+            assert make_method(name, **changed.parameters).parameters == changed.parameters
+
+
+@every_method
+def test_values_worth_trying_are_accepted_and_the_default_is_among_them(name):
+    defaults = defaults_of(name)
+    assert len(METHODS[name].tunable) <= 3
+    for constant, values in METHODS[name].tunable.items():
+        assert defaults[constant] in values
+        assert 2 <= len(values) <= 5
+        for value in values:
+            assert make_method(name, **{constant: value}).parameters[constant] == value
+
+
+@every_method
+def test_settings_of_the_papers_name_every_set_and_build_the_method(name):
+    published = METHODS[name].published
+    assert not published or tuple(published) == SETS
+    for settings in published.values():
+        method = make_method(name, **settings.parameters)
+        assert method.parameters == defaults_of(name) | settings.parameters
+        assert settings.lr > 0 and settings.batch >= 1 and settings.epochs >= 1
+
+
+@every_method
+def test_no_method_gives_up_before_there_is_something_to_compare(name):
+    method = begun(name, [[1, 0], [0, 1]])
+    assert not any(method.gives_up(scores) for scores in ([], [0.5], [0.4, 0.5]))
+
+
+@pytest.mark.parametrize(
+    ("name", "goes_on", "ends"),
+    [
+        ("em", [0.5, 0.51, 0.52], [0.5, 0.52, 0.52]),
+        ("em_apl", [0.5, 0.51, 0.52], [0.5, 0.52, 0.51]),
+        ("gr", [0.5, 0.6, 0.581], [0.5, 0.6, 0.579]),
+        ("ll_r", [0.6, 0.571], [0.6, 0.569]),
+    ],
+)
+def test_a_paper_ends_a_training_where_its_code_does(name, goes_on, ends):
+    assert not make_method(name).gives_up(goes_on)
+    assert make_method(name).gives_up(ends)
+
+
+def test_a_constant_without_a_value_for_each_set_is_named():
+    with pytest.raises(ValueError, match=r"k has 2 values.*voc, coco, nus, cub"):
+        shared_protocol(k=(1.5, 2.9))
 
 
 def test_the_default_method_is_generalized_robust():
@@ -65,6 +113,33 @@ def test_unknown_parameter_lists_the_ones_of_this_method():
         ("em_apl", {"alpha": -0.1}),
         ("gr", {"sigma": 0.0}),
         ("gr", {"schedule": "codes"}),
+        ("an_ls", {"negative": 1.5}),
+        ("an_ls", {"form": "codes"}),
+        ("wan", {"gamma": -0.1}),
+        ("epr", {"k": 0.0}),
+        ("epr", {"strength": -1.0}),
+        ("role", {"k": float("inf")}),
+        ("role", {"lr_scale": 0.0}),
+        ("role", {"form": "codes"}),
+        ("role+linear_init", {"linear": 1.5}),
+        ("em", {"alpha": float("nan")}),
+        ("opml", {"a": float("inf")}),
+        ("opml_sp", {"rule": "none"}),
+        ("opml_sp", {"correct": "never"}),
+        ("opml_sp", {"rank": "trace"}),
+        ("opml_sp", {"delta": 0.0}),
+        ("opml_sp", {"rho": 2.0}),
+        ("ll_r", {"delta": -0.1}),
+        ("ll_ct", {"delta": 101.0}),
+        ("ll_cp", {"delta": float("nan")}),
+        ("splc", {"tau": 1.1}),
+        ("splc", {"change_epoch": -1}),
+        ("hill", {"form": "grr"}),
+        ("asl", {"clip": 1.0}),
+        ("focal", {"gamma_neg": -2.0}),
+        ("en", {"momentum": 1.0}),
+        ("en", {"k": -1.5}),
+        ("oracle", {"eps": -1.0}),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused_when_the_method_is_made(name, parameters):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from models.metrics import (
+    asl_average_precision,
     average_precision,
     expected_calibration_error,
     hidden_average_precision,
@@ -41,6 +42,30 @@ def test_average_precision_is_that_of_scikit_learn_class_by_class():
             assert ours == pytest.approx(expected, rel=1e-12)
         else:
             assert math.isnan(ours)
+
+
+def test_the_average_precision_of_asl_takes_equal_scores_one_by_one_the_last_first():
+    scores = np.full(3, 0.5)
+    assert asl_average_precision(scores, [0, 0, 1]) == pytest.approx(1, abs=1e-7)
+    assert asl_average_precision(scores, [1, 0, 0]) == pytest.approx(1 / 3, abs=1e-7)
+    assert average_precision(scores, [1, 0, 0]) == pytest.approx(1 / 3, abs=1e-12)
+    assert average_precision(scores, [0, 0, 1]) == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_the_average_precision_of_asl_lacks_a_hundred_millionth_where_no_scores_are_equal():
+    generator = np.random.default_rng(0)
+    scores, truth = generator.permutation(40) / 40, generator.random(40) < 0.2
+    hits = truth.sum()
+    expected = average_precision(scores, truth) * hits / (hits + 1e-8)
+    assert asl_average_precision(scores, truth) == pytest.approx(expected, rel=1e-14)
+    # By hand: hits at ranks 1 and 3.
+    assert asl_average_precision([0.9, 0.8, 0.7], [1, 0, 1]) == pytest.approx((1 + 2 / 3) / (2 + 1e-8), rel=1e-14)
+
+
+def test_the_average_precision_of_asl_is_zero_where_nothing_is_true_and_ranks_nan_last():
+    assert asl_average_precision([0.3, 0.2], [0, 0]) == 0
+    assert math.isnan(asl_average_precision([], []))
+    assert asl_average_precision([np.nan, 0.1], [1, 0]) == pytest.approx(0.5, abs=1e-7)
 
 
 def test_class_without_positives_is_left_out_or_counted_as_zero():

@@ -9,6 +9,7 @@ from annotator.engine import recipe
 from annotator.records import Decision
 from annotator.store import classes, decisions, jobs
 from annotator.ui import context
+from models import catalogue
 
 PAGES = ("annotate", "review", "progress", "export", "settings")
 SCRIPT = """
@@ -56,6 +57,19 @@ def test_settings_change_the_method_and_ask_for_a_run(show, db):
     test.selectbox(key="method").select("em_apl").run()
     assert recipe.method(db) == "em_apl"
     assert jobs.training_asked(db)
+
+
+def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
+    recipe.choose_method(db, "role+linear_init", {"k": 2.5})
+    test = show("settings")
+    box = test.selectbox(key="method")
+    assert box.value == "role+linear_init" and len(box.options) == sum(
+        not one.full_labels for one in catalogue.methods().values()
+    )
+    assert any("**k = 2.5**" in caption.value for caption in test.caption)
+    box.select("em_apl").run()
+    assert recipe.parameters(db) == {}
+    assert any("alpha = 0.2" in caption.value for caption in test.caption)
 
 
 def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):

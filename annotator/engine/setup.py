@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.engine import recipe
-from annotator.errors import AnnotatorError, did_you_mean
+from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.settings import DEFAULT_BACKBONE, IMPORTER, METHODS
+from annotator.settings import DEFAULT_BACKBONE, IMPORTER
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
 from annotator.store.files import list_files
@@ -53,8 +53,8 @@ def set_up(
         )
     if images_folder is None and not exists:
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
-    if method is not None and method not in METHODS:
-        raise AnnotatorError(f"No method is called {method!r}. {did_you_mean(method, METHODS)}")
+    if method is not None:
+        recipe.about(method)
     paths = list_files(images_folder, leave_out=project.resolve()) if images_folder else []
     if images_folder and not exists and not any(_looks_like_image(path) for path in paths):
         raise AnnotatorError(

@@ -22,6 +22,7 @@ def status(db: Database) -> dict:
         "images_complete": counts["complete"],
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
         "method": recipe.method(db),
+        "parameters": recipe.parameters(db),
         "backbone": backbone,
         "features": arrays.count_features(db.paths.features(backbone)),
         "worker": {

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from annotator.store.arrays import FeatureCache, replacing, save_array
 from annotator.store.database import Database
 from models.methods import make_method
 from models.training import Head, fit
+
+if TYPE_CHECKING:
+    from models.networks import Backbone
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,14 @@ def train(
     method_name: str,
     parameters: dict,
     backbone: str,
-    between: Callable[[int, int], None] = lambda epoch, of: None,
+    between: Callable[[str, int, int], None] = lambda state, done, of: None,
+    load: Callable[[], "Backbone"] | None = None,
 ) -> Run:
     """Train on everything decided so far and publish the result.
 
-    between    called after every epoch with (epoch, epochs): the worker looks after its other duties there
+    between    called after every epoch, and more often where that takes long, with (state, done, of): the worker looks
+               after its other duties there
+    load       gives the backbone to a method that needs more of it than features; None: it is loaded by its name
 
     Raises AnnotatorError when there is nothing to learn from, or for an unknown method or parameter; DiskFull.
     """
@@ -93,21 +100,30 @@ def train(
         last_decision_id=known.newest,
         threshold=method.threshold,
     )
-    head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
-    for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
-        loss.append(epoch.loss)
-        between(epoch.number, epoch.of)
-    _write(db, run_id, head, cache)
+    if method.reads == "maps":
+        from annotator.engine.train_maps import train_on_maps
+        from models.networks import load_backbone  # takes seconds, and only this kind of run needs it
+
+        network = load() if load else load_backbone(backbone)
+        about = (known.rows, known.labels, known.mask)
+        head, probabilities, loss = train_on_maps(db, cache, *about, method, network, run_id, between)
+    else:
+        head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
+        for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
+            loss.append(epoch.loss)
+            between("training", epoch.number, epoch.of)
+        probabilities = head.probabilities(cache.features)
+    _write(db, run_id, head, probabilities, cache)
     runs.publish(db, run_id, epochs=len(loss), seconds=time.perf_counter() - started, loss=loss)
     runs.forget_old(db)
     return runs.current_run(db)
 
 
-def _write(db: Database, run_id: int, head: Head, cache: FeatureCache) -> None:
+def _write(db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache) -> None:
     folder = db.paths.run(run_id)
     order = np.argsort(cache.image_ids, kind="stable")
     save_array(folder / "image_ids.npy", cache.image_ids[order])
     # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
-    save_array(folder / "probabilities.npy", head.probabilities(cache.features)[order].astype(np.float16))
+    save_array(folder / "probabilities.npy", probabilities[order].astype(np.float16))
     with replacing(folder / "head.safetensors") as part:
         head.save(part)

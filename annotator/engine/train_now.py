@@ -1,7 +1,7 @@
-"""`annotator train`: choose the method and have a run, by the worker that is at work or, without one, right here."""
+"""`annotator train`: choose how to train and have a run, by the worker that is at work or, without one, right here."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from annotator.engine import recipe
@@ -14,15 +14,22 @@ POLL_SECONDS = 0.1
 
 
 def train_now(
-    project: Path, method: str | None = None, progress: Callable[[int, int], None] = lambda done, of: None
+    project: Path,
+    method: str | None = None,
+    settings: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Run:
     """Train on what is decided now, whether or not anything is newer than the last run.
 
-    Raises AnnotatorError when there is nothing to learn from, or the worker says why it could not.
+    method      the method of this and later runs, with its own defaults; None: as it is, with its parameters
+    settings    `key=value`: parameters of this and later runs, on top of those
+
+    Raises AnnotatorError when there is nothing to learn from, or the worker says why it could not; before anything is
+    changed, when there is no such method or parameter, or the method does not take a value.
     """
     db = Database(project)
-    if method is not None:
-        recipe.choose_method(db, method)
+    if method is not None or settings:
+        choose(db, method, settings)
     from annotator.engine import worker
 
     try:
@@ -32,6 +39,21 @@ def train_now(
         return run
     except AlreadyRunning:
         return _ask_worker(db, progress)
+
+
+def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
+    """Keeps the method and its parameters for the runs to come. Raises AnnotatorError before anything is changed."""
+    name = method or recipe.method(db)
+    kept = recipe.parameters(db) if method is None else {}
+    changed = kept | recipe.read_parameters(name, settings)
+    from models.methods import make_method  # loads torch: the method itself knows best which values it takes
+
+    try:
+        make_method(name, **changed)
+    except ValueError as error:
+        raise recipe.refused(name, str(error)) from error
+    defaults = recipe.about(name).defaults
+    recipe.choose_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
 
 
 def _ask_worker(db: Database, progress: Callable[[int, int], None]) -> Run:

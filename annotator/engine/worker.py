@@ -223,7 +223,8 @@ class Worker:
             recipe.method(self.db),
             recipe.parameters(self.db),
             self._backbone_name(),
-            between=lambda epoch, of: self._between("training", epoch, of),
+            between=self._between,
+            load=self._backbone,
         )
         heartbeat.note_error(self.db, "")
         self._undrawable.clear()

@@ -1,7 +1,12 @@
-"""What every loss shares: the check of the shapes, the average, and a logarithm that cannot overflow.
+"""What every loss shares: the check of the shapes, the average, and logarithms that cannot overflow.
 
-A loss says what each cell costs (`per_cell`); adding up is done here, once. A loss holds no state of a training run:
-whatever changes from epoch to epoch, or is kept per image, belongs to a method (models/methods).
+A loss says what each cell costs (`per_cell`); adding up is done here, once. A loss whose price cannot be split into
+cells says what each image costs (PerImageLoss); one with a term for the whole batch adds it in `total`. A loss holds no
+state of a training run: whatever changes from epoch to epoch, or is kept per image, belongs to a method
+(models/methods).
+
+In all of them a label of exactly -1 is a person's word and has full weight, however gently the paper treats a negative
+that is only assumed. Where that goes beyond a paper, the loss says so.
 """
 
 import difflib
@@ -13,31 +18,60 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from models.labels import ABSENT, UNSEEN
+
+REDUCTIONS = ("cells", "images", "sum")
+FORMS = ("code", "paper")
+
 
 class Loss(nn.Module, ABC):
     """A price for every cell of a batch. A subclass gives `name` and `per_cell`.
 
     Half-precision logits (float16, bfloat16) are widened to float32 before anything is computed, and the result is
     float32: the constants of the papers (1e-5, 1e-7) do not exist in half precision.
+
+    reduction   how the prices of a batch become one number:
+                "cells"     divided by B x C, or by the number of cells in use where there is a mask, so that holding
+                            cells out does not weaken the rest; as in the code of Cole et al. (2021), EM/APL, GR, Large
+                            Loss
+                "images"    summed over classes, averaged over images (those with a cell in use): how papers write it
+                "sum"       not divided: the code of ASL, Hill and SPLC, whose learning rates depend on the batch
     """
 
     name: ClassVar[str]
+    reduction: str = "cells"
 
     @abstractmethod
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss of each cell: logits (B, C) float32 or float64, labels (B, C) of the same type -> (B, C)."""
+        """The loss of each cell: logits (B, C) float32 or float64, labels (B, C) of the same type -> (B, C).
+
+        Cells that are not in use arrive with logit 0 and label UNSEEN, and what they cost is dropped afterwards.
+        """
+
+    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+        """The loss of a batch: what `forward` returns, with everything checked; usable is the mask, None for all."""
+        cells = self.per_cell(logits, labels)
+        if usable is not None:
+            cells = torch.where(usable, cells, 0)
+        return cells.sum() / self.share(labels, usable)
+
+    def share(self, labels: Tensor, usable: Tensor | None) -> Tensor | int:
+        """What the sum over a batch is divided by; at least 1, so that no cell in use costs 0."""
+        if self.reduction == "cells":
+            return max(labels.numel(), 1) if usable is None else usable.sum().clamp(min=1)
+        if self.reduction == "images":
+            return max(len(labels), 1) if usable is None else usable.any(1).sum().clamp(min=1)
+        if self.reduction == "sum":
+            return 1
+        raise no_such("reduction", self.reduction, REDUCTIONS)
 
     def forward(self, logits: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The average loss of a cell, as a scalar.
+        """The loss of a batch, as a scalar; `reduction` says how it is averaged.
 
         logits   (B, C) float
-        labels   (B, C), 1 present, -1 absent, 0 not looked at; a float between -1 and 0 is a soft pseudo-negative
+        labels   (B, C), 1 present, -1 absent, 0 not looked at; a float between -1 and 0 is a soft pseudo-label
                  (models/labels.py), which a loss that has no use for the nuance takes as absent
-        mask     (B, C) bool, True where the cell may be used; None uses all
-
-        Without a mask the sum is divided by B x C, as in the code of Cole et al. (2021), EM/APL, GR and Large Loss.
-        With one, it is divided by the number of cells in use, so that holding cells out does not weaken the rest. No
-        cell in use costs 0.
+        mask     (B, C) bool, True where the cell may be used; None uses all. No cell in use costs 0.
 
         Raises ValueError when shapes differ or the mask is not bool, TypeError when the logits are not floats.
         """
@@ -55,11 +89,34 @@ class Loss(nn.Module, ABC):
             )
         if logits.dtype in (torch.float16, torch.bfloat16):
             logits = logits.float()
-        cells = self.per_cell(logits, labels.to(logits.dtype))
-        if mask is None:
-            return cells.sum() / max(cells.numel(), 1)
-        # where, not a product: a cell left out must not turn the sum into nan, whatever its logit was.
-        return torch.where(mask, cells, 0).sum() / mask.sum().clamp(min=1)
+        labels = labels.to(logits.dtype)
+        if mask is not None:
+            # where, not a product: a cell left out must not turn anything into nan, whatever its logit was.
+            logits, labels = torch.where(mask, logits, 0), torch.where(mask, labels, UNSEEN)
+        return self.total(logits, labels, mask)
+
+
+class PerImageLoss(Loss):
+    """A price for every image: a loss in which the classes of an image compete. A subclass gives `per_image`.
+
+    "images", the mean over the images with a cell in use, is the usual reduction here.
+    """
+
+    reduction = "images"
+
+    @abstractmethod
+    def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
+        """The loss of each image: logits and labels (B, C) as in per_cell, usable (B, C) bool -> (B,)."""
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Raises TypeError: what an image costs cannot be split into cells."""
+        raise TypeError(f"{self.name} prices whole images; it has no loss of a single cell.")
+
+    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+        """As in Loss; an image without a cell in use costs nothing."""
+        every = torch.ones_like(labels, dtype=torch.bool) if usable is None else usable
+        images = torch.where(every.any(1), self.per_image(logits, labels, every), 0)
+        return images.sum() / self.share(labels, usable)
 
 
 def negative_log(logits: Tensor, eps: float = 0.0) -> Tensor:
@@ -73,6 +130,38 @@ def negative_log(logits: Tensor, eps: float = 0.0) -> Tensor:
     return -torch.log(torch.sigmoid(logits) + eps)
 
 
+def negative_log_above(logits: Tensor, eps: float = 0.0) -> Tensor:
+    """-log(max(p, eps)) of p = sigmoid(logits): how the code of ASL keeps its logarithms finite; eps = 0 is exact."""
+    if eps == 0:
+        return F.softplus(-logits)
+    return -torch.log(torch.sigmoid(logits).clamp(min=eps))
+
+
+def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = False) -> Tensor:
+    """(1 - p)^gamma x -log(max(p, eps)) of p = sigmoid(logits): cells that are right already count little.
+
+    Pass -logits for p^gamma x -log(1 - p). detached takes the weight as a constant of the gradient.
+    Source: Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, eq. 4.
+    """
+    cost = negative_log_above(logits, eps)
+    if gamma == 0:
+        return cost
+    # exp of a logarithm: the plain power has no finite gradient where 1 - p has become 0 and gamma is below 1.
+    weight = torch.exp(gamma * F.logsigmoid(-logits))
+    return (weight.detach() if detached else weight) * cost
+
+
+def share_of_present(labels: Tensor) -> Tensor:
+    """With which probability each cell is present by its label: 1 present, q where the label is a soft -q, else 0."""
+    return torch.where(labels > ABSENT, labels.abs(), 0)
+
+
+def log_sum(logits: Tensor, weights: Tensor, constant: float = 0.0) -> Tensor:
+    """log(e^constant + sum over classes of weights x e^logits): (B, C), (B, C) in [0, 1] -> (B,)."""
+    terms = torch.where(weights > 0, logits + weights.clamp(min=torch.finfo(weights.dtype).tiny).log(), -torch.inf)
+    return torch.logsumexp(F.pad(terms, (1, 0), value=constant), dim=1)
+
+
 def no_such(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """The error for a name that is in no table: what there is, and what was probably meant."""
     known = list(known)
@@ -81,8 +170,30 @@ def no_such(kind: str, name: object, known: Iterable[str]) -> ValueError:
     return ValueError(f"There is no {kind} {name!r}.{hint} There is: {', '.join(known) or 'none'}.")
 
 
+def one_of(kind: str, name: object, known: Iterable[str]) -> str:
+    """The name, if it is in the table; raises no_such if it is not."""
+    known = list(known)
+    if name not in known:
+        raise no_such(kind, name, known)
+    return str(name)
+
+
 def at_least_zero(**values: float) -> None:
     """Raises ValueError naming every value that is negative or not a number."""
     wrong = [f"{name} = {value}" for name, value in values.items() if not value >= 0]
     if wrong:
         raise ValueError(f"Must not be negative: {', '.join(wrong)}.")
+
+
+def shares(**values: float) -> None:
+    """Raises ValueError naming every value that is not between 0 and 1."""
+    wrong = [f"{name} = {value}" for name, value in values.items() if not 0 <= value <= 1]
+    if wrong:
+        raise ValueError(f"Must be between 0 and 1: {', '.join(wrong)}.")
+
+
+def finite(**values: float) -> None:
+    """Raises ValueError naming every value that is infinite or not a number."""
+    wrong = [f"{name} = {value}" for name, value in values.items() if not abs(value) < float("inf")]
+    if wrong:
+        raise ValueError(f"Must be finite: {', '.join(wrong)}.")

@@ -5,16 +5,54 @@ from typing import Any
 
 from models.losses.base import no_such
 from models.methods.an import AN
+from models.methods.an_ls import ANLS
+from models.methods.asl import ASL
 from models.methods.base import Method
+from models.methods.em import EM
 from models.methods.em_apl import EMAPL
+from models.methods.en import EN
+from models.methods.epr import EPR
+from models.methods.focal import FocalMethod
 from models.methods.gr import GR
+from models.methods.hill import HillMethod
+from models.methods.lagc import LAGC
+from models.methods.ll_cp import LLCp
+from models.methods.ll_ct import LLCt
+from models.methods.ll_r import LLR
+from models.methods.opml import OPMLMethod
+from models.methods.opml_sp import OPMLSP
+from models.methods.oracle import Oracle
+from models.methods.role import ROLE
+from models.methods.role_linear_init import ROLELinearInit
+from models.methods.splc import SPLC
+from models.methods.wan import WAN
+from models.methods.zlpr import ZLPRMethod
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
     for method in (
         AN,
+        ANLS,
+        WAN,
+        EPR,
+        ROLE,
+        ROLELinearInit,
+        EM,
         EMAPL,
         GR,
+        OPMLMethod,
+        OPMLSP,
+        LAGC,
+        LLR,
+        LLCt,
+        LLCp,
+        SPLC,
+        HillMethod,
+        ASL,
+        FocalMethod,
+        ZLPRMethod,
+        EN,
+        Oracle,
     )
 }
 

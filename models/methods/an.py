@@ -3,6 +3,7 @@
 from models.losses.assume_negative import AssumeNegative
 from models.losses.base import at_least_zero
 from models.methods.base import Method
+from models.methods.published import shared_protocol
 
 
 class AN(Method):
@@ -15,6 +16,7 @@ class AN(Method):
     url = "https://arxiv.org/abs/2106.09708"
     assumes = "What nobody marked is absent."
     threshold = 0.4
+    published = shared_protocol()
 
     def __init__(self, eps: float = 1e-5):
         """eps is added inside the logarithm (published code: 1e-5; 0 for the exact loss)."""

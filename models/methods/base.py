@@ -18,6 +18,7 @@ row, has a single place to do so.
 """
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -89,7 +90,7 @@ class Method(ABC):
         epochs      how many epochs there will be; schedules are fractions of it
         generator   for random starts (on the CPU), so that a seed decides them
         """
-        self.targets = labels.to(torch.float32)
+        self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
         self.total_epochs = epochs
         self.loss_function = self.criterion()
@@ -103,6 +104,10 @@ class Method(ABC):
 
     def starts_afresh(self, epoch: int) -> bool:
         """Whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        return False
+
+    def freezes_backbone(self, epoch: int) -> bool:
+        """Whether only the head is to be trained in this epoch; with a linear head that is so in all of them."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:
@@ -121,3 +126,20 @@ class Method(ABC):
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
         """Called after the last batch of every epoch; predict() -> (N, C) float32 probabilities, rows as in begin."""
+
+
+def worth_trying(**values: tuple) -> dict[str, tuple]:
+    """What `Method.tunable` is: constants by name, each with the values a search should try."""
+    return values
+
+
+def positive(**values: float) -> None:
+    """Raises ValueError naming every value that is not a finite number above 0."""
+    wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
+    if wrong:
+        raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
+
+
+def fallen_behind(scores: list[float], points: float) -> bool:
+    """Whether the last validation mAP (all are in [0, 1]) is more than so many points of a hundred below the best."""
+    return bool(scores) and 100 * (max(scores) - scores[-1]) > points

@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import at_least_zero
+from models.losses.base import at_least_zero, shares
 from models.losses.entropy_maximization import EntropyMaximization
-from models.methods.base import Method
+from models.methods.base import Method, worth_trying
+from models.methods.em import no_better_than_before
+from models.methods.published import shared_protocol
+from models.methods.ranks import lowest
 
 
 class EMAPL(Method):
@@ -28,6 +31,8 @@ class EMAPL(Method):
     url = "https://arxiv.org/abs/2203.16219"
     assumes = "What nobody marked is unknown; nine tenths of it turn out to be absent."
     threshold = 0.7
+    tunable = worth_trying(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.02, 0.1, 0.4, 0.9), warm_up=(0.3, 0.5, 0.7))
+    published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01), beta=(0.02, 0.9, 0.2, 0.4), warm_up=(0.5, 0.5, 0.4, 0.3))
 
     def __init__(
         self,
@@ -47,9 +52,8 @@ class EMAPL(Method):
 
         Raises ValueError when a share is not between 0 and 1.
         """
-        at_least_zero(alpha=alpha, beta=beta, negatives=negatives, warm_up=warm_up, eps=eps)
-        if negatives > 1 or warm_up > 1:
-            raise ValueError(f"negatives = {negatives} and warm_up = {warm_up} are shares; both must be at most 1.")
+        at_least_zero(alpha=alpha, beta=beta, eps=eps)
+        shares(negatives=negatives, warm_up=warm_up)
         self.alpha, self.beta = alpha, beta
         self.negatives, self.warm_up = negatives, warm_up
         self.eps = eps
@@ -57,6 +61,10 @@ class EMAPL(Method):
     def criterion(self) -> EntropyMaximization:
         """The same loss in every epoch; what changes is the targets."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """After the first epoch that is no better than the best before it, which may be before the first guess."""
+        return no_better_than_before(scores)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
         """As in Method; and counts how many cells of each class are to be given up after each epoch."""
@@ -87,10 +95,6 @@ def give_up_on_lowest(targets: Tensor, probabilities: Tensor, counts: Tensor, ma
     open_cells = targets == UNSEEN
     if mask is not None:
         open_cells &= mask
-    ranked = torch.where(open_cells, probabilities, torch.inf).T.contiguous()
-    order = ranked.argsort(dim=1, stable=True)
-    place = torch.arange(targets.shape[0], device=targets.device).expand_as(order)
-    rank = torch.empty_like(order).scatter_(1, order, place).T
-    chosen = open_cells & (rank < counts)
+    chosen = open_cells & lowest(torch.where(open_cells, probabilities, torch.inf), counts)
     guess = -probabilities.clamp(1e-7, 1 - 1e-7).to(targets.dtype)
     targets.copy_(torch.where(chosen, guess, targets))

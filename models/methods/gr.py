@@ -5,7 +5,8 @@ The loss has two curves, k(p) and v(p); this file moves them along while trainin
 
 from models.losses.base import at_least_zero, no_such
 from models.losses.generalized_robust import GeneralizedRobust
-from models.methods.base import Method
+from models.methods.base import Method, fallen_behind, worth_trying
+from models.methods.published import EndToEnd, per_set
 
 SCHEDULES = ("code", "paper")
 
@@ -23,6 +24,13 @@ class GR(Method):
     url = "https://arxiv.org/abs/2405.03501"
     assumes = "What nobody marked is mostly absent, except where the network is coming to believe otherwise."
     threshold = 0.5
+    tunable = worth_trying(w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0), q3=(0.7, 1.0, 1.5))
+    published = per_set(
+        voc=EndToEnd(1e-5, 8, 8, head_lr_scale=10),
+        coco=EndToEnd(1e-5, 16, 8, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        nus=EndToEnd(1e-5, 16, 10, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        cub=EndToEnd(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
+    )
 
     def __init__(
         self,
@@ -65,6 +73,10 @@ class GR(Method):
         return GeneralizedRobust(
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """Once the validation mAP is more than 2 points below its best; in the published code, not in the paper."""
+        return fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:
         """Moves both curves to where they belong in this epoch."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+SETS = ("voc", "coco", "nus", "cub")
+
 
 @dataclass(frozen=True)
 class EndToEnd:
@@ -16,6 +18,9 @@ class EndToEnd:
     optimiser       "adam", "sgd" or "adamw_onecycle"
     momentum        of sgd
     weight_decay    as the optimiser defines it
+    linear_lr, linear_batch
+                    lr and batch of the epochs in which the backbone stands still (Method.freezes_backbone); None where
+                    there are none
     """
 
     lr: float
@@ -26,3 +31,30 @@ class EndToEnd:
     optimiser: str = "adam"
     momentum: float = 0.9
     weight_decay: float = 0.0
+    linear_lr: float | None = None
+    linear_batch: int | None = None
+
+
+def per_set(voc: EndToEnd, coco: EndToEnd, nus: EndToEnd, cub: EndToEnd) -> dict[str, EndToEnd]:
+    """What one paper used for each of the four sets of this literature, by name."""
+    return dict(zip(SETS, (voc, coco, nus, cub), strict=True))
+
+
+def shared_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
+    """The settings under which the baselines of this literature are compared, for each of `SETS`.
+
+    parameters      constants of the method, each with its four values in the order of `SETS`
+
+    Cole et al. (2021) searched learning rates 1e-2 to 1e-5 and batches of 8 and 16, and did not publish what they
+    found. These are the settings with which Zhou et al. (ECCV 2022) ran the same protocol again: Adam, one learning
+    rate for all weights, ten epochs. ASL, Hill, SPLC and ZLPR come from papers with a protocol of their own; the tables
+    of single-positive learning list them under this one.
+
+    Raises ValueError when a constant has not one value for each set.
+    """
+    for name, values in parameters.items():
+        if len(values) != len(SETS):
+            raise ValueError(f"{name} has {len(values)} values; it needs one for each of {', '.join(SETS)}.")
+    rates, batches = (1e-5, 1e-5, 1e-5, 1e-4), (8, 16, 16, 8)
+    constants = [{name: values[i] for name, values in parameters.items()} for i in range(len(SETS))]
+    return per_set(*(EndToEnd(lr, batch, 10, own) for lr, batch, own in zip(rates, batches, constants, strict=True)))

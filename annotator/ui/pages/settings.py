@@ -1,19 +1,14 @@
-"""Settings: who is at work, the training method, the classes."""
+"""Settings: who is at work, the training method with its parameters, the classes."""
 
 import pandas as pd
 import streamlit as st
 
 from annotator.engine import recipe
-from annotator.settings import METHODS
 from annotator.store import classes, jobs
+from annotator.store.database import Database
 from annotator.ui import context, frame
 from annotator.ui.pages.annotate import class_form
-
-METHOD_TITLES = {
-    "an": "an - assume negative: what nobody marked is absent (the baseline)",
-    "em_apl": "em_apl - entropy maximization with asymmetric pseudo-labels",
-    "gr": "gr - generalized robust loss (the default)",
-}
+from models import catalogue
 
 
 def page() -> None:
@@ -32,18 +27,7 @@ def _settings() -> None:
         st.rerun()
 
     st.subheader("Model")
-    now = recipe.method(db)
-    chosen = st.selectbox(
-        "Training method",
-        METHODS,
-        index=METHODS.index(now) if now in METHODS else 0,
-        format_func=lambda key: METHOD_TITLES.get(key, key),
-        key="method",
-    )
-    if chosen != now:
-        recipe.choose_method(db, chosen)
-        jobs.ask_training(db)
-        st.toast(f"The next run uses {chosen}.")
+    _method(db)
     if st.button("Train now"):
         jobs.ask_training(db)
         st.toast("Asked the worker for a run.")
@@ -61,4 +45,32 @@ def _settings() -> None:
         "Add classes",
         "One class a line; a tab and a description may follow. Classes are never removed, so that no decision loses "
         "its meaning.",
+    )
+
+
+def _method(db: Database) -> None:
+    now = recipe.method(db)
+    # One that needs all labels of all images is for comparisons; a project where everything is known needs no model.
+    known = {name: one for name, one in catalogue.methods().items() if name == now or not one.full_labels}
+    names = list(known)
+    chosen = st.selectbox(
+        "Training method",
+        names,
+        index=names.index(now) if now in known else 0,
+        format_func=lambda name: f"{name} - {known[name].title} ({known[name].year})",
+        key="method",
+    )
+    if chosen != now:
+        recipe.choose_method(db, chosen)
+        jobs.ask_training(db)
+        st.toast(f"The next run uses {chosen}.")
+    one, changed = known[chosen], recipe.parameters(db)
+    values = ", ".join(
+        f"**{name} = {recipe.shown(changed[name])}**" if name in changed else f"{name} = {recipe.shown(default)}"
+        for name, default in one.defaults.items()
+    )
+    st.markdown(f"{one.assumes} [{one.paper} {one.year}]({one.url})")
+    st.caption(
+        f"Parameters: {values or 'none'}. Change one: "
+        f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE"
     )

@@ -1,0 +1,63 @@
+"""The sets on which methods are compared: those of the papers, or any folder of images with its truth.
+
+One file a set, one line in DATASETS. What makes figures comparable with published ones - rows, split, single-positive
+draw - is in models/protocol.py; each file says how its set is read.
+"""
+
+from pathlib import Path
+
+from annotator.benchmark.datasets import formatted
+from annotator.benchmark.datasets.clicks import clicks, observed
+from annotator.benchmark.datasets.coco import COCO
+from annotator.benchmark.datasets.cub import CUB
+from annotator.benchmark.datasets.dataset import DataSet, Part
+from annotator.benchmark.datasets.folder import FOLDER
+from annotator.benchmark.datasets.nus import NUS
+from annotator.benchmark.datasets.places import Loader
+from annotator.benchmark.datasets.voc import VOC
+from annotator.errors import AnnotatorError, did_you_mean
+
+DATASETS: dict[str, Loader] = {loader.name: loader for loader in (VOC, COCO, NUS, CUB, FOLDER)}
+
+__all__ = ["DATASETS", "DataSet", "Loader", "Part", "clicks", "load", "observed"]
+
+
+def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
+    """Reads a set.
+
+    name     one of DATASETS; None: `folder` if there is a truth, else the set of the papers that root holds
+    root     the folder that it is in; no image and no list is taken from outside it
+    truth    CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers bring theirs
+
+    Raises AnnotatorError for an unknown name, a folder that is missing or holds no such set (listing all that is
+    missing), a truth too many or too few, and whatever is wrong with the files.
+    """
+    if name is not None and name not in DATASETS:
+        raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")
+    if not root.is_dir():
+        raise AnnotatorError(f"There is no folder {root}. Is the path spelled right, and the disk mounted?")
+    name = name or (FOLDER.name if truth else _recognised(root))
+    if truth is not None and name != FOLDER.name:
+        raise AnnotatorError(
+            f"{DATASETS[name].title} brings its own truth, so {truth} would not be read. Leave the truth out, or take "
+            f"{root} as a plain folder of images ({FOLDER.name!r})."
+        )
+    return DATASETS[name].read(root, truth)
+
+
+def _recognised(root: Path) -> str:
+    """Which set of the papers lies here, by the files it has, else by the classes of formatted arrays."""
+    papers = [loader for loader in DATASETS.values() if loader.classes]
+    found = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marks)]
+    if not found and formatted.any_there(root):
+        count = formatted.columns(root)
+        found = [loader.name for loader in papers if loader.classes == count]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AnnotatorError(f"{root} holds {' and '.join(found)}: say which one is meant, or give its own folder.")
+    layouts = "\n".join(f"    {loader.name}: {loader.title}\n{loader.understood}" for loader in DATASETS.values())
+    raise AnnotatorError(
+        f"{root} holds none of the sets that are known by their layout. Images of your own need a truth beside them: "
+        f"--truth FILE.csv. Read are:\n{layouts}"
+    )

@@ -1,0 +1,105 @@
+"""MS-COCO 2014: 82,081 training images, 40,137 test images (of val2014), 80 classes.
+
+Lin et al., "Microsoft COCO: Common Objects in Context", ECCV 2014. As in the papers: images are those with at least one
+annotation, in train and val alike; crowds count; rows are sorted by image id *as a string* ("100" before "25"), classes
+as in `categories`.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.datasets import formatted
+from annotator.benchmark.datasets.dataset import DataSet, Part, official
+from annotator.benchmark.datasets.places import Loader, count_note, missing, need_images, wrong_layout
+
+TITLE = "MS-COCO 2014"
+# Names of the columns of formatted arrays, which do not carry them; annotations bring their own.
+NAMES = (
+    "person|bicycle|car|motorcycle|airplane|bus|train|truck|boat|traffic light|fire hydrant|stop sign|parking meter|"
+    "bench|bird|cat|dog|horse|sheep|cow|elephant|bear|zebra|giraffe|backpack|umbrella|handbag|tie|suitcase|frisbee|"
+    "skis|snowboard|sports ball|kite|baseball bat|baseball glove|skateboard|surfboard|tennis racket|bottle|wine glass|"
+    "cup|fork|knife|spoon|bowl|banana|apple|sandwich|orange|broccoli|carrot|hot dog|pizza|donut|cake|chair|couch|"
+    "potted plant|bed|dining table|toilet|tv|laptop|mouse|remote|keyboard|cell phone|microwave|oven|toaster|sink|"
+    "refrigerator|book|clock|vase|scissors|teddy bear|hair drier|toothbrush"
+)
+CLASSES = tuple(NAMES.split("|"))
+IMAGES = {"train": 82081, "val": 40137}
+UNDERSTOOD = f"""\
+      annotations/instances_{{train,val}}2014.json, train2014/COCO_train2014_*.jpg and val2014/COCO_val2014_*.jpg
+{formatted.UNDERSTOOD}"""
+
+
+def read(root: Path, truth: Path | None = None) -> DataSet:
+    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    if formatted.any_there(root):
+        return formatted.read(
+            "coco", TITLE, root, ("",), len(CLASSES), lambda count: CLASSES if count == len(CLASSES) else None
+        )
+    files = {part: f"annotations/instances_{part}2014.json" for part in IMAGES}
+    problems = missing(root, [root / place for place in (*files.values(), "train2014", "val2014")])
+    if problems:
+        raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
+    contents = {part: _annotations(root / place, problems) for part, place in files.items()}
+    if not problems and contents["train"][0] != contents["val"][0]:
+        problems.append("the categories of train and val differ: are the two files of the same release?")
+    if problems:
+        raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
+    categories = contents["train"][0]
+    parts, notes = {}, []
+    for part, (_, pairs) in contents.items():
+        ids, there = _table(categories, pairs)
+        names = [f"{part}2014/COCO_{part}2014_{number:012d}.jpg" for number in ids]
+        parts[part] = Part(need_images(TITLE, root, names), there)
+        notes += count_note(f"images in {part} with an annotation", len(ids), IMAGES[part])
+    labels, said = formatted.read_observed(root, parts["train"].truth)
+    notes += count_note("classes", len(categories), len(CLASSES))
+    return official("coco", tuple(categories.values()), parts["train"], parts["val"], labels, notes + said)
+
+
+def _annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], set[tuple[int, int]]]:
+    """Category id -> name in the file's order, and (image id, category id) of all annotations; adds to the problems."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            content = json.load(file, object_hook=_without_outlines)
+        categories = {category["id"]: str(category["name"]) for category in content["categories"]}
+        pairs = {(entry["image_id"], entry["category_id"]) for entry in content["annotations"]}
+    except OSError as error:
+        problems.append(f"{path.name} cannot be read: {error.strerror or error}")
+    except (ValueError, RecursionError) as error:
+        problems.append(f"{path.name} is not complete JSON: {error}")
+    except (KeyError, TypeError) as error:
+        problems.append(
+            f"{path.name} is not a file of COCO instances: it needs 'categories' (id, name) and 'annotations' "
+            f"(image_id, category_id); {type(error).__name__}: {error}"
+        )
+    else:
+        strange = {pair for pair in pairs if pair[1] not in categories or type(pair[0]) is not int or pair[0] < 0}
+        if strange:
+            problems.append(
+                f"{path.name}: {len(strange):,} annotations have an unknown category or no image number, such as image "
+                f"{next(iter(strange))[0]!r}, category {next(iter(strange))[1]!r}"
+            )
+        return categories, pairs
+    return {}, set()
+
+
+def _without_outlines(entry: dict) -> dict:
+    """Drops what fills these files, so that they fit into memory."""
+    entry.pop("segmentation", None)
+    return entry
+
+
+def _table(categories: dict[int, str], pairs: set[tuple[int, int]]) -> tuple[list[int], np.ndarray]:
+    """Image ids in the published order, and what they show."""
+    ids = sorted({image for image, _ in pairs}, key=str)
+    rows = {image: row for row, image in enumerate(ids)}
+    columns = {category: column for column, category in enumerate(categories)}
+    truth = np.zeros((len(ids), len(columns)), bool)
+    for image, category in pairs:
+        truth[rows[image], columns[category]] = True
+    return ids, truth
+
+
+COCO = Loader("coco", TITLE, len(CLASSES), ("annotations/instances_train2014.json",), UNDERSTOOD, read)

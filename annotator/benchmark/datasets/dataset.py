@@ -1,0 +1,92 @@
+"""A set of images with its whole truth, in three parts, and what training gets to see of it.
+
+The sets of the papers come with an official training set (split here into training and validation, 80 to 20) and a
+test set; their single-positive labels are drawn on the whole official training set, before it is split.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from models.protocol import single_positive, split
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some images and all that they show.
+
+    paths    existing files inside the folder that was given
+    truth    (n, C) bool, complete
+    """
+
+    paths: tuple[Path, ...]
+    truth: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def rows(self, rows: np.ndarray) -> "Part":
+        """Those images only, in that order."""
+        return Part(tuple(self.paths[row] for row in rows), self.truth[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """What methods are compared on.
+
+    name            as in DATASETS
+    classes         C names, in the order of the columns
+    train, val      the two parts of the official training set, or of a folder
+    test            official test set, or the rest of a folder
+    observed        (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of
+                    the papers as published; for a folder, one label of every image that shows anything (seed 0).
+                    Other seeds and shares: clicks.observed
+    official_rows   for the sets of the papers: where train and val stand in the official training set; None: a folder
+    notes           what somebody who reads the figures must know: files preferred, images or classes left out
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    train: Part
+    val: Part
+    test: Part
+    observed: np.ndarray
+    official_rows: tuple[np.ndarray, np.ndarray] | None
+    notes: tuple[str, ...] = ()
+
+
+def official(
+    name: str,
+    classes: tuple[str, ...],
+    train: Part,
+    test: Part,
+    observed: np.ndarray | None,
+    notes: tuple[str, ...] | list[str],
+) -> DataSet:
+    """A set of the papers, by their protocol: observed labels and split of models/protocol.py, seed 1200.
+
+    train, test   the official parts, their rows in the published order
+    observed      (len(train), C) labels that somebody has drawn already; None draws them as published
+
+    Raises AnnotatorError when a part would be without an image.
+    """
+    kept, held_back = split(max(len(train), 1))
+    if not len(held_back) or not len(test):
+        raise AnnotatorError(
+            f"{name} has {len(train)} training and {len(test)} test images here: too few to hold 20 % of the first "
+            "back for validation and to test on the second. Is the set complete?"
+        )
+    labels = single_positive(train.truth) if observed is None else observed
+    return DataSet(
+        name, classes, train.rows(kept), train.rows(held_back), test, labels[kept], (kept, held_back), tuple(notes)
+    )
+
+
+def whole_truth(dataset: DataSet) -> np.ndarray:
+    """(n_train + n_val, C) bool: the truth of the official training set in its published order."""
+    kept, held_back = dataset.official_rows
+    truth = np.empty((len(kept) + len(held_back), len(dataset.classes)), bool)
+    truth[kept], truth[held_back] = dataset.train.truth, dataset.val.truth
+    return truth

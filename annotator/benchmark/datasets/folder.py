@@ -1,0 +1,90 @@
+"""Any folder of images, with a CSV of all that they show.
+
+Which part an image belongs to follows from its name alone, and so stays the same whatever images come and go: the first
+8 bytes of the sha256 of its path below the folder (with "/", in UTF-8), read as a big-endian number and divided by
+2^64, lie in [0, 1); below 0.64 it is for training, below 0.80 for validation, the rest for testing.
+
+Classes are those that the CSV calls present somewhere, by the alphabet. A class that never occurs is left out: no
+ranking of it could be right or wrong. One that occurs in some part only is kept.
+"""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.datasets.clicks import clicks
+from annotator.benchmark.datasets.dataset import DataSet, Part
+from annotator.benchmark.datasets.places import Loader, need_images
+from annotator.errors import AnnotatorError
+from annotator.records import PRESENT, UNSURE
+from annotator.store.files import list_files
+from annotator.store.formats.label_csv import read_labels
+from annotator.store.pixels import IMAGE_SUFFIXES
+
+TITLE = "a folder of images"
+BORDERS = (0.64, 0.80)
+UNDERSTOOD = "      images anywhere below it, and --truth FILE.csv with image,labels or image,class,state"
+
+
+def read(root: Path, truth: Path | None) -> DataSet:
+    """The images below root with what the CSV says of them.
+
+    Images of which the CSV names no present class count as showing none, cells that are "unsure" as absent; notes say
+    how many. Raises AnnotatorError for a CSV that does not fit, and when a part would be without an image.
+    """
+    if truth is None:
+        raise AnnotatorError(
+            f"{root} is a folder of images without its truth. Give one with --truth: a CSV with image,labels or "
+            "image,class,state."
+        )
+    names = [name for name in list_files(root, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    given = read_labels(truth, set(names), None)
+    classes = tuple(sorted({label.class_name for label in given if label.state == PRESENT}))
+    if not classes:
+        raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
+    rows = {name: row for row, name in enumerate(names)}
+    columns = {name: column for column, name in enumerate(classes)}
+    there = np.zeros((len(names), len(classes)), bool)
+    for label in given:
+        if label.state == PRESENT:
+            there[rows[label.image], columns[label.class_name]] = True
+    everything = Part(need_images(TITLE, root, names), there)
+    places = np.array([part_of(name) for name in names])
+    parts = [everything.rows(np.flatnonzero(places == part)) for part in range(3)]
+    if not all(len(part) for part in parts):
+        sizes = ", ".join(f"{len(part)} for {what}" for part, what in zip(parts, PARTS, strict=True))
+        raise AnnotatorError(
+            f"{root} has too few images to be split: of {len(names)}, there are {sizes}. It takes some 50 to compare."
+        )
+    return DataSet(
+        "folder", classes, *parts, clicks(parts[0].truth, 1.0, 0), None, tuple(_notes(names, classes, given, there))
+    )
+
+
+PARTS = ("training", "validation", "testing")
+
+
+def part_of(name: str) -> int:
+    """0 training, 1 validation, 2 testing, of an image with this path below the folder."""
+    number = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:8], "big") / 2**64
+    return sum(number >= border for border in BORDERS)
+
+
+def _notes(names: list[str], classes: tuple[str, ...], given: list, there: np.ndarray) -> list[str]:
+    notes = []
+    bare = int((~there.any(1)).sum())
+    if bare:
+        notes.append(
+            f"{bare:,} of {len(names):,} images have no present class in the truth: they count as showing none"
+        )
+    unsure = sum(label.state == UNSURE for label in given)
+    if unsure:
+        notes.append(f"{unsure:,} cells are unsure in the truth: they count as absent")
+    never = sorted({label.class_name for label in given} - set(classes))
+    if never:
+        notes.append(f"classes that no image shows were left out: {', '.join(never)}")
+    return notes
+
+
+FOLDER = Loader("folder", TITLE, None, (), UNDERSTOOD, read)

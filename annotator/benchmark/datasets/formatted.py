@@ -1,0 +1,167 @@
+"""The arrays that this literature passes on, formatted_{train,val}_{labels,images}.npy and ..._train_labels_obs.npy.
+
+Written by the preparation scripts of Cole et al. (2021), read by EM/APL, GR, Large Loss and LAGC. Where the four lie in
+a folder, they are taken instead of the set's own files: they fix the rows, and thereby the split and the draw. "val" is
+what the papers test on. Arrays of Python objects are never loaded: they would run whatever code is inside.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.datasets.dataset import DataSet, Part, official
+from annotator.benchmark.datasets.places import count_note, find_images, first_there, need_images
+from annotator.errors import AnnotatorError, several
+
+FILES = tuple(f"formatted_{part}_{what}.npy" for part in ("train", "val") for what in ("labels", "images"))
+OBSERVED = ("formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy")  # their older and newer name
+UNDERSTOOD = f"      or  formatted_{{train,val}}_{{labels,images}}.npy, and {OBSERVED[0]} if there is one"
+MAGIC = b"\x93NUMPY"
+
+
+def any_there(root: Path) -> bool:
+    """Whether the folder holds any of the four."""
+    return any((root / name).exists() for name in FILES)
+
+
+def columns(root: Path) -> int | None:
+    """How many classes the labels have, which tells one set from another; None where that cannot be seen."""
+    try:
+        array = load_array(root / FILES[0], root)
+    except AnnotatorError:
+        return None
+    return array.shape[1] if array.ndim == 2 else None
+
+
+def read(
+    name: str,
+    title: str,
+    root: Path,
+    image_folders: Sequence[str],
+    published: int,
+    class_names: Callable[[int], tuple[str, ...] | None],
+) -> DataSet:
+    """A set of the papers from its formatted arrays.
+
+    image_folders   where the images of this set may lie, relative to root ("" is root itself); the first that holds
+                    one of them is taken
+    published       classes of the published set
+    class_names     number of columns -> their names, or None if nobody can tell: they are numbered then
+
+    Raises AnnotatorError listing every array that is missing or cannot be used, and images missing or outside.
+    """
+    parts, problems = [], []
+    missing = [name for name in FILES if not (root / name).exists()]
+    if missing:
+        raise several(
+            f"{root} has some of the formatted arrays of {title}, but not all. Add the missing ones, or take the "
+            "others away, and the set's own files are read:",
+            [f"{name} is missing" for name in missing],
+        )
+    for part in ("train", "val"):
+        try:
+            parts.append(_part(root, part))
+        except AnnotatorError as error:
+            problems.append(str(error))
+    if len(parts) == 2 and parts[0][1].shape[1] != parts[1][1].shape[1]:
+        problems.append(f"there are {parts[0][1].shape[1]} classes in train and {parts[1][1].shape[1]} in val")
+    if problems:
+        raise several(f"The formatted arrays of {title} in {root} cannot be used:", problems)
+    train, test = (Part(_paths(title, root, images, image_folders), truth) for images, truth in parts)
+    count = train.truth.shape[1]
+    names = class_names(count)
+    notes = ["formatted_*.npy are in the folder and were read instead of the set's own files"]
+    if names is None:
+        names = tuple(f"class {number}" for number in range(1, count + 1))
+        notes.append("the formatted arrays do not name the classes: they are numbered by column")
+    labels, said = read_observed(root, train.truth)
+    return official(name, names, train, test, labels, notes + said + count_note("classes", count, published))
+
+
+def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
+    """The single-positive labels that lie in the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) without any.
+
+    truth    (n, C) bool of the whole official training set
+
+    Raises AnnotatorError when they do not fit the truth: other shape, other values, or a label that contradicts it.
+    """
+    path = first_there(root, OBSERVED)
+    if path is None:
+        return None, []
+    array = load_array(path, root)
+    if array.shape != truth.shape:
+        raise AnnotatorError(f"{path} is {array.shape}, but the training labels are {truth.shape}. Same set and rows?")
+    if not np.isin(array, (-1, 0, 1)).all():
+        raise AnnotatorError(f"{path} must hold 1 (present), -1 (absent) and 0 (unseen) only.")
+    labels = np.asarray(array).astype(np.int8)
+    wrong = np.flatnonzero((((labels == 1) & ~truth) | ((labels == -1) & truth)).any(1))
+    if len(wrong):
+        raise AnnotatorError(
+            f"{path} contradicts the truth in {len(wrong):,} of {len(truth):,} rows (the first: {wrong[:5].tolist()}). "
+            "Were the rows sorted differently when it was made?"
+        )
+    return labels, [f"the single-positive labels are those of {path.name}, not drawn anew"]
+
+
+def load_array(path: Path, root: Path) -> np.ndarray:
+    """An array of numbers or strings, without running anything that may be in the file.
+
+    Raises AnnotatorError when it cannot be read, leads out of the folder, or holds Python objects (with a way out).
+    """
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise AnnotatorError(f"{path} is a link that leads out of {root}: it is not read. Copy the file instead.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+        if start != MAGIC:
+            raise AnnotatorError(
+                f"{path} is no .npy array (it begins with {start!r}). Pickles and archives are not read; write it with "
+                "numpy.save."
+            )
+        # Mapped, not read: a header that promises more than the file holds is an error, not a full memory.
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, EOFError, OverflowError, TypeError) as error:
+        if "object" in str(error).lower():
+            raise AnnotatorError(
+                f"{path} holds Python objects, which are not loaded: they can run any code. If you trust where it is "
+                f"from, convert it once:\n    python -c \"import numpy as np; a = np.load('{path.name}', "
+                f"allow_pickle=True); np.save('{path.name}', np.array(a.tolist()))\""
+            ) from error
+        raise AnnotatorError(f"{path} is a damaged array: {error}.") from error
+
+
+def _part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
+    """Image names and truth of one part."""
+    images = load_array(root / f"formatted_{part}_images.npy", root)
+    labels = load_array(root / f"formatted_{part}_labels.npy", root)
+    if images.ndim != 1 or images.dtype.kind not in "US":
+        raise AnnotatorError(
+            f"formatted_{part}_images.npy is {images.shape} of {images.dtype}; it must be a list of file names"
+        )
+    if labels.ndim != 2 or labels.dtype.kind not in "biuf" or len(labels) != len(images) or not labels.shape[1]:
+        raise AnnotatorError(
+            f"formatted_{part}_labels.npy is {labels.shape} of {labels.dtype}; with {len(images)} images it must be "
+            f"({len(images)}, classes) of numbers"
+        )
+    truth = np.asarray(labels == 1)
+    if not (truth | (labels == 0)).all():
+        raise AnnotatorError(f"formatted_{part}_labels.npy must hold 0 and 1 only")
+    text = np.char.decode(images, "utf-8", "surrogateescape") if images.dtype.kind == "S" else images
+    # NUS-WIDE was made on Windows, and its lists went from hand to hand with "\\" in them.
+    return [name.replace("\\", "/") for name in text.tolist()], truth
+
+
+def _paths(title: str, root: Path, images: list[str], folders: Sequence[str]) -> tuple[Path, ...]:
+    """The images' paths, below the first folder that holds any of the first hundred."""
+    for folder in folders:
+        if find_images(root, [_below(folder, name) for name in images[:100]])[1].any():
+            return need_images(title, root, [_below(folder, name) for name in images])
+    return need_images(title, root, [_below(folders[0], name) for name in images])
+
+
+def _below(folder: str, name: str) -> str:
+    # An absolute name stays one, to be refused: joining must not make it look harmless.
+    return name if not folder or name.startswith("/") else f"{folder}/{name}"

@@ -1,0 +1,125 @@
+"""NUS-WIDE: 150,000 training images, 60,260 test images, 81 concepts; some images show none of them.
+
+Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore", CIVR 2009. The papers
+merge the official training and test images (of those that could still be had), and draw 150,000 of 210,260 for
+training. Their draw was never published except as formatted arrays: only with these are rows and figures theirs. From
+the official lists the same is done with a draw of our own: images in the order of the lists, training first, those
+without a file left out, and the share 150,000 / 210,260 drawn with seed 1200.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.datasets import formatted
+from annotator.benchmark.datasets.dataset import DataSet, Part, official
+from annotator.benchmark.datasets.places import Loader, count_note, find_images, first_there, missing, wrong_layout
+from annotator.errors import AnnotatorError
+from annotator.store.formats.text import read_text
+from models.protocol import SEED
+
+TITLE = "NUS-WIDE"
+CONCEPTS = 81
+TRAIN, MERGED = 150_000, 210_260
+LABELS = ("Groundtruth/TrainTestLabels", "TrainTestLabels")
+LISTS = ("ImageList", "ImageList/ImageList", ".")
+NAMES = ("ConceptsList/Concepts81.txt", "Concepts81.txt")
+FOLDERS = ("Flickr/Flickr", "Flickr")
+UNDERSTOOD = f"""\
+      Flickr/{{folder}}/*.jpg, ImageList/{{Train,Test}}Imagelist.txt,
+      Groundtruth/TrainTestLabels/Labels_{{concept}}_{{Train,Test}}.txt, and if you have it ConceptsList/Concepts81.txt
+{formatted.UNDERSTOOD} (the papers' own split)"""
+
+
+def read(root: Path, truth: Path | None = None) -> DataSet:
+    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    if formatted.any_there(root):
+        return formatted.read("nus", TITLE, root, (*FOLDERS, ""), CONCEPTS, lambda count: None)
+    folder, lists = (first_there(root, places) for places in (LABELS, [f"{p}/TrainImagelist.txt" for p in LISTS]))
+    home = first_there(root, FOLDERS)
+    first_list = lists or root / LISTS[0] / "TrainImagelist.txt"
+    problems = missing(
+        root,
+        [
+            home or root / "Flickr",
+            folder or root / LABELS[0],
+            first_list,
+            first_list.with_name("TestImagelist.txt"),
+        ],
+    )
+    concepts = _concepts(root, folder, problems) if folder else ()
+    if problems:
+        raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
+    names, tables = [], []
+    for part in ("Train", "Test"):
+        listed = read_text(lists.with_name(f"{part}Imagelist.txt"), "the list of images").splitlines()
+        listed = [line.strip().replace("\\", "/") for line in listed if line.strip()]
+        names += listed
+        tables.append(_flags(folder, concepts, part, len(listed), problems))
+    if problems:
+        raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
+    merged, notes = _merged(root, home, names, np.concatenate(tables))
+    order = np.random.RandomState(SEED).permutation(len(merged))
+    count = round(len(merged) * TRAIN / MERGED)
+    train, test = merged.rows(np.sort(order[:count])), merged.rows(np.sort(order[count:]))
+    labels, said = formatted.read_observed(root, train.truth)
+    notes += count_note("concepts", len(concepts), CONCEPTS)
+    return official("nus", concepts, train, test, labels, notes + said)
+
+
+def _concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
+    """The concepts of the list, else those that have a file, by the alphabet; each needs its two files."""
+    path = first_there(root, NAMES)
+    if path:
+        names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())
+    else:
+        ends = ("_Train.txt", "_Test.txt")
+        found = {file.name for file in folder.glob("Labels_*.txt") if file.name.endswith(ends)}
+        names = tuple(sorted({name.removeprefix("Labels_").rsplit("_", 1)[0] for name in found}))
+    if not names:
+        problems.append(f"{folder.relative_to(root).as_posix()} holds no Labels_{{concept}}_Train.txt")
+    needed = [folder / f"Labels_{name}_{part}.txt" for name in names for part in ("Train", "Test")]
+    if strange := [name for name in names if "/" in name or "\\" in name or name.startswith(".")]:
+        problems.append(f"the list of concepts names {strange[0]!r}, which is no name of a file")
+        return ()
+    problems += missing(root, needed)
+    return names
+
+
+def _flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, problems: list[str]) -> np.ndarray:
+    """(images, concepts) bool of one official part; adds to the problems."""
+    truth = np.zeros((count, len(concepts)), bool)
+    for column, name in enumerate(concepts):
+        path = folder / f"Labels_{name}_{part}.txt"
+        try:
+            words = path.read_bytes().split()
+        except OSError as error:
+            raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+        if strange := set(words) - {b"0", b"1"}:
+            problems.append(f"{path.name} must hold 0 and 1 only; there is also {min(strange)!r}")
+        elif len(words) != count:
+            problems.append(f"{path.name} has {len(words):,} lines, but {part}Imagelist.txt {count:,}")
+        else:
+            truth[:, column] = np.array(words) == b"1"
+    return truth
+
+
+def _merged(root: Path, home: Path, names: list[str], truth: np.ndarray) -> tuple[Part, list[str]]:
+    """All official images whose file is there, and notes."""
+    folder = home.relative_to(root).as_posix()
+    paths, there = find_images(root, [f"{folder}/{name}" for name in names])
+    if not there.any():
+        raise wrong_layout(
+            TITLE, root, [f"none of the {len(names):,} images is in {folder}: {', '.join(names[:3])}"], UNDERSTOOD
+        )
+    notes = [
+        "the papers' own draw of training and test images is only in formatted_*.npy, which are not in the folder: "
+        "merged and drawn as they say, with seed 1200, so figures compare with the papers' roughly"
+    ]
+    if not there.all():
+        notes.append(f"{(~there).sum():,} of {len(names):,} images have no file and were left out")
+    rows = np.flatnonzero(there)
+    return Part(tuple(paths[row] for row in rows), truth[rows]), notes
+
+
+NUS = Loader("nus", TITLE, CONCEPTS, (*LABELS, *(f"{p}/TrainImagelist.txt" for p in LISTS)), UNDERSTOOD, read)

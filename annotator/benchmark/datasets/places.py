@@ -1,0 +1,138 @@
+"""Finding the files of a set: inside the folder that was given and nowhere else, and all that is missing at once.
+
+The names of images come from files that somebody else made. None of them may lead out of the folder, neither by ".."
+nor by a link; folders are listed once, so that a hundred thousand names cost no look at the disk each.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.datasets.dataset import DataSet
+from annotator.errors import AnnotatorError, several
+
+
+@dataclass(frozen=True)
+class Loader:
+    """One entry of DATASETS.
+
+    name, title   what it is called on the command line, and in a sentence
+    classes       columns of the published set; None where that differs
+    marks         relative paths, any one of which tells that a folder holds this set
+    understood    the layouts that are read, for the error when none is there
+    read          (folder, truth file or None) -> DataSet
+    """
+
+    name: str
+    title: str
+    classes: int | None
+    marks: tuple[str, ...]
+    understood: str
+    read: Callable[[Path, Path | None], DataSet]
+
+
+def wrong_layout(title: str, root: Path, problems: Sequence[str], understood: str) -> AnnotatorError:
+    """All that keeps a folder from being read as this set, and what would be read."""
+    headline = f"{root} cannot be read as {title}:"
+    return AnnotatorError(f"{several(headline, problems)}\n    Understood is (below the folder given):\n{understood}")
+
+
+def first_there(root: Path, places: Sequence[str]) -> Path | None:
+    """The first of these relative paths that exists and lies inside the folder, links followed."""
+    inside = root.resolve()
+    for place in places:
+        if (root / place).exists() and (root / place).resolve().is_relative_to(inside):
+            return root / place
+    return None
+
+
+def missing(root: Path, places: Sequence[Path]) -> list[str]:
+    """A problem for each of these that is not there, or lies elsewhere in truth."""
+    inside, problems = root.resolve(), []
+    for place in places:
+        if not place.exists():
+            problems.append(f"{place.relative_to(root).as_posix()} is missing")
+        elif not place.resolve().is_relative_to(inside):
+            problems.append(f"{place.relative_to(root).as_posix()} is a link that leads out, to {place.resolve()}")
+    return problems
+
+
+def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarray]:
+    """The paths of these images, and (n,) bool, which of them are there.
+
+    names    relative to root, with "/"
+
+    Raises AnnotatorError listing every name that leads out of root: absolute ones, those with "..", and links.
+    """
+    inside, listed = root.resolve(), {}
+    paths, there, outside = [], np.zeros(len(names), bool), []
+    for row, name in enumerate(names):
+        path = Path(name)
+        if path.is_absolute() or path.drive or ".." in path.parts or "\0" in name or not path.name:
+            outside.append(f"row {row}: {name!r}")
+            continue
+        folder = str(path.parent)
+        if folder not in listed:
+            listed[folder] = _listed(root / folder, inside)
+        kind = listed[folder].get(path.name)
+        if kind == "link":
+            real = (root / path).resolve()
+            if not real.is_relative_to(inside):
+                outside.append(f"row {row}: {name!r} is a link to {real}")
+                continue
+            kind = "file" if real.is_file() else None
+        elif kind == "outside":
+            outside.append(f"row {row}: {name!r} is behind a link")
+            continue
+        paths.append(root / path)
+        there[row] = kind == "file"
+    if outside:
+        raise several(
+            f"These images would lie outside {root}, so nothing is read. Give the folder that really holds them:",
+            outside,
+            shown=10,
+        )
+    return paths, there
+
+
+class _Outside(dict):
+    """The listing of a folder behind a link that leads out: whatever is asked for lies outside."""
+
+    def get(self, key, default=None):
+        return "outside"
+
+
+def _listed(folder: Path, inside: Path) -> dict[str, str]:
+    """Name -> "file", "link" or "other", of everything in a folder; nothing where there is none."""
+    if not folder.is_dir():
+        return {}
+    if not folder.resolve().is_relative_to(inside):
+        return _Outside()
+    with os.scandir(folder) as entries:
+        return {
+            entry.name: "link" if entry.is_symlink() else "file" if entry.is_file() else "other" for entry in entries
+        }
+
+
+def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    """The paths of these images. Raises AnnotatorError when any is missing (the first ten are named) or outside."""
+    paths, there = find_images(root, names)
+    if not there.all():
+        missing = [names[row] for row in np.flatnonzero(~there)]
+        raise several(
+            f"{len(missing):,} of the {len(names):,} images that the labels of {title} speak of are not in {root}. "
+            "Was an archive unpacked elsewhere, or only in part?",
+            missing,
+            shown=10,
+        )
+    return tuple(paths)
+
+
+def count_note(what: str, found: int, published: int | None) -> list[str]:
+    """A note when there are more or fewer than in the published set."""
+    if published is None or found == published:
+        return []
+    return [f"there are {found:,} {what}, the published set has {published:,}: figures cannot be compared with papers"]

@@ -1,0 +1,77 @@
+"""The images of a comparison: which ones, a name for exactly these, and their features."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark import datasets
+from annotator.benchmark.datasets import DataSet, Part
+from annotator.benchmark.processes import say
+from annotator.engine.embed import embed
+from annotator.errors import AnnotatorError, several
+from models.networks import load_backbone
+
+SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
+PARTS = ("train", "val", "test")
+
+
+def read(images: Path | None, truth: Path | None, dataset: str | None, root: Path | None) -> DataSet:
+    """What the options ask for: a folder with its truth, a set of the papers, or else the sample data.
+
+    Raises AnnotatorError for options that do not go together, whatever keeps the set from being read, or a part of it
+    that shows nothing at all.
+    """
+    own, paper = (images, truth), (dataset, root)
+    if any(own) and any(paper):
+        raise AnnotatorError("Give either --images and --truth, or --dataset and --root: one set at a time.")
+    if any(own) and not all(own):
+        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
+    if any(paper) and root is None:
+        raise AnnotatorError(f"--dataset {dataset} needs --root: the folder that holds the set.")
+    if any(paper):
+        found = datasets.load(dataset, root)
+    else:
+        found = datasets.load("folder", images or SAMPLE / "images", truth or SAMPLE / "truth.csv")
+    for note in found.notes:
+        say(f"note: {note}")
+    bare = [name for name in PARTS if not getattr(found, name).truth.any()]
+    if bare:
+        raise AnnotatorError(f"No image shows anything in: {', '.join(bare)}. Nothing can be compared on this set.")
+    return found
+
+
+def everything(dataset: DataSet) -> Part:
+    """All images: training, validation, test, in this order."""
+    parts = [getattr(dataset, name) for name in PARTS]
+    return Part(tuple(path for part in parts for path in part.paths), np.concatenate([part.truth for part in parts]))
+
+
+def fingerprint(dataset: DataSet) -> str:
+    """A few letters that change when a file, its date, a label or a part does."""
+    digest = hashlib.sha256()
+    for name in PARTS:
+        part = getattr(dataset, name)
+        digest.update(f"{name} {part.truth.shape}".encode() + np.packbits(part.truth).tobytes())
+        for path in part.paths:
+            facts = path.stat()
+            digest.update(f"{path} {facts.st_size} {facts.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
+    """(N, D) float16 features of everything, as a worker keeps them.
+
+    Raises AnnotatorError naming the images that cannot be read, ValueError from load_backbone.
+    """
+    paths = everything(dataset).paths
+    say(f"embedding {len(paths):,} images with {backbone}")
+    parts = list(embed(paths, load_backbone(backbone, device)))
+    failures = [f"{paths[place]}: {reason}" for part in parts for place, reason in part.failures]
+    if failures:
+        raise several(
+            f"{len(failures)} of {len(paths):,} images cannot be read. Repair them, or take them away:",
+            failures,
+            shown=10,
+        )
+    return np.concatenate([part.features for part in parts]).astype(np.float16)

@@ -1,0 +1,111 @@
+"""Training a method end to end: the whole network on images, with the settings of its paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
+from annotator.benchmark.methods.task import Choice, Task, Trained
+from annotator.store.pixels import open_rgb
+from models.end_to_end import fit_network, linear_start
+from models.linear_start import pooled_features
+from models.methods import METHODS, make_method
+from models.methods.published import EndToEnd, shared_protocol
+from models.pretrained import pretrained
+from models.views import ImageExamples
+from models.whole_network import whole_network
+
+LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
+
+
+@dataclass(frozen=True)
+class Network:
+    """What all methods of one comparison are trained on, where the papers leave a choice.
+
+    backbone        any name of models.pretrained
+    size            pixels, both sides of what the network sees
+    device          "cpu", "cuda", ...
+    published       whose settings are used: "voc", "coco", "nus" or "cub"
+    epochs, batch   None: those of the method's paper
+    linear_init     whether the classifier is first trained alone, on features that stand still
+    """
+
+    backbone: str
+    size: int
+    device: str
+    published: str = "voc"
+    epochs: int | None = None
+    batch: int | None = None
+    linear_init: bool = False
+
+
+def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
+    """The settings of the method's paper, or where it has none the shared ones, changed as the choices say."""
+    one = (METHODS[name].published or shared_protocol())[network.published]
+    return replace(
+        one,
+        lr=choice.lr * one.lr,
+        linear_lr=None if one.linear_lr is None else choice.lr * one.linear_lr,
+        batch=choice.batch or network.batch or one.batch,
+        epochs=max(1, round(choice.epochs * (network.epochs or one.epochs))),
+        parameters=one.parameters | choice.parameters,
+    )
+
+
+def train_network(
+    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
+) -> Trained:
+    """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
+
+    paths   (N,) the files of the whole collection
+    state   what the files are called in which this training can be taken up again (epochs.py)
+
+    Raises ValueError for parameters there are not, an image that cannot be read (named), or a loss that is not finite.
+    """
+    settings = settings_of(name, choice, network)
+    method = make_method(name, **settings.parameters)
+    source = pretrained(network.backbone)
+    plain = getattr(method, "plain_pixels", False)  # LAGC gives its network pixels in [0, 1]
+
+    def examples(rows: np.ndarray) -> ImageExamples:
+        return ImageExamples(
+            [paths[row] for row in rows],
+            lambda path: open_rgb(path, at_least=(network.size, network.size)),
+            network.size,
+            mean=None if plain else source.mean,
+            std=None if plain else source.std,
+            interpolation=source.interpolation,
+            device=network.device,
+        )
+
+    whole = whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
+    learns_from, labels = examples(task.train[task.labelled]), task.labels_for(METHODS[name].full_labels)
+    learned = None
+    # A method with a linear stage of its own (role+linear_init) needs no other.
+    alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
+    if alone_first and not state_file(state).exists():
+        pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: None, None).cpu()
+        learned = linear_start(
+            whole,
+            learns_from,
+            labels,
+            make_method(name, **settings.parameters),
+            epochs=LINEAR_EPOCHS,
+            seed=seed,
+            score=lambda head: task.val_map(head.probabilities(pooled)),
+        )
+    best = Best(best_file(state))
+    training = fit_network(
+        whole,
+        learns_from,
+        labels,
+        method,
+        settings,
+        seed=seed,
+        learned=learned or None,
+        best=lambda: best.weights,
+        checkpoint=state_file(state),
+    )
+    return follow(name, training, best, task, examples)

@@ -1,0 +1,52 @@
+"""What can be chosen about a comparison, and what is assumed where nothing is said."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from annotator.errors import did_you_mean, several
+from annotator.settings import DEFAULT_BACKBONE
+from models.methods import METHODS
+
+REGIMES = ("linear", "finetune")
+SIZE = 448  # pixels, in all papers of this literature
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared, and how; see `measure`."""
+
+    methods: tuple[str, ...] = ("all",)
+    regime: str = "linear"
+    shares: tuple[float, ...] = (1.0,)
+    seeds: int = 3
+    trials: int = 1
+    backbone: str | None = None
+    epochs: int | None = None
+    size: int = SIZE
+    batch: int | None = None
+    device: str = "auto"
+    linear_init: bool = False
+    work: Path = Path("bench-methods")
+
+    def checked(self) -> "Options":
+        """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
+        names = tuple(METHODS) if self.methods == ("all",) else tuple(dict.fromkeys(self.methods))
+        unknown = [name for name in names if name not in METHODS]
+        wrong = [f"no method is called {name!r}. {did_you_mean(name, METHODS, 99)}" for name in unknown]
+        if self.regime not in REGIMES:
+            wrong.append(f"no regime is called {self.regime!r}. {did_you_mean(self.regime, REGIMES)}")
+        wrong += [f"a share must be in (0, 1], not {share:g}" for share in self.shares if not 0 < share <= 1]
+        for name, least in (("seeds", 1), ("trials", 1), ("epochs", 1), ("batch", 1), ("size", 32)):
+            if (value := getattr(self, name)) is not None and value < least:
+                wrong.append(f"{name} is {value} and must be at least {least}")
+        if not names or not self.shares:
+            wrong.append("there must be at least one method and one share")
+        if wrong:
+            raise several("This comparison cannot be made:", wrong)
+        device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
+        backbone = self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
+        shares = tuple(sorted(dict.fromkeys(self.shares)))
+        filled = {"methods": names, "device": device, "backbone": backbone, "shares": shares}
+        return Options(**(asdict(self) | filled))

@@ -1,0 +1,98 @@
+"""The result of a comparison as a picture that can be read on a white and on a black page."""
+
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+
+# Far enough from white and from black alike; the ground stays transparent.
+INK, FAINT = "#7d8590", "#7d859055"
+COLOURS = ("#3b82c4", "#d9772b", "#3f9a4f", "#c4473f", "#8e63c7", "#9a6a4f", "#cf6aa8", "#8a8f2a", "#2a9d9d")
+DASHES = ("-", "--", "-.", ":")
+ENDINGS = (".png", ".svg", ".pdf")
+PANELS = (("hidden_ap", "hidden AP (%)"), ("test_map", "test mAP (%)"))
+
+
+def check_ending(path: Path) -> None:
+    """Raises AnnotatorError for a file that `draw` could not write: better before hours of training than after."""
+    if path.suffix.lower() not in ENDINGS or not path.resolve().parent.is_dir():
+        raise AnnotatorError(
+            f"No picture can be drawn into {path}: its folder must exist and its ending be one of {', '.join(ENDINGS)}."
+        )
+
+
+def draw(result: dict, path: Path) -> None:
+    """Hidden AP and test mAP of every method: points for one share of labelled images, curves over several.
+
+    path    its ending says the format: one of ENDINGS
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = result["rows"]
+    shares = sorted({row["share"] for row in rows})
+    names = _best_first(rows, shares)
+    height = max(2.0, 0.27 * len(names) + 1.0)
+    figure = Figure(figsize=(11, height if len(shares) == 1 else max(4.6, height)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, (key, title) in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
+        if len(shares) == 1:
+            _points(axes, rows, names, key)
+        else:
+            _curves(axes, rows, names, shares, key)
+        axes.set_xlabel(title if len(shares) == 1 else "training images with their one label (%)", color=INK)
+        axes.set_title("" if len(shares) == 1 else title, color=INK, fontsize=10)
+        _plain(axes)
+    if len(shares) > 1:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", frameon=False, labelcolor=INK, fontsize=8)
+    figure.savefig(path, dpi=130, transparent=True)
+
+
+def _points(axes, rows: list[dict], names: list[str], key: str) -> None:
+    """One point a method with its deviation; no bars, whose lengths would ask for an axis that begins at 0."""
+    by_name = {row["method"]: row for row in rows}
+    for place, name in zip(range(len(names), 0, -1), names, strict=True):
+        value, spread = 100 * by_name[name][key], 100 * by_name[name].get(f"{key}_std", 0.0)
+        axes.errorbar(value, place, xerr=spread, color=COLOURS[0], fmt="o", markersize=5, elinewidth=1.5, capsize=2)
+        text = f"{value:.1f}"
+        axes.annotate(text, (value + spread, place), (7, 0), textcoords="offset points", va="center", color=INK, size=7)
+    axes.set_yticks(range(len(names), 0, -1), names)
+    axes.set_ylim(0.3, len(names) + 0.7)
+    axes.margins(x=0.12)
+
+
+def _curves(axes, rows: list[dict], names: list[str], shares: list[float], key: str) -> None:
+    found = {(row["method"], row["share"]): row for row in rows}
+    for number, name in enumerate(names):
+        here = [share for share in shares if (name, share) in found]
+        axes.errorbar(
+            [100 * share for share in here],
+            [100 * found[name, share][key] for share in here],
+            yerr=[100 * found[name, share].get(f"{key}_std", 0.0) for share in here],
+            label=name,
+            color=COLOURS[number % len(COLOURS)],
+            linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+            marker="o",
+            markersize=3,
+            linewidth=1.2,
+            elinewidth=0.7,
+        )
+    axes.set_xscale("log")
+    axes.set_xticks([100 * share for share in shares], [f"{100 * share:g}" for share in shares], minor=False)
+    axes.minorticks_off()
+
+
+def _plain(axes) -> None:
+    axes.tick_params(colors=INK, labelsize=8)
+    axes.grid(axis="both", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    for side, line in axes.spines.items():
+        line.set_color(INK)
+        line.set_visible(side in ("left", "bottom"))
+
+
+def _best_first(rows: list[dict], shares: list[float]) -> list[str]:
+    """The methods by their mean hidden AP over the shares."""
+    names = dict.fromkeys(row["method"] for row in rows)
+    mean = {name: [row["hidden_ap"] for row in rows if row["method"] == name] for name in names}
+    return sorted(names, key=lambda name: -sum(mean[name]) / len(mean[name]))

@@ -1,0 +1,57 @@
+"""The same budget of trials for every method, spent on validation mAP.
+
+Random search: the first trial is what the method does by itself, every other one draws a learning rate, a number of
+epochs, a batch size and the constants that the method calls tunable. The first three are the
+same for all methods, and a larger budget begins with the trials of a smaller one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.methods.task import Choice
+from models.methods import METHODS
+
+LR_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+EPOCH_FACTORS = (0.5, 1.0, 2.0, 4.0)
+BATCHES = (None, 8, 16)  # None: the method's own; 8 and 16 are the grid of Cole et al.
+STREAM = 20211106
+
+
+def trials(name: str, budget: int) -> list[Choice]:
+    """The choices to try for a method, its own defaults first. Raises ValueError for a budget below 1."""
+    if budget < 1:
+        raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
+    # Two streams: how many constants a method has must not change which learning rates it is given.
+    shared, own = np.random.default_rng(STREAM), np.random.default_rng(STREAM + 1)
+    return [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+
+
+def tuned(name: str, budget: int, score: Callable[[Choice], float]) -> tuple[Choice, list[float]]:
+    """The choice with the highest score (validation mAP), the earlier one of equals, and the scores of all trials.
+
+    A choice that the method refuses (two constants that do not go together) scores 0 and is paid for like any other.
+    """
+    tried, scores = trials(name, budget), []
+    for choice in tried:
+        try:
+            scores.append(score(choice))
+        except ValueError:
+            if choice == tried[0]:
+                raise
+            scores.append(0.0)
+    return tried[int(np.argmax(scores))], scores
+
+
+def space() -> dict[str, list]:
+    """What is drawn from, for the report; besides, each method's own `tunable`."""
+    return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCHES)}
+
+
+def _drawn(tunable: dict[str, tuple], shared: np.random.Generator, own: np.random.Generator) -> Choice:
+    def one_of(values: tuple, chance: np.random.Generator) -> Any:
+        return values[int(chance.integers(len(values)))]
+
+    lr, epochs, batch = (one_of(values, shared) for values in (LR_FACTORS, EPOCH_FACTORS, BATCHES))
+    return Choice(lr, epochs, batch, {key: one_of(values, own) for key, values in sorted(tunable.items())})

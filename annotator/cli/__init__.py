@@ -1,0 +1,36 @@
+"""The command line: parse, call one function, print; one file a kind of command.
+
+It never loads torch itself, except for the commands that train, measure, or show a method in full.
+"""
+
+from typing import Annotated
+
+import typer
+
+from annotator.cli import bench, project, show, work
+
+app = typer.Typer(
+    name="annotator",
+    help="Turn a folder of images into a complete multi-label data set.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    if version:
+        from annotator import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+for one in (project, work, show):
+    app.add_typer(one.commands)
+app.add_typer(bench.commands, name="bench")

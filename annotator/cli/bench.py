@@ -1,0 +1,173 @@
+"""`annotator bench ...`: measurements that anybody can repeat."""
+
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, examples
+from annotator.cli.printing import print_bench
+from annotator.errors import AnnotatorError, several
+
+commands = typer.Typer(
+    help="Measure this machine against the floor or the rival, in the same run.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@commands.callback()
+def _bench() -> None:
+    """Ended from outside, a benchmark still ends the processes it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+@commands.command("interface", epilog=examples("annotator bench interface", "annotator bench interface --json"))
+def bench_interface(
+    keys: Annotated[int, typer.Option(help="Key presses and clicks per row.", min=10)] = 60,
+    as_json: AsJson = False,
+) -> None:
+    """Key or click -> next image painted, in Chromium, against a bare Starlette page."""
+    from annotator.benchmark.interface import measure
+
+    print_bench(measure(keys=keys), as_json)
+
+
+@commands.command(
+    "embedding", epilog=examples("annotator bench embedding", "annotator bench embedding --images ~/photos --json")
+)
+def bench_embedding(
+    images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Images embedded a second, against the bare forward pass and the plain loop."""
+    from annotator.benchmark.embedding import measure
+
+    print_bench(measure(images), as_json)
+
+
+@commands.command("freshness", epilog=examples("annotator bench freshness", "annotator bench freshness --json"))
+def bench_freshness(
+    images: Annotated[int, typer.Option(help="Images in the made-up project.", min=100)] = 10_000,
+    classes: Annotated[int, typer.Option(help="Classes in it.", min=2)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """The last decision -> new probabilities published, against one bare matrix product."""
+    from annotator.benchmark.freshness import measure
+
+    print_bench(measure(images, classes), as_json)
+
+
+@commands.command(
+    "suggestions",
+    epilog=examples(
+        "annotator bench suggestions", "annotator bench suggestions --images photos --truth truth.csv --json"
+    ),
+)
+def bench_suggestions(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    share: Annotated[float, typer.Option(help="Share of the images that get their one click.")] = 0.5,
+    seeds: Annotated[int, typer.Option(help="Repetitions with other clicks.", min=1)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """One click an image on a share of them: how well each method ranks the hidden positives, against chance."""
+    from annotator.benchmark.suggestions import measure
+
+    print_bench(measure(images, truth, share=share, seeds=seeds), as_json)
+
+
+@commands.command(
+    "methods",
+    epilog=examples(
+        "annotator bench methods",
+        "annotator bench methods --images photos --truth truth.csv --share 0.05,0.2,1.0 --trials 20 --plot methods.png",
+        "annotator bench methods --dataset voc --root VOCdevkit --regime finetune --methods an,gr,role+linear_init",
+    ),
+)
+def bench_methods(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    dataset: Annotated[str | None, typer.Option(metavar="voc|coco|nus|cub", help="A set of the papers.")] = None,
+    root: Annotated[Path | None, typer.Option(help="The folder that holds it.")] = None,
+    methods: Annotated[str, typer.Option(metavar="A,B,...", help="Which methods.")] = "all",
+    regime: Annotated[
+        str, typer.Option(metavar="linear|finetune", help="A linear head on frozen features, or the whole network.")
+    ] = "linear",
+    share: Annotated[
+        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have their one label.")
+    ] = "1.0",
+    seeds: Annotated[int, typer.Option(help="Repetitions with other labels and another start.")] = 3,
+    trials: Annotated[
+        int, typer.Option(help="Settings tried for every method on validation mAP; 1: as they come.")
+    ] = 1,
+    backbone: Annotated[
+        str | None, typer.Option(help="Network [linear: efficientnet_lite2, finetune: resnet50].")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs [default: the method's own].")] = None,
+    size: Annotated[int, typer.Option(help="finetune: pixels, both sides of an image.")] = 448,
+    batch: Annotated[int | None, typer.Option(help="Images a step [default: the method's own].")] = None,
+    linear_init: Annotated[
+        bool, typer.Option("--linear-init", help="finetune: train the classifier alone first, on frozen features.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ... [auto: cuda where there is one].")] = "auto",
+    work: Annotated[
+        Path, typer.Option(help="Features and finished results: killed or asked again, it goes on from there.")
+    ] = Path("bench-methods"),
+    plot: Annotated[Path | None, typer.Option(help="Draw the result into this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table into this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """All methods on the same images and labels: test mAP, hidden positives found, calibration, time.
+
+    Labels are single positives on a share of the training images; validation and test images are fully labelled.
+    """
+    from annotator.benchmark.methods import report
+    from annotator.benchmark.methods.measure import measure
+    from annotator.benchmark.methods.options import Options
+    from annotator.benchmark.methods.plot import check_ending, draw
+
+    if plot:
+        check_ending(plot)
+    options = Options(
+        names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work
+    )
+    command = f"annotator {shlex.join(sys.argv[1:])}"
+    result = told(measure, images, truth, dataset=dataset, root=root, options=options, command=command)
+    if plot:
+        draw(result, plot)
+    if markdown:
+        markdown.write_text(report.markdown(result), encoding="utf-8")
+    print(json.dumps(result) if as_json else report.text(result))
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The words between commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """The numbers between commas. Raises AnnotatorError naming every word that is none."""
+    wrong = []
+    found = []
+    for word in names(text):
+        try:
+            found.append(float(word))
+        except ValueError:
+            wrong.append(f"{word!r} is not a number")
+    if wrong:
+        raise several(f"--share takes numbers with commas between them, such as 0.05,0.2,1.0, not {text!r}:", wrong)
+    return tuple(found)
+
+
+def told(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
+    """The result of a call into models as a person should hear of it: without a traceback where an input is wrong."""
+    try:
+        return call(*arguments, **options)
+    except (ValueError, OSError) as error:
+        raise AnnotatorError(str(error)) from error

@@ -1,0 +1,17 @@
+"""Arguments and options that several commands share, so that they read alike."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+MethodName = Annotated[
+    str | None, typer.Option("--method", metavar="NAME", help="Training method: annotator methods lists them.")
+]
+
+
+def examples(*lines: str) -> str:
+    """The end of a help text, each line as it stands."""
+    return "Examples:\n\n\b\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,131 @@
+"""The commands that say what there is: suggestions, the state of a project, the data set, the methods."""
+
+import inspect
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli import printing
+from annotator.cli.options import AsJson, Project, examples
+from models import catalogue
+from models.catalogue import Entry
+
+commands = typer.Typer(rich_markup_mode=None)
+
+FormatName = StrEnum("FormatName", {"csv": "csv", "jsonl": "jsonl"})
+UnknownName = StrEnum("UnknownName", {name: name for name in ("keep", "absent", "model")})
+
+
+@commands.command(epilog=examples("annotator suggest birds --limit 20", "annotator suggest birds --class heron --json"))
+def suggest(
+    project: Project,
+    class_name: Annotated[str | None, typer.Option("--class", help="Only this class.")] = None,
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the labels that are probably missing, likeliest first; none that a person has answered."""
+    from annotator.engine.suggest import missing_positives
+    from annotator.store import classes, images
+    from annotator.store.database import Database
+
+    db = Database(project)
+    class_id = classes.find_class(db, class_name).id if class_name else None
+    found = missing_positives(db, class_id, limit)
+    names = {one.id: one.name for one in classes.all_classes(db)}
+    files = images.images(db, {one.image_id for one in found})
+    rows = [
+        {
+            "image": files[one.image_id].name,
+            "class": names[one.class_id],
+            "probability": round(one.probability, 4),
+            "run": one.run_id,
+        }
+        for one in found
+    ]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        print(f"{row['probability']:.3f}  {row['class']:<20}  {row['image']}")
+    if not rows:
+        print(f"No suggestions yet. Label some images, then run: annotator worker {project} --once")
+
+
+@commands.command(epilog=examples("annotator status birds", "annotator status birds --json"))
+def status(project: Project, as_json: AsJson = False) -> None:
+    """Show how far the project is, what the worker does, and everything that went wrong."""
+    from annotator.engine.status import status as read
+    from annotator.store.database import Database
+
+    found = read(Database(project))
+    if as_json:
+        print(json.dumps(found))
+        return
+    printing.print_status(found)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator export birds labels.csv --format csv",
+        "annotator export birds labels.jsonl --format jsonl --unknown model --threshold 0.9",
+    )
+)
+def export(
+    project: Project,
+    dest: Annotated[Path, typer.Argument(help="The file to write.")],
+    kind: Annotated[FormatName, typer.Option("--format", help="File format.")] = FormatName.csv,
+    unknown: Annotated[UnknownName, typer.Option(help="What to do with cells nobody answered.")] = UnknownName.keep,
+    threshold: Annotated[
+        float | None, typer.Option(help="For --unknown model: present from this probability on [default: the run's].")
+    ] = None,
+) -> None:
+    """Write the data set: one row per image, one value per class, and where each label came from."""
+    from annotator.engine.export import export as write
+    from annotator.store.database import Database
+
+    table, written = write(Database(project), dest, kind, unknown, threshold)
+    print(f"{len(table.images):,} images x {len(table.classes):,} classes: {', '.join(str(path) for path in written)}")
+
+
+@commands.command(epilog=examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Show this method in full.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the training methods: paper, year, what each assumes of a label nobody gave, and its parameters."""
+    from annotator.engine import recipe
+
+    if name is None:
+        listed = [asdict_of(entry) for entry in catalogue.methods().values()]
+        print(json.dumps(listed)) if as_json else printing.print_methods(listed, catalogue.default_method())
+        return
+    found = in_full(recipe.about(name))
+    print(json.dumps(found)) if as_json else printing.print_method(found)
+
+
+def asdict_of(entry: Entry) -> dict:
+    """A method as JSON tells it."""
+    keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels")
+    return {key: getattr(entry, key) for key in keys} | {"parameters": entry.defaults}
+
+
+def in_full(entry: Entry) -> dict:
+    """A method with everything its class says of itself; loads torch."""
+    from models.methods import METHODS
+
+    method = METHODS[entry.name]
+    return asdict_of(entry) | {
+        "about": inspect.getdoc(method) or "",
+        "about_parameters": inspect.getdoc(method.__init__) or "",
+        "reads": method.reads,
+        "views": method.views,
+        "epochs": method.epochs,
+        "lr": method.lr,
+        "threshold": method.threshold,
+        "tunable": {key: list(values) for key, values in method.tunable.items()},
+        "published": {key: asdict(values) for key, values in method.published.items()},
+    }

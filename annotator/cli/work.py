@@ -1,0 +1,115 @@
+"""The commands that do in a script what people and the worker do in the app: train, decide, take back."""
+
+import getpass
+import uuid
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import MethodName, Project, examples
+from annotator.cli.printing import Progress
+from annotator.records import STATES, Decision
+
+commands = typer.Typer(rich_markup_mode=None)
+
+StateName = StrEnum("StateName", {name: name for name in STATES})
+
+
+@commands.command(epilog=examples("annotator worker birds --once", "annotator worker birds"))
+def worker(
+    project: Project,
+    once: Annotated[bool, typer.Option("--once", help="Embed what is missing, train, publish, end.")] = False,
+    watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
+) -> None:
+    """Train in the background (the app starts its own worker), or once."""
+    from annotator.engine.worker import main
+
+    run = main(project, once=once, watched=watched)
+    if run:
+        print(
+            f"Run {run.id}: {run.method}, {run.epochs} epochs in {run.seconds:.2f} s, "
+            f"probabilities of {run.images:,} images published."
+        )
+
+
+@commands.command(
+    epilog=examples(
+        "annotator train birds",
+        "annotator train birds --method em_apl",
+        "annotator train birds --method em_apl --set alpha=0.1 --set warm_up=0.4",
+    )
+)
+def train(
+    project: Project,
+    method: MethodName = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the method from now on; may be given again."),
+    ] = None,
+) -> None:
+    """Train now, and choose the method and its parameters for this and later runs.
+
+    --method begins with the method's own defaults; --set without it changes the method in use.
+    """
+    from annotator.engine.train_now import train_now
+
+    bar = Progress("Waiting for the worker")
+    run = train_now(project, method, settings or (), progress=bar.show)
+    bar.end()
+    print(f"Run {run.id}: {run.method}, {run.epochs} epochs in {run.seconds:.2f} s.")
+
+
+@commands.command(
+    epilog=examples(
+        "annotator decide birds 2021/heron.jpg heron present", "annotator decide birds a.jpg fox absent --annotator Ann"
+    )
+)
+def decide(
+    project: Project,
+    image: Annotated[
+        str, typer.Argument(help="Path of the image in its folder, or its file name if it is the only one.")
+    ],
+    class_name: Annotated[str, typer.Argument(metavar="CLASS", help="Name of the class.")],
+    state: Annotated[StateName, typer.Argument(help="Is it on the image?")],
+    annotator: Annotated[str | None, typer.Option(help="Who decides [default: your login name].")] = None,
+) -> None:
+    """Give one image one label."""
+    from annotator.store import classes, decisions, images
+    from annotator.store.database import Database
+
+    db = Database(project)
+    found, one = images.find_image(db, image), classes.find_class(db, class_name)
+    decision = Decision(
+        str(uuid.uuid4()),
+        "label",
+        annotator or login(),
+        "click",
+        image_id=found.id,
+        class_id=one.id,
+        state=STATES[state],
+    )
+    decisions.decide(db, [decision])
+    print(f"{found.name}: {one.name} {state}")
+
+
+@commands.command(epilog=examples("annotator undo birds", "annotator undo birds --annotator Ann"))
+def undo(
+    project: Project,
+    annotator: Annotated[str | None, typer.Option(help="Only this person's decisions [default: anybody's].")] = None,
+) -> None:
+    """Take the newest decision back (a whole grid as one); again for the one before it."""
+    from annotator.store import decisions
+    from annotator.store.database import Database
+
+    for row in decisions.undo(Database(project), annotator):
+        state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
+        print(f"undone: {row['image']}: {row['class'] or ''} {state} (by {row['annotator']})")
+
+
+def login() -> str:
+    """Who is at work, as far as the machine knows."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"

@@ -1,0 +1,48 @@
+"""Assume negative with label smoothing: every label, seen or assumed, is believed only for the most part.
+
+The wrong assumption about a hidden positive then costs less to contradict. The two kinds of label can be smoothed
+differently; smoothing only the assumed ones (positive = 0) is the asymmetric variant of the appendix.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 9 and appendix A,
+https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of, shares
+
+
+class AssumeNegativeSmoothed(Loss):
+    """(1 - a) x the log loss of the label + a x that of its opposite; whatever is not present is a negative.
+
+    A person's -1 is smoothed like the present cells, which are certain too: smoothing is no matter of doubt here, and
+    the two weights still sum to 1.
+    """
+
+    name = "assume_negative_smoothed"
+
+    def __init__(self, positive: float = 0.1, negative: float = 0.1, form: str = "code", eps: float = 1e-5):
+        """How much of the opposite.
+
+        positive    smoothing of present cells; 0.1 in the paper
+        negative    smoothing of all others; 0.1 in the paper
+        form        "code": the opposite weighs as much as the smoothing says; "paper": half of it. "code", since the
+                    published tables were made with it
+        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        shares(positive=positive, negative=negative)
+        at_least_zero(eps=eps)
+        self.positive, self.negative = positive, negative
+        self.form = one_of("form", form, FORMS)
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        scale = 1.0 if self.form == "code" else 0.5
+        # A tensor of the logits' type: where() of two numbers would round them to float32.
+        certain = labels.new_tensor(1 - scale * self.positive)
+        present = torch.where(labels > UNSEEN, certain, scale * self.negative)
+        return present * negative_log(logits, self.eps) + (1 - present) * negative_log(-logits, self.eps)

@@ -1,0 +1,64 @@
+"""Asymmetric loss: negatives are focused more sharply than positives, and the easiest ones are dropped altogether.
+
+Ridnik et al., "Asymmetric Loss For Multi-Label Classification", ICCV 2021, https://arxiv.org/abs/2009.14119
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, focused, negative_log_above
+
+
+class Asymmetric(Loss):
+    """(1 - p)^gamma_pos x -log(p) where present, and with m = max(p - clip, 0) m^gamma_neg x -log(1 - m) where unseen.
+
+    A person's -1 costs -log(1 - p): the focus and the shift answer to negatives that are many, easy and sometimes
+    wrong, and it is none of these. For the plain loss of fully labelled data write 0 for absent.
+    """
+
+    name = "asymmetric"
+
+    def __init__(
+        self,
+        gamma_pos: float = 0.0,
+        gamma_neg: float = 4.0,
+        clip: float = 0.05,
+        detached: bool = True,
+        eps: float = 1e-8,
+    ):
+        """Focus and shift.
+
+        gamma_pos, gamma_neg    exponents of the weights: 0 and 4 in the published training scripts (the class itself
+                                has 1 and 4)
+        clip                    how much is taken off the probability of an unseen cell: 0.05 in the paper
+        detached                take the weights as constants of the gradient: the default of the published
+                                AsymmetricLoss; its "optimized" twin has False, as the paper writes it
+        eps                     probabilities are kept above it inside logarithms: 1e-8 in the code, 0 for exact
+        """
+        super().__init__()
+        at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, clip=clip, eps=eps)
+        if clip >= 1:
+            raise ValueError(f"clip = {clip} would leave nothing of any probability; it must be below 1.")
+        self.gamma_pos, self.gamma_neg = gamma_pos, gamma_neg
+        self.clip = clip
+        self.detached = detached
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        present = focused(logits, self.gamma_pos, self.eps, self.detached)
+        absent = negative_log_above(-logits, self.eps)
+        return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, self.unseen(logits), absent))
+
+    def unseen(self, logits: Tensor) -> Tensor:
+        """The loss of unseen cells: (B, C) -> (B, C)."""
+        if self.clip == 0:
+            return focused(-logits, self.gamma_neg, self.eps, self.detached)
+        over = torch.sigmoid(logits) - self.clip
+        counts = over > 0
+        # The cells below the clip are replaced before the power is taken: at 0 its gradient need not be finite.
+        over = torch.where(counts, over, self.clip)
+        weight = over**self.gamma_neg
+        cost = -torch.log((1 - over).clamp(min=self.eps))
+        return torch.where(counts, (weight.detach() if self.detached else weight) * cost, 0)

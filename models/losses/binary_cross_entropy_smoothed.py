@@ -1,0 +1,44 @@
+"""Binary cross-entropy with label smoothing: even where the answer is known, the other answer keeps a little weight.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 9 and table 1 ("BCE-LS"),
+https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of, share_of_present, shares
+
+
+class BinaryCrossEntropySmoothed(Loss):
+    """(1 - a) x the log loss of the right answer + a x that of the wrong one; 0 where unseen.
+
+    A person's -1 is smoothed as well: smoothing does not doubt a cell more than a present one, and the two weights
+    still sum to 1. A soft label -q is smoothed around q.
+    """
+
+    name = "binary_cross_entropy_smoothed"
+
+    def __init__(self, smoothing: float = 0.1, form: str = "code", eps: float = 1e-5):
+        """How much of the wrong answer.
+
+        smoothing   the coefficient as papers and code give it: 0.1
+        form        "code": the wrong answer weighs `smoothing`; "paper": half of it. "code", since the published
+                    tables were made with it
+        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        shares(smoothing=smoothing)
+        at_least_zero(eps=eps)
+        self.smoothing = smoothing
+        self.form = one_of("form", form, FORMS)
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        wrong = self.smoothing if self.form == "code" else self.smoothing / 2
+        q = share_of_present(labels)
+        q = (1 - wrong) * q + wrong * (1 - q)
+        cost = q * negative_log(logits, self.eps) + (1 - q) * negative_log(-logits, self.eps)
+        return torch.where(labels == UNSEEN, 0, cost)

@@ -1,0 +1,30 @@
+"""Expected negative: as many unseen cells of a class as should be absent are taken as absent; the rest teach nothing.
+
+Which cells these are is decided once an epoch by the method (methods/en.py), which writes -1 into them.
+
+Verelst et al., "Spatial Consistency Loss for Training Multi-Label Classifiers from Single-Label Annotations", WACV
+2023, https://arxiv.org/abs/2203.06127
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, negative_log
+
+
+class ExpectedNegative(Loss):
+    """-log(p) where present, -log(1 - p) where the label is negative (a person's or the method's), 0 where unseen."""
+
+    name = "expected_negative"
+
+    def __init__(self, eps: float = 0.0):
+        """eps is added inside the logarithm; 0, the exact loss, since the paper has none and no code is published."""
+        super().__init__()
+        at_least_zero(eps=eps)
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        return torch.where(labels == UNSEEN, 0, cost)

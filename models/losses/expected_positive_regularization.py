@@ -1,0 +1,70 @@
+"""Expected positive regularization: learn from the positives alone, and know how many there are on average.
+
+Positives alone would let the network call everything present. What holds it back is a penalty on the average number of
+classes that a batch predicts, which should be k.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 5.3,
+https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of
+
+
+class ExpectedPositiveRegularization(Loss):
+    """-log(p) where present, -log(1 - p) where a person said absent, 0 where unseen; plus strength x R_k of the batch.
+
+    R_k is added after the average, whatever the reduction: it is one number a batch.
+    """
+
+    name = "expected_positive_regularization"
+
+    def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
+        """What is expected.
+
+        k           present classes an image, on average. Published: VOC 1.5 (the default), COCO 2.9, NUS 1.9, CUB 31.4
+        strength    weight of R_k; 1 in the published code, not given in the paper
+        form        "code": the cells are averaged over B x C; "paper": summed over classes and averaged over images (it
+                    sets `reduction` to "images"), so that R_k counts C times less beside them. "code", since the
+                    published tables were made with it
+        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        at_least_zero(k=k, strength=strength, eps=eps)
+        self.k, self.strength = k, strength
+        self.form = one_of("form", form, FORMS)
+        if self.form == "paper":
+            self.reduction = "images"
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C), without R_k."""
+        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        return torch.where(labels == UNSEEN, 0, cost)
+
+    def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
+        """As in Loss, with R_k."""
+        return super().total(logits, labels, usable) + self.strength * count_penalty(
+            torch.sigmoid(logits), self.k, usable
+        )
+
+
+def count_penalty(probabilities: Tensor, k: float, usable: Tensor | None = None) -> Tensor:
+    """R_k: ((average number of predicted classes - k) / C)^2, as a scalar.
+
+    probabilities   (B, C) float
+    k               how many classes an image shows on average
+    usable          (B, C) bool; the average is then taken over these cells alone and scaled up to C classes, so that a
+                    cell held out is neither counted nor missing. No cell in use: 0
+
+    Source: Cole et al. 2021, eq. 10.
+    """
+    classes = probabilities.shape[1]
+    if usable is not None:
+        probabilities = probabilities[usable]
+    if not probabilities.numel():
+        return probabilities.sum()
+    return (probabilities.mean() - k / classes) ** 2

@@ -1,0 +1,42 @@
+"""Focal loss: cells that are right already count little, so that many easy negatives do not drown the few positives.
+
+Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, https://arxiv.org/abs/1708.02002
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, focused, negative_log_above
+
+
+class Focal(Loss):
+    """(1 - p)^gamma_pos x -log(p) where present, p^gamma_neg x -log(1 - p) where unseen, -log(1 - p) where absent.
+
+    The weight of a negative is there because negatives are many and easy. A person's -1 is neither (people are asked
+    about doubtful cells), so it keeps full weight; for the plain focal loss of fully labelled data write 0 for absent.
+    """
+
+    name = "focal"
+
+    def __init__(self, gamma_pos: float = 2.0, gamma_neg: float = 2.0, detached: bool = True, eps: float = 1e-8):
+        """How sharply it focuses.
+
+        gamma_pos, gamma_neg    exponents of the weights; 2 and 2 are the paper's choice
+        detached                take the weights as constants of the gradient, as in the multi-label code that Hill and
+                                ASL were compared with (the default, since their tables are what one compares with);
+                                False is the loss as the paper differentiates it
+        eps                     probabilities are kept above it inside logarithms: 1e-8 in that code, 0 for exact
+        """
+        super().__init__()
+        at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, eps=eps)
+        self.gamma_pos, self.gamma_neg = gamma_pos, gamma_neg
+        self.detached = detached
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        present = focused(logits, self.gamma_pos, self.eps, self.detached)
+        unseen = focused(-logits, self.gamma_neg, self.eps, self.detached)
+        absent = negative_log_above(-logits, self.eps)
+        return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, unseen, absent))

@@ -1,0 +1,37 @@
+"""Ignore unobserved, all negatives known: what one positive an image could do if every absence were known too.
+
+A yardstick of the paper, not a method for real data ("1 P, all N"): its labels are 1 for the one observed positive, -1
+for all that is truly absent, and 0 for the positives that stay hidden.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 7, https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of
+
+
+class IgnoreUnobservedNegatives(Loss):
+    """-log(p) where present, -log(1 - p) where absent, 0 for a hidden positive."""
+
+    name = "ignore_unobserved_negatives"
+
+    def __init__(self, form: str = "paper", eps: float = 1e-5):
+        """Whether the negatives count.
+
+        form    "paper": they do; "code": they cost nothing, as in the release, which looks for -1 in labels that are
+                0 and 1. "paper", since that is an oversight: the code of EM/APL has it corrected
+        eps     added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        at_least_zero(eps=eps)
+        self.form = one_of("form", form, FORMS)
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        counts = labels > UNSEEN if self.form == "code" else labels != UNSEEN
+        return torch.where(counts, cost, 0)

@@ -1,0 +1,38 @@
+"""OPML: ZLPR with two constants to choose, which bound how far present and other classes are pushed from 0.
+
+The text of the paper that is at hand has lost its formulas. This form is the one that agrees with everything it says of
+them: both sums are bounded by a positive constant, one positive is the special case, both constants 1 give ZLPR, and
+the gradients compare with those of cross-entropy as described. Which values the authors chose is lost too; the
+exponents are searched on validation data (methods/opml.py).
+
+Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: From Single Positive to Full Labels",
+2023, eqs. 3, 6 and 11, https://arxiv.org/abs/2302.14695
+"""
+
+from torch import Tensor
+
+from models.losses.base import PerImageLoss, finite, log_sum, share_of_present
+
+
+class OPML(PerImageLoss):
+    """log(e^a + sum over present of e^-z) + log(e^b + sum over the others of e^z), an image.
+
+    A soft label -q stands in both sums, with weights q and 1 - q (eq. 11). A person's -1 is one of the others, with
+    weight 1, as an unseen cell is. Its lower bound is a + b, so it may be negative.
+    """
+
+    name = "opml"
+
+    def __init__(self, a: float = 0.0, b: float = 0.0):
+        """The exponents of the two constants: e^a beside the present classes, e^b beside the others.
+
+        0 and 0 is ZLPR, the only values that are known from elsewhere to work.
+        """
+        super().__init__()
+        finite(a=a, b=b)
+        self.a, self.b = a, b
+
+    def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
+        """(B, C), (B, C), (B, C) -> (B,)."""
+        present = share_of_present(labels)
+        return log_sum(-logits, present * usable, self.a) + log_sum(logits, (1 - present) * usable, self.b)

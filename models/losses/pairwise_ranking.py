@@ -1,0 +1,39 @@
+"""Pairwise ranking: what is present should be more probable than what is not, by a margin of 1.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, appendix A, https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import FORMS, Loss, one_of
+
+
+class PairwiseRanking(Loss):
+    """The sum over pairs of a present class i and another class j of max(0, 1 - p_i + p_j).
+
+    Each pair is charged to the cell j. A person's -1 takes part as unseen cells do: a pair has one weight, and an image
+    without a present class has no pair, so it costs nothing.
+    """
+
+    name = "pairwise_ranking"
+
+    def __init__(self, form: str = "code"):
+        """form is "code": divided by B x C; or "paper": averaged over images only (it sets `reduction` to "images").
+
+        "code", so that the size of the loss does not grow with the number of classes.
+        """
+        super().__init__()
+        self.form = one_of("form", form, FORMS)
+        if self.form == "paper":
+            self.reduction = "images"
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        p = torch.sigmoid(logits)
+        present = labels > UNSEEN
+        # Probabilities are at most 1 apart, so the hinge never cuts anything off, and the pairs need not be formed:
+        # the sum over i of 1 - p_i + p_j is this.
+        short_of_one = torch.where(present, torch.sigmoid(-logits), 0).sum(1, keepdim=True)
+        return torch.where(present, 0, short_of_one + present.sum(1, keepdim=True) * p)

@@ -1,0 +1,48 @@
+"""Self-paced loss correction: once the network is sure enough of an unseen cell, the cell is taken as present.
+
+Nothing is written down: a cell is present in this step and may be negative again in the next. When correcting begins is
+decided by the method (methods/splc.py).
+
+Zhang et al., "Simple and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021,
+https://arxiv.org/abs/2112.07368
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, finite, focused, negative_log, shares
+
+
+class SelfPacedCorrection(Loss):
+    """Focal loss, with a margin on present cells; an unseen cell with p > tau counts as present, without a margin.
+
+    A person's -1 is never corrected and costs -log(1 - p). The focal weight takes part in the gradient, as published.
+    """
+
+    name = "self_paced_correction"
+
+    def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, correcting: bool = True):
+        """The defaults are the published ones.
+
+        tau             from which probability on an unseen cell is taken as present (0.65 where COCO has three quarters
+                        of its labels)
+        margin          taken off the logits of present cells
+        gamma           exponent of the focal weight; the paper as GR retells it has Hill's negatives instead, the
+                        authors' code has these
+        correcting      False in the first epoch of the published code: plain focal loss with a margin
+        """
+        super().__init__()
+        shares(tau=tau)
+        at_least_zero(gamma=gamma)
+        finite(margin=margin)
+        self.tau, self.margin, self.gamma = tau, margin, gamma
+        self.correcting = correcting
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        marked = focused(logits - self.margin, self.gamma)
+        unseen = focused(-logits, self.gamma)
+        if self.correcting:
+            unseen = torch.where(torch.sigmoid(logits) > self.tau, focused(logits, self.gamma), unseen)
+        return torch.where(labels > UNSEEN, marked, torch.where(labels == UNSEEN, unseen, negative_log(-logits)))

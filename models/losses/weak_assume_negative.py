@@ -1,0 +1,34 @@
+"""Weak assume negative: the assumed negatives of an image together weigh as much as its one positive.
+
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 5.1 ("WAN"),
+https://arxiv.org/abs/2106.09708
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import Loss, at_least_zero, negative_log
+
+
+class WeakAssumeNegative(Loss):
+    """-log(p) where present, -gamma log(1 - p) where unseen, -log(1 - p) where a person said absent."""
+
+    name = "weak_assume_negative"
+
+    def __init__(self, gamma: float | None = None, eps: float = 1e-5):
+        """How much an assumption weighs.
+
+        gamma   weight of an unseen cell; None is the paper's 1 / (C - 1) of C classes (and 1 where there is one class)
+        eps     added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        """
+        super().__init__()
+        at_least_zero(eps=eps, **({} if gamma is None else {"gamma": gamma}))
+        self.gamma = gamma
+        self.eps = eps
+
+    def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """(B, C), (B, C) -> (B, C)."""
+        gamma = 1 / max(labels.shape[1] - 1, 1) if self.gamma is None else self.gamma
+        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        return torch.where(labels == UNSEEN, gamma * cost, cost)

@@ -1,0 +1,27 @@
+"""ZLPR: every present class should score above 0 and every other below it, with 0 as the bar all compete against.
+
+Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, https://arxiv.org/abs/2208.02955
+"""
+
+from torch import Tensor
+
+from models.losses.base import PerImageLoss, log_sum, share_of_present
+
+
+class ZLPR(PerImageLoss):
+    """log(1 + sum over present of e^-z) + log(1 + sum over the others of e^z), an image.
+
+    A soft label -q stands in both sums, with weights q and 1 - q. A person's -1 is one of the others, with weight 1, as
+    an unseen cell is: the sum knows no more certain kind.
+    """
+
+    name = "zlpr"
+
+    def __init__(self):
+        """There is nothing to choose."""
+        super().__init__()
+
+    def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
+        """(B, C), (B, C), (B, C) -> (B,)."""
+        present = share_of_present(labels)
+        return log_sum(-logits, present * usable) + log_sum(logits, (1 - present) * usable)

@@ -1,0 +1,47 @@
+"""The oracle: what could be learned if every cell were known. The ceiling of all the other methods."""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import at_least_zero
+from models.losses.binary_cross_entropy import BinaryCrossEntropy
+from models.methods.base import Method
+from models.methods.published import shared_protocol
+
+
+class Oracle(Method):
+    """Binary cross-entropy on every label there is. A comparison hands it the whole truth (`full_labels`).
+
+    In a project it is a method that believes nothing of unseen cells: they are left out. Without confirmed absences it
+    then has nothing to tell classes apart by.
+    """
+
+    name = "oracle"
+    title = "Full labels (the ceiling)"
+    paper = "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR"
+    year = 2021
+    url = "https://arxiv.org/abs/2106.09708"
+    assumes = "Nothing is unseen: the whole truth is known."
+    threshold = 0.5
+    full_labels = True
+    published = shared_protocol()
+
+    def __init__(self, eps: float = 1e-5):
+        """eps is added inside the logarithm (published code: 1e-5; 0 for the exact loss).
+
+        Raises ValueError when it is negative.
+        """
+        at_least_zero(eps=eps)
+        self.eps = eps
+
+    def criterion(self) -> BinaryCrossEntropy:
+        """The same loss in every epoch."""
+        return BinaryCrossEntropy(self.eps)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """As in Method; and sets unseen cells aside, so that the average is over known ones."""
+        super().begin(labels, mask, epochs, generator)
+        known = labels != UNSEEN
+        if not known.all():
+            self.mask = known if mask is None else known & mask

@@ -1,0 +1,99 @@
+"""How the weights of a whole network are moved: the optimisers of the papers, one step at a time."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from models.losses.base import no_such
+from models.methods.consistency import one_cycle
+from models.methods.published import EndToEnd
+
+OPTIMISERS = ("adam", "sgd", "adamw_onecycle")
+
+
+def new_optimiser(
+    network: nn.Module, learned: list[dict[str, Any]], settings: EndToEnd, steps: int, frozen: bool
+) -> tuple[Optimizer, LRScheduler | None]:
+    """An optimiser that has made no step, and its schedule if it has one.
+
+    network     parameters that require no gradient are left out; a part called `classifier` gets its own rate
+    learned     what the method learns besides (Method.learned); it has no weight decay
+    steps       how many steps there will be at most
+    frozen      only the classifier is moved, at settings.linear_lr
+
+    Raises ValueError for an optimiser there is not, or a network with nothing to train.
+    """
+    classifier = getattr(network, "classifier", None)
+    top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
+    below = [p for p in network.parameters() if p.requires_grad and not any(p is one for one in top)]
+    lr = (settings.linear_lr if frozen else None) or settings.lr
+    scale = 1.0 if frozen else settings.head_lr_scale
+    groups = [] if frozen or not below else [{"params": below, "lr": lr, "weight_decay": settings.weight_decay}]
+    if top:
+        groups.append({"params": top, "lr": lr * scale, "weight_decay": settings.weight_decay})
+    groups += [{"params": one["params"], "lr": lr * one["lr_scale"], "weight_decay": 0.0} for one in learned]
+    if not groups:
+        raise ValueError(f"{type(network).__name__} has no parameter that requires a gradient: nothing to train.")
+    if settings.optimiser == "adam":
+        return Adam(groups), None
+    if settings.optimiser == "sgd":
+        return SGD(groups, momentum=settings.momentum), None
+    if settings.optimiser == "adamw_onecycle":
+        optimiser = AdamW(groups)
+        return optimiser, one_cycle(optimiser, steps, [group["lr"] for group in groups])
+    raise no_such("optimiser", settings.optimiser, OPTIMISERS)
+
+
+class Steps:
+    """The steps of one optimiser, its schedule, and the scaling that float16 gradients need."""
+
+    def __init__(self, optimiser: Optimizer, schedule: LRScheduler | None, scaled: bool):
+        self.optimiser, self.schedule = optimiser, schedule
+        # Scaling keeps small gradients of float16 from becoming 0; bfloat16 has the range of float32 and needs none.
+        self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
+
+    def take(self, loss: Tensor) -> None:
+        """One step down this loss."""
+        self.optimiser.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        if self.schedule is not None and self.schedule.last_epoch + 1 < self.schedule.total_steps:
+            self.schedule.step()
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "scaler": self.scaler.state_dict(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """From a checkpoint."""
+        self.optimiser.load_state_dict(state["optimiser"])
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        self.scaler.load_state_dict(state["scaler"])
+
+
+@torch.no_grad()
+def average_into(average: nn.Module, network: nn.Module, decay: float, step: int) -> None:
+    """Moves every entry of the average's state_dict towards the network's.
+
+    decay   what of the average stays (published: 0.9997)
+    step    how many times this has been done, this one included
+
+    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
+    many. So it is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps it
+    looks back over about 20, and the published value is reached after 30,000.
+    """
+    decay = min(decay, (1 + step) / (10 + step))
+    here, there = average.state_dict(), network.state_dict()
+    floats = [name for name, one in here.items() if one.is_floating_point()]
+    torch._foreach_lerp_([here[name] for name in floats], [there[name] for name in floats], 1 - decay)
+    for name in here.keys() - set(floats):
+        here[name].copy_(there[name])

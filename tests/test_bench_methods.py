@@ -1,0 +1,289 @@
+"""Tiny comparisons of methods: that the figures are what they are called, and that nothing is done twice."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from annotator.benchmark.datasets import Part, load
+from annotator.benchmark.datasets.dataset import official
+from annotator.benchmark.methods import report, tune, work
+from annotator.benchmark.methods.data import everything
+from annotator.benchmark.methods.epochs import best_file, forget, state_file
+from annotator.benchmark.methods.finetune import Network, settings_of, train_network
+from annotator.benchmark.methods.measure import measure
+from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.plot import draw
+from annotator.benchmark.methods.task import FIGURES, Choice, Task, Trained, task_of
+from annotator.cli import app
+from annotator.errors import AnnotatorError
+from models.methods import METHODS
+from models.metrics import average_precision
+
+SMALL = "efficientnet_lite0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Thirty images of two colours, with the truth of their colour, a frame, and a bar."""
+    images = tmp_path_factory.mktemp("set") / "images"
+    images.mkdir()
+    rows, chance = ["image,labels"], np.random.default_rng(0)
+    for number in range(30):
+        pixels = chance.integers(0, 60, (64, 64, 3), dtype=np.uint8)
+        pixels[:, :, number % 2] += 150
+        shows = ["green" if number % 2 else "red"]
+        if number % 4 < 2:
+            pixels[:8] = 255
+            shows.append("frame")
+        if number % 3 == 0:
+            pixels[:, 28:36] = 0
+            shows.append("bar")
+        Image.fromarray(pixels).save(images / f"{number:02d}.png")
+        rows.append(f"{number:02d}.png,{'|'.join(shows)}")
+    truth = images.parent / "truth.csv"
+    truth.write_text("\n".join(rows) + "\n")
+    return images, truth
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """One folder of finished work for all tests: features are made once."""
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture(scope="module")
+def options(kept):
+    return Options(("an", "role+linear_init", "oracle"), shares=(1.0, 0.4), seeds=2, backbone=SMALL, work=kept)
+
+
+@pytest.fixture(scope="module")
+def result(folder, options):
+    return measure(*folder, options=options, command="annotator bench methods ...")
+
+
+def test_every_method_and_share_has_a_row_with_every_figure(result):
+    assert result["bench"] == "methods"
+    assert [(row["method"], row["share"]) for row in result["rows"]] == [
+        (name, share) for share in (0.4, 1.0) for name in ("an", "role+linear_init", "oracle")
+    ]
+    for row in result["rows"]:
+        for key in FIGURES:
+            assert math.isfinite(row[key]) and row[f"{key}_std"] >= 0
+            assert key == "seconds" or 0 <= row[key] <= 1
+    setting = result["setting"]
+    assert setting["train"] + setting["val"] + setting["test"] == setting["images"] == 30
+    assert setting["classes"] == 4 and setting["device"] in ("cpu", "cuda") and setting["trials"] == 1
+    assert setting["labelled"]["0.4"] == [round(0.4 * setting["train"])] * 2
+    json.dumps(result, allow_nan=False)
+
+
+def test_the_whole_truth_finds_more_than_single_labels(result):
+    found = {(row["method"], row["share"]): row["hidden_ap"] for row in result["rows"]}
+    assert found["oracle", 1.0] > found["an", 1.0] > result["setting"]["chance"]["1"]
+
+
+def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, options, capsys):
+    again = measure(*folder, options=options)
+    assert again["rows"] == result["rows"]
+    assert capsys.readouterr().err.count("(done before)") == 12
+    more = Options(("gr", "an"), shares=(1.0,), seeds=2, backbone=SMALL, work=options.work)
+    rows = measure(*folder, options=more)["rows"]
+    said = capsys.readouterr().err
+    assert said.count("(done before)") == 2 and "embedding" not in said
+    assert rows[1] == result["rows"][3]
+
+
+def test_a_result_belongs_to_the_code_that_made_it():
+    modules = work.modules_of("em_apl", "linear")
+    assert {"models.methods.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(modules)
+    assert {"models.training", "models.metrics", "annotator.benchmark.methods.linear"} <= set(modules)
+    assert "models.methods" not in modules and "models.methods.gr" not in modules
+    assert "models.end_to_end" in work.modules_of("an", "finetune")
+    assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
+
+
+def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defaults(result, folder, kept, capsys):
+    chosen = Options(("an", "role"), shares=(1.0,), seeds=1, trials=3, backbone=SMALL, work=kept)
+    rows = measure(*folder, options=chosen)["rows"]
+    assert [len(row["trial_scores"]) for row in rows] == [3, 3]
+    assert capsys.readouterr().err.count("trial:") == 6
+    for row in rows:
+        best = tune.trials(row["method"], 3)[int(np.argmax(row["trial_scores"]))]
+        assert row["chosen"]["lr"] == best.lr and row["chosen"]["parameters"] == best.parameters
+
+
+def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smaller_one():
+    for name, method in METHODS.items():
+        some = tune.trials(name, 8)
+        assert some[0] == Choice() and some[:4] == tune.trials(name, 4)
+        assert [(one.lr, one.epochs, one.batch) for one in some] == [
+            (one.lr, one.epochs, one.batch) for one in tune.trials("an", 8)
+        ]
+        for one in some[1:]:
+            assert set(one.parameters) == set(method.tunable)
+            assert all(value in method.tunable[key] for key, value in one.parameters.items())
+
+
+def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses():
+    scores = iter([0.2, 0.5, ValueError("these two do not go together"), 0.5])
+
+    def score(choice):
+        value = next(scores)
+        if isinstance(value, ValueError):
+            raise value
+        return value
+
+    best, all_scores = tune.tuned("an", 4, score)
+    assert all_scores == [0.2, 0.5, 0.0, 0.5] and best == tune.trials("an", 4)[1]
+
+
+def test_hidden_positives_of_images_without_any_label_count():
+    truth = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)
+    labels = np.array([[1, 0, 0], [0, 0, 0]], np.int8)
+    task = Task(truth, np.array([0, 1]), np.array([2]), np.array([3]), labels, False)
+    probabilities = np.array([[0.9, 0.2, 0.3], [0.4, 0.8, 0.1], [0.5, 0.5, 0.5], [0.1, 0.7, 0.2]])
+    figures = task.figures(Trained(lambda rows: probabilities[rows], 1, 0.5, 0.1))
+    # Unanswered: .2 (there), .3, .4, .8 (there), .1 (there): all but the one cell that was marked.
+    assert figures["hidden_ap"] == pytest.approx(average_precision([0.2, 0.3, 0.4, 0.8, 0.1], [1, 0, 0, 1, 1]))
+    assert figures["precision_100"] == pytest.approx(3 / 5) and task.chance() == pytest.approx(3 / 5)
+    assert figures["test_map"] == 1.0 and figures["ece"] == pytest.approx((0.1 + 0.3 + 0.2) / 3)
+    assert task.labelled.tolist() == [0]
+    assert task.labels_for(True).tolist() == [[1, 1, -1]] and task.labels_for(False).tolist() == [[1, 0, 0]]
+
+
+def test_a_set_of_the_papers_keeps_its_labels_from_seed_to_seed_and_counts_empty_classes(folder):
+    chance = np.random.default_rng(3)
+    train, test = (Part((folder[1],) * rows, chance.random((rows, 6)) < 0.5) for rows in (40, 10))
+    paper = official("voc", tuple("abcdef"), train, test, None, ())
+    tasks = [task_of(paper, 1.0, seed) for seed in (0, 1)]
+    np.testing.assert_array_equal(tasks[0].labels, paper.observed)
+    np.testing.assert_array_equal(tasks[1].labels, paper.observed)
+    assert tasks[0].empty_as_zero and len(tasks[0].train) == 32
+    some = [task_of(paper, 0.25, seed) for seed in (0, 1)]
+    assert [len(task.labelled) for task in some] == [8, 8] and (some[0].labels != some[1].labels).any()
+    own = [task_of(load("folder", *folder), 1.0, seed) for seed in (0, 1)]
+    assert (own[0].labels != own[1].labels).any() and not own[0].empty_as_zero
+
+
+def test_a_table_and_a_picture_name_every_method(result, tmp_path):
+    text, markdown = report.text(result), report.markdown(result)
+    for name in ("an", "role+linear_init", "oracle"):
+        assert name in text and f"| `{name}` |" in markdown
+    assert "`annotator bench methods ...`" in markdown and "Labels on 40 %" in markdown
+    draw(result, tmp_path / "curves.png")
+    one = result | {"rows": [row for row in result["rows"] if row["share"] == 1.0]}
+    draw(one, tmp_path / "points.svg")
+    assert Image.open(tmp_path / "curves.png").size[0] > 500
+    assert (tmp_path / "points.svg").read_text().startswith("<?xml")
+
+
+def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
+    wrong = Options(("em_appl",), "liner", (0.0, 2.0), 0, trials=0, work=tmp_path)
+    with pytest.raises(AnnotatorError) as caught:
+        wrong.checked()
+    told = str(caught.value)
+    for part in ("Did you mean 'em_apl'", "Did you mean 'linear'", "not 0", "not 2", "seeds is 0", "trials is 0"):
+        assert part in told, part
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"images": True}, "both --images and --truth"),
+        ({"images": True, "truth": True, "dataset": "voc", "root": True}, "one set at a time"),
+        ({"dataset": "voc"}, "needs --root"),
+    ],
+)
+def test_data_that_do_not_go_together_are_refused(folder, tmp_path, words, told):
+    known = {"images": folder[0], "truth": folder[1], "root": tmp_path, "dataset": "voc"}
+    with pytest.raises(AnnotatorError, match=told):
+        measure(**{key: known[key] for key in words}, options=Options(work=tmp_path))
+
+
+def test_the_command_prints_json_and_writes_what_it_is_asked_for(folder, kept, tmp_path, result):
+    words = ["bench", "methods", "--images", folder[0], "--truth", folder[1], "--methods", "oracle,an", "--seeds", 2]
+    words += ["--share", "0.4,1.0", "--backbone", SMALL, "--work", kept, "--json"]
+    words += ["--plot", tmp_path / "a.png", "--markdown", tmp_path / "a.md"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    assert [row["method"] for row in printed["rows"]] == ["oracle", "an", "oracle", "an"]
+    assert printed["rows"][1] == result["rows"][0]
+    assert (tmp_path / "a.png").exists() and "hidden AP" in (tmp_path / "a.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--share", "0.5,half,x"], "'half' is not a number"),
+        (["--plot", "nowhere/a.png"], "its folder must exist"),
+        (["--plot", "a.bmp"], ".png, .svg, .pdf"),
+        (["--backbone", "resnet5000", "--images", "IMAGES", "--truth", "TRUTH"], "resnet5000"),
+    ],
+)
+def test_the_command_tells_what_is_wrong_without_a_traceback(folder, tmp_path, words, told):
+    known = {"IMAGES": str(folder[0]), "TRUTH": str(folder[1])}
+    words = ["bench", "methods", "--work", str(tmp_path), *(known.get(word, word) for word in words)]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, AnnotatorError) and told in str(done.exception)
+
+
+def test_a_method_that_reads_maps_is_given_maps(folder, kept):
+    maps = Options(("lagc",), seeds=1, epochs=2, backbone=SMALL, work=kept)
+    [row] = measure(*folder, options=maps)["rows"]
+    assert 0 < row["hidden_ap"] <= 1 and row["epoch"][0] in (1, 2)
+
+
+def test_end_to_end_training_makes_a_row(folder, kept):
+    chosen = Options(
+        ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", linear_init=True, work=kept
+    )
+    found = measure(*folder, options=chosen)
+    assert found["setting"]["regime"] == "finetune" and 0 < found["rows"][0]["test_map"] <= 1
+    assert not list(kept.glob("*.state")) and not list(kept.glob("*.best"))
+
+
+def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, tmp_path):
+    dataset = load("folder", *folder)
+    task, paths = task_of(dataset, 0.4, 0), everything(dataset).paths
+    network = Network(SMALL, 64, "cpu", epochs=2)
+
+    class Killed(Task):
+        def val_map(self, probabilities):
+            if len(list(tmp_path.glob("cut*.best"))) and not self.__dict__.setdefault("once", []):
+                self.once.append(True)
+                raise KeyboardInterrupt
+            return super().val_map(probabilities)
+
+    whole = train_network("an", Choice(), task, paths, network, 0, tmp_path / "whole-0.4")
+    with pytest.raises(KeyboardInterrupt):
+        train_network("an", Choice(), Killed(**vars(task)), paths, network, 0, tmp_path / "cut-0.4")
+    cut = train_network("an", Choice(), task, paths, network, 0, tmp_path / "cut-0.4")
+    assert (cut.epoch, cut.val_map) == (whole.epoch, whole.val_map)
+    np.testing.assert_array_equal(cut.probabilities(task.test), whole.probabilities(task.test))
+    assert state_file(tmp_path / "cut-0.4").exists() and best_file(tmp_path / "cut-0.4").exists()
+    forget(tmp_path / "cut-0.4")
+    assert not list(tmp_path.glob("cut*"))
+
+
+def test_a_set_of_the_papers_gets_their_settings():
+    cub = settings_of("gr", Choice(), Network("resnet50", 448, "cpu", "cub"))
+    published = METHODS["gr"].published["cub"]
+    assert cub == published and published.parameters["q3"] == 1.5
+    changed = settings_of("gr", Choice(2.0, 0.5, 4, {"q3": 1.0}), Network("resnet50", 448, "cpu", "cub", epochs=6))
+    assert (changed.lr, changed.epochs, changed.batch) == (2 * published.lr, 3, 4)
+    assert changed.parameters == published.parameters | {"q3": 1.0}

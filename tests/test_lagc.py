@@ -1,0 +1,410 @@
+"""LAGC: its decoder, its views, its queue and stages, and a project that is trained with it."""
+
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision.transforms.v2 import RandAugment
+
+from annotator.engine import recipe
+from annotator.engine.maps import STRONG, WEAK, MapFiles, check_room, views_of
+from annotator.engine.worker import Stopped, Worker
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.records import Decision
+from annotator.store import arrays, classes, decisions, images, runs
+from models import augment
+from models.feature_maps import FeatureMaps
+from models.label_decoder import LabelDecoder, position_code
+from models.methods import make_method
+from models.methods.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
+from models.networks import load_backbone
+from models.stand_in import linear_stand_in
+from models.training import Head
+from models.views import MapExamples
+
+
+def decoder(seed: int = 0, **sizes) -> LabelDecoder:
+    return LabelDecoder(12, 5, **({"width": 8} | sizes), generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Networks this small are slower on two threads, and much slower where other processes want the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# -- the decoder
+
+
+def test_every_class_gets_one_logit_and_in_the_second_stage_an_embedding_of_length_one():
+    network, maps = decoder(projection=6), torch.randn(3, 12, 4, 7)
+    assert network(maps).shape == (3, 5)
+    network.projecting = True
+    logits, embeddings = network(maps)
+    assert logits.shape == (3, 5)
+    assert embeddings.shape == (3, 5, 6)
+    torch.testing.assert_close(embeddings.norm(dim=-1), torch.ones(3, 5))
+    assert network.eval()(maps).shape == (3, 5)
+
+
+def test_the_same_seed_makes_the_same_decoder_and_leaves_the_global_generator_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    one, other, third = decoder(1), decoder(1), decoder(2)
+    assert torch.equal(torch.rand(1), expected)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    assert not torch.equal(one.queries, third.queries)
+
+
+def test_published_sizes_follow_from_the_map_when_nothing_is_reduced():
+    network = LabelDecoder(32, 3)
+    assert isinstance(network.reduce, torch.nn.Identity)
+    assert network.queries.shape == (3, 32)
+    assert network.encoder.feed[0].out_features == 128
+    assert len(network.decoder) == 2
+    assert network.decoder[0].attention.num_heads == 4
+
+
+def test_a_width_that_cannot_be_divided_is_refused():
+    with pytest.raises(ValueError, match="width of 10 can be divided neither"):
+        decoder(width=10)
+    with pytest.raises(ValueError, match="width of 12 must be divisible by the 8 heads"):
+        decoder(width=12, heads=8)
+
+
+def test_where_something_is_matters_and_which_class_asks():
+    network, maps = decoder().eval(), torch.zeros(2, 12, 3, 3)
+    maps[0, :, 0, 0] = maps[1, :, 2, 1] = torch.linspace(-3, 3, 12)
+    logits = network(maps)
+    assert not torch.allclose(logits[0], logits[1], atol=1e-4)
+    assert logits[0].std() > 1e-3
+
+
+def test_the_position_code_is_that_of_detr():
+    code = position_code(8, 2, 3)
+    assert code.shape == (6, 8)
+    row, column = 2 / (2 + 1e-6) * 2 * np.pi, 1 / (3 + 1e-6) * 2 * np.pi
+    expected = [f(angle / pace) for angle in (row, column) for pace in (1, 100) for f in (np.sin, np.cos)]
+    np.testing.assert_allclose(code[3].numpy(), expected, atol=1e-5)  # second row, first column
+
+
+# -- losses (golden figures: test_losses_golden.py)
+
+
+def test_what_a_person_said_is_never_overruled_by_the_weak_view():
+    weak = torch.tensor([[9.0, -9.0, 9.0]])
+    strong = torch.zeros(1, 3, requires_grad=True)
+    consistency_loss(weak, strong, torch.tensor([[-1.0, 1.0, 0.0]]), threshold=0.6).backward()
+    assert strong.grad[0, 0] > 0  # said to be absent, though the weak view is sure it is there
+    assert strong.grad[0, 1] < 0
+    assert strong.grad[0, 2] < 0
+
+
+def test_cells_that_may_not_be_used_cost_nothing_in_either_view():
+    weak, strong = torch.randn(2, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    for form in ("code", "paper"):
+        weak.grad = strong.grad = None
+        consistency_loss(weak, strong, torch.zeros(2, 3), mask, threshold=0.5, form=form).backward()
+        assert (weak.grad[~mask] == 0).all()
+        assert (strong.grad[~mask] == 0).all()
+    assert consistency_loss(weak, strong, torch.zeros(2, 3), ~mask & mask, threshold=0.5) == 0
+
+
+@pytest.mark.parametrize("form", ["code", "paper"])
+def test_empty_queues_single_classes_and_single_embeddings_have_a_finite_loss(form):
+    pairs = torch.nn.functional.normalize(torch.randn(4, 2, 3), dim=-1).requires_grad_()
+    for kinds in ([0, 0, 0, 0], [2, 2, 2, 2], [0, 1, 0, 0], [1, 2, 3, 1]):
+        pairs.grad = None
+        loss = contrastive_loss(pairs, torch.tensor(kinds), 0.1, form)
+        loss.backward()
+        assert torch.isfinite(loss)
+        assert torch.isfinite(pairs.grad).all()
+        assert (pairs.grad[torch.tensor(kinds) == 0] == 0).all()
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"weak view are \(2, 3\)"):
+        consistency_loss(torch.zeros(2, 3), torch.zeros(2, 2), torch.zeros(2, 3), threshold=0.5)
+    with pytest.raises(ValueError, match=r"\(slots, 2, d\)"):
+        contrastive_loss(torch.zeros(2, 3, 4), torch.zeros(2, dtype=torch.long))
+
+
+def test_a_one_cycle_of_any_length_can_be_made():
+    for steps in range(1, 12):
+        optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        schedule = one_cycle(optimiser, steps)
+        for _ in range(steps - 1):
+            optimiser.step()
+            schedule.step()
+        assert optimiser.param_groups[0]["lr"] <= 1e-4
+
+
+# -- the queue
+
+
+def push(queue: EmbeddingQueue, *kinds: int):
+    pairs = torch.full((len(kinds), 2, 1), 1.0, requires_grad=True) * torch.tensor(kinds).view(-1, 1, 1)
+    return queue.push(pairs, torch.tensor(kinds))
+
+
+def test_a_batch_that_would_fill_the_queue_begins_again_at_its_start():
+    queue = EmbeddingQueue(5, 1)
+    assert push(queue, 1, 2)[1].tolist() == [1, 2, 0, 0, 0]
+    assert push(queue, 3, 4)[1].tolist() == [1, 2, 3, 4, 0]
+    assert push(queue, 5)[1].tolist() == [5, 2, 3, 4, 0]  # 4 + 1 = 5 slots: no end is ever filled
+    assert push(queue, 6, 7, 8)[1].tolist() == [5, 6, 7, 8, 0]
+    assert int(queue.at) == 4
+
+
+def test_more_than_the_queue_holds_leaves_the_last_of_them():
+    queue = EmbeddingQueue(3, 1)
+    everything, kinds = push(queue, 1, 2, 3, 4, 5)
+    assert kinds.tolist() == [3, 4, 5]
+    assert everything[:, 0, 0].tolist() == [3, 4, 5]
+    assert push(EmbeddingQueue(0, 1), 1, 2)[1].tolist() == []
+
+
+def test_only_the_newest_batch_in_the_queue_carries_a_gradient():
+    queue = EmbeddingQueue(6, 2)
+    old, new = torch.randn(2, 2, 2, requires_grad=True), torch.randn(3, 2, 2, requires_grad=True)
+    queue.push(old, torch.tensor([1, 2]))
+    everything, _ = queue.push(new, torch.tensor([1, 1, 2]))
+    everything.sum().backward()
+    assert old.grad is None
+    assert (new.grad == 1).all()
+    assert torch.equal(queue.embeddings[:2], old)
+
+
+# -- the method
+
+
+def begun(epochs: int = 4, **parameters):
+    method = make_method("lagc", projection=2, **parameters)
+    method.begin(torch.tensor([[1, 0], [0, 1], [0, 0]], dtype=torch.int8), None, epochs, torch.Generator())
+    return method
+
+
+def test_the_second_stage_begins_half_way_with_a_fresh_optimiser_and_the_contrast():
+    method, network = begun(), decoder()
+    assert [method.starts_afresh(epoch) for epoch in (1, 2, 3, 4)] == [False, False, True, False]
+    logits, rows = torch.randn(6, 2), torch.arange(3)
+    embeddings = torch.nn.functional.normalize(torch.randn(6, 2, 2), dim=-1)
+    found = []
+    for epoch in (2, 3):
+        method.prepare(network, epoch)
+        method.begin_epoch(epoch)
+        found.append((network.projecting, method.loss((logits, embeddings), rows), int(method.kept.at)))
+    weak, strong = logits.chunk(2)
+    first, second = (consistency_loss(weak, strong, method.targets, threshold=t) for t in (0.6, 0.9))
+    assert found[0][0] is False
+    assert found[0][1] == first
+    assert found[0][2] == 0  # nothing enters the queue in the first stage
+    assert found[1][0] is True
+    assert found[1][1] > second
+    assert found[1][2] >= 2  # both marked cells at least
+
+
+def test_cells_said_absent_or_held_out_never_enter_the_queue():
+    method = make_method("lagc", projection=2)
+    labels = torch.tensor([[1, -1, 0, 1]], dtype=torch.int8)
+    method.begin(labels, torch.tensor([[True, True, True, False]]), 2, torch.Generator())
+    method.begin_epoch(2)
+    method.loss((torch.full((2, 4), 9.0), torch.ones(2, 4, 2)), torch.tensor([0]))
+    assert method.kept.classes[:3].tolist() == [1, 3, 0]
+
+
+def test_a_second_stage_without_progress_for_eight_epochs_is_given_up():
+    method = begun(epochs=40)
+    assert not method.gives_up([0.9] + [0.1] * 19)  # the first stage has its full time
+    stage = [0.1] * 20 + [0.2, 0.5] + [0.4] * 8
+    assert not method.gives_up(stage)
+    assert method.gives_up([*stage, 0.4])
+
+
+# -- views
+
+
+def test_the_operations_and_strengths_are_those_of_torchvisions_randaugment():
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
+    theirs = RandAugment()
+    assert set(augment.NAMES) == set(theirs._AUGMENTATION_SPACE)
+    for name in augment.NAMES:
+        magnitudes, signed = theirs._AUGMENTATION_SPACE[name]
+        values = magnitudes(31, 40, 60)
+        value, either_way = augment.GROWING.get(name, (0.0, False))
+        assert either_way == signed
+        ours = augment.apply(picture, name, value * augment.STRENGTH / augment.STRONGEST)
+        strength = float(values[9]) if values is not None else 0.0
+        expected = theirs._apply_image_or_video_transform(picture, name, strength, theirs.interpolation, theirs._fill)
+        assert np.array_equal(np.asarray(ours), np.asarray(expected)), name
+
+
+def test_a_strong_view_is_decided_by_its_seed_alone():
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
+    views = [np.asarray(augment.strong_view(picture, Random(seed))) for seed in (1, 1, 2)]
+    assert views[0].shape == (40, 60, 3)
+    assert np.array_equal(views[0], views[1])
+    assert not np.array_equal(views[0], views[2])
+
+
+def test_the_patch_cut_out_covers_a_quarter_of_the_picture_unless_it_leaves_it():
+    picture = Image.new("RGB", (100, 60), (7, 7, 7))
+    shares = [(np.asarray(augment.cutout(picture, Random(seed))) != 7).any(2).mean() for seed in range(30)]
+    assert 0.24 < max(shares) < 0.27
+    assert min(shares) > 0.05
+
+
+def test_cached_views_are_drawn_anew_in_training_and_plain_otherwise():
+    maps = [np.full((4, 1, 2, 2), 10 * image) + np.arange(4).reshape(4, 1, 1, 1) for image in range(50)]
+    examples = MapExamples(maps, weak=2)
+    plain = examples.batch(torch.tensor([3, 1]), 1, False, torch.Generator())
+    assert plain[:, 0, 0, 0].tolist() == [30, 10]
+    drawn = examples.batch(torch.arange(50), 2, True, torch.Generator().manual_seed(0))[:, 0, 0, 0] % 10
+    assert set(drawn[:50].tolist()) == {0, 1}
+    assert set(drawn[50:].tolist()) == {2, 3}
+    with pytest.raises(ValueError, match="images 1 are not finite"):
+        MapExamples([maps[0], maps[1] * np.nan]).batch(torch.tensor([0, 1]), 1, False, torch.Generator())
+
+
+# -- a project
+
+
+@pytest.fixture(scope="module")
+def network() -> FeatureMaps:
+    return FeatureMaps(load_backbone("efficientnet_lite0"))
+
+
+def test_maps_are_of_the_network_whose_pooled_features_are_known(network):
+    pictures = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    maps = network(pictures).float()
+    assert maps.shape == (2, *network.shape)
+    torch.testing.assert_close(maps.mean((2, 3)), network.backbone.features(pictures), rtol=1e-2, atol=1e-2)
+
+
+def test_maps_are_made_once_and_a_bad_file_is_a_reason(network, photos, tmp_path):
+    (tmp_path / "bad.jpg").write_bytes(b"\xff\xd8 cut off")
+    items = [(1, photos / "00.jpg"), (2, tmp_path / "bad.jpg"), (3, photos / "01.jpg")]
+    files = MapFiles(tmp_path / "maps", network)
+    steps = list(files.make(items, views=True))
+    assert steps[-1][0] == 3
+    [(key, reason)] = [bad for _, failures in steps for bad in failures.items()]
+    assert key == 2
+    assert "damaged" in reason or "truncated" in reason or "not an image" in reason
+    assert files.read(1).shape == (WEAK + STRONG, *network.shape)
+    assert files.has(1, views=False)
+    written = files.path(3, views=True).stat().st_mtime_ns
+    assert [done for done, _ in files.make([items[0], items[2]], views=True)] == []
+    assert files.path(3, views=True).stat().st_mtime_ns == written
+
+
+def test_a_damaged_map_is_deleted_so_that_it_is_made_anew(network, tmp_path):
+    files = MapFiles(tmp_path, network)
+    files.path(1, views=False).parent.mkdir()
+    files.path(1, views=False).write_bytes(b"\x93NUMPY half")
+    with pytest.raises(AnnotatorError, match="deleted; train again"):
+        files.read(1)
+    assert not files.has(1, views=False)
+
+
+def test_a_disk_without_room_for_the_maps_is_noticed_before_the_first(tmp_path):
+    check_room(tmp_path / "maps", 1000)
+    with pytest.raises(DiskFull, match="GB are free"):
+        check_room(tmp_path / "maps", 10**18)
+
+
+def test_strong_views_of_an_image_are_always_the_same():
+    plain = torch.randint(0, 256, (3, 32, 32), dtype=torch.uint8)
+    once, again, other = views_of(plain, 7), views_of(plain, 7), views_of(plain, 8)
+    assert torch.equal(once[1], plain.flip(2))
+    assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
+    assert not torch.equal(once[2], other[2])
+
+
+def test_a_linear_stand_in_answers_nearly_as_what_it_stands_in_for():
+    random = np.random.default_rng(0)
+    features = random.normal(size=(300, 6)).astype(np.float32)
+    head = Head(6, 3)
+    head.weight, head.bias = torch.randn(3, 6), torch.tensor([0.5, -2.0, torch.nan])
+    wanted = head.probabilities(features)
+    wanted[4] = np.nan
+    found = linear_stand_in(features.astype(np.float16), wanted)
+    assert found.modelled.tolist() == [True, True, False]
+    rows = np.arange(300) != 4
+    assert np.abs(found.probabilities(features) - wanted)[rows][:, :2].mean() < 0.03
+
+
+@pytest.fixture
+def labeled(db):
+    """Twelve images with one click each, fox or heron, and a method that is quickly trained."""
+    recipe.choose_backbone(db, "efficientnet_lite0")
+    recipe.choose_method(db, "lagc", {"width": 8, "projection": 4})
+    known = {one.name: one.id for one in classes.all_classes(db)}
+    for number, image in enumerate(images.all_images(db)[:12]):
+        name = ("fox", "heron")[number % 2]
+        decisions.decide(db, [Decision(str(number), "label", "Ann", "click", image.id, known[name], 1)])
+    return db, known
+
+
+def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(labeled, project):
+    db, known = labeled
+    worker, told = Worker(project), []
+    between, worker._between = worker._between, lambda *words: (told.append(words), between(*words))
+    try:
+        run = worker.run_once()
+        assert (run.method, run.epochs) == ("lagc", make_method("lagc").epochs)
+        worker._draw(run.id, 1, [known["fox"]])
+    finally:
+        worker.close()
+    assert db.paths.heatmap(run.id, 1, known["fox"]).exists()
+    probabilities = arrays.open_array(db.paths.run(run.id) / "probabilities.npy")
+    columns = [run.class_ids.index(known[name]) for name in ("fox", "heron", "deer")]
+    assert probabilities.shape == (24, 3)
+    assert np.isfinite(probabilities[:, columns[:2]]).all()
+    assert np.isnan(probabilities[:, columns[2]]).all()  # nobody marked a deer
+    assert {"making feature maps", "training", "asking about all images"} <= {state for state, _, _ in told}
+    kept = db.paths.features("efficientnet_lite0") / "maps"
+    assert len(list((kept / "views").iterdir())) == 12
+    assert len(list((kept / "plain").iterdir())) == 12
+
+
+def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
+    db, _ = labeled
+    worker = Worker(project)
+    say = worker.say
+
+    def stop_at_the_maps(state, done=0, of=0):
+        say(state, done, of)
+        if state == "making feature maps" and done:
+            worker.stop()
+
+    worker.say = stop_at_the_maps
+    try:
+        with pytest.raises(Stopped):
+            worker.run_once()
+    finally:
+        worker.close()
+    made = list((db.paths.features("efficientnet_lite0") / "maps" / "views").iterdir())
+    assert 0 < len(made) <= 12
+    assert runs.current_run(db) is None
+
+
+def test_an_image_that_is_gone_is_not_trained_on_but_still_answered_about(labeled, project, photos):
+    db, known = labeled
+    worker = Worker(project)
+    try:
+        worker._embed_missing(train_on_the_way=False)
+        gone = images.all_images(db)[0]
+        images.image_path(db, gone.id).unlink()
+        run = worker.run_once()
+    finally:
+        worker.close()
+    ids = arrays.open_array(db.paths.run(run.id) / "image_ids.npy")
+    row = arrays.open_array(db.paths.run(run.id) / "probabilities.npy")[ids == gone.id][0]
+    assert np.isfinite(row[run.class_ids.index(known["fox"])])
