@@ -82,7 +82,7 @@ def train_on_maps(
     return head, probabilities, [epoch.loss for epoch in training.history]
 
 
-def settings_of(method: Method, count: int) -> EndToEnd:
+def settings_of(method: Method, count: int = STEPS * LARGEST_BATCH) -> EndToEnd:
     """How a method's network is trained on the maps of `count` images: as in its paper, but for rate and epochs."""
     batch = min(max(count // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
     return EndToEnd(lr=method.lr, batch=batch, epochs=method.epochs, optimiser="adamw_onecycle", weight_decay=0.01)
