@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from models import checkpoints
 from models.linear_start import linear_start, pooled_features
 from models.losses.base import no_such
-from models.methods.base import Method
+from models.methods.base import Method, positive
 from models.methods.published import EndToEnd
 from models.optimisers import Steps, average_into, new_optimiser
 from models.training import Array, Epoch, check_labels
@@ -71,14 +71,16 @@ def fit_network(
     checkpoint      a file: where it exists the training goes on from it, and it is replaced after every epoch
     should_stop     asked before every batch; once it says True the iterator ends without finishing the epoch
 
-    Raises ValueError at once for shapes that do not fit, no image, an unknown optimiser or precision, or a checkpoint
-    of another training; at a step when an image cannot be read (named) or the loss is not finite.
+    Raises ValueError at once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser
+    or precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss is not
+    finite.
     """
     labels, mask = check_labels(labels, mask, len(examples), _columns(labels))
     if settings.epochs < 1 or settings.batch < 1:
         raise ValueError(
             f"There must be at least one epoch and one image a batch, not {settings.epochs} and {settings.batch}."
         )
+    positive(lr=settings.lr)
     training = NetworkTraining(network, examples, labels, mask, method, settings, seed, drop_last, precision)
     training.best, training.should_stop = best, should_stop or (lambda: False)
     if learned is not None:

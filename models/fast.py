@@ -35,17 +35,20 @@ _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
 
 
 def fastest(
-    network: nn.Module, input_size: int, device: torch.device
-) -> tuple[Callable[[torch.Tensor], torch.Tensor], str, int]:
+    network: nn.Module, input_size: int, device: torch.device, *asked: bool
+) -> tuple[Callable[..., torch.Tensor | tuple[torch.Tensor, ...]], str, int]:
     """A function equal to the frozen `network` (left as it is), its description, and the images to give it at once.
 
-    The function takes (N, 3, S, S) float32, channels_last, on `device`; call it under torch.inference_mode().
+    asked   further arguments of the network with which it is checked: those that make it give all it can
+
+    The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
+    torch.inference_mode().
     """
     if device.type == "cuda":
 
-        def half(images: torch.Tensor) -> torch.Tensor:
+        def half(images: torch.Tensor, *asked: bool) -> torch.Tensor | tuple[torch.Tensor, ...]:
             with torch.autocast("cuda", torch.float16):
-                return network(images)
+                return network(images, *asked)
 
         return half, "CUDA, channels_last, float16 autocast", GPU_CHUNK
     if device.type != "cpu":
@@ -57,11 +60,20 @@ def fastest(
     with torch.inference_mode():
         try:
             folded = fold(network)
-            if torch.allclose(folded(examples), network(examples), rtol=TOLERANCE, atol=TOLERANCE):
+            if _close(folded(examples, *asked), network(examples, *asked)):
                 return folded, "CPU, channels_last, folded into oneDNN calls", CPU_CHUNK
         except (RuntimeError, AttributeError, NotImplementedError):
             pass  # a torch without these calls, or a layer they cannot do
     return network, "CPU, channels_last", CPU_CHUNK
+
+
+def _close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
+    """Whether two outputs, or all outputs of two networks, are equal but for rounding."""
+    if isinstance(some, torch.Tensor):
+        some, others = (some,), (others,)
+    return all(
+        torch.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE) for one, other in zip(some, others, strict=True)
+    )
 
 
 def fold(network: nn.Module) -> nn.Module:

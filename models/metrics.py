@@ -33,7 +33,8 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
         return float("nan")
     order = np.argsort(-scores, kind="stable")
     scores, hits = scores[order], np.cumsum(truth[order])
-    steps = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)
+    # Compared, not subtracted: all that rank behind (-inf) are equal, but their difference is nan.
+    steps = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
     precision = hits[steps] / (steps + 1)
     return float(np.sum(np.diff(hits[steps], prepend=0) * precision) / positives)
 

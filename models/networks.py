@@ -4,6 +4,8 @@ A backbone holds one set of weights in two forms. `trunk` and `tail` are the
 network as published, which Grad-CAM looks into; `features` runs a copy of it in
 the fastest form this machine offers (fast.py), checked against the original
 when it is loaded. So features and heat maps are of the same network.
+The features of an image's regions are what the tail makes of parts of the map:
+vectors of the same kind as those of the whole image, out of the same pass.
 
 Images are squashed to a square instead of cropped at the centre as when the
 networks were trained: a label of which nothing but a paw at the border is to be
@@ -12,6 +14,7 @@ seen must stay findable, and a heat map must cover the whole image.
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import resize
@@ -21,6 +24,8 @@ from models.pretrained import PACKAGED, Pretrained, pretrained
 
 DEFAULT_BACKBONE = "efficientnet_lite2"
 OFFLINE_BACKBONES = tuple(PACKAGED)
+GRID = 3
+REGIONS = GRID * GRID  # of an image, row by row from the top left
 
 
 class Backbone:
@@ -36,6 +41,7 @@ class Backbone:
     trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network's architecture is known to end so,
                    otherwise the trunk does nothing and the tail is the whole network
     map_layer      a module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map
+    sees_regions   whether features_and_regions() tells regions apart: the trunk gives a map, the tail takes parts of it
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu"):
@@ -44,11 +50,11 @@ class Backbone:
         self.input_size = source.input_size
         self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
         self.device = torch.device(device)
-        self.trunk, self.tail, self.map_layer = _split(source, self.device)
+        self.trunk, self.tail, self.map_layer, self.sees_regions = _split(source, self.device)
         self._mean = self._per_channel([value * 255 for value in self.mean])
         self._scale = self._per_channel([1 / (value * 255) for value in self.std])
-        network = nn.Sequential(self.trunk, self.tail)
-        self._forward, self.setting, self.chunk = fast.fastest(network, self.input_size, self.device)
+        network = _Whole(self.trunk, self.tail, self.sees_regions)
+        self._forward, self.setting, self.chunk = fast.fastest(network, self.input_size, self.device, True)
         self.dimensions = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8)).shape[1]
 
     def preprocess(self, picture) -> torch.Tensor:
@@ -92,6 +98,28 @@ class Backbone:
             return torch.zeros(0, self.dimensions)
         parts = [self._forward(self.normalised(part)).float() for part in images.split(self.chunk)]
         return torch.cat(parts).cpu()
+
+    @torch.inference_mode()
+    def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the network sees in each image, and in each part of it, in one pass.
+
+        images   as for features()
+        returns  (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU
+
+        The regions are a GRID x GRID grid, row by row from the top left: the network's last map, averaged over each
+        (torch's adaptive average pooling: neighbours share a row where the map does not divide evenly), goes through
+        the tail as the map of a whole image would. With a tail that only averages, as that of the EfficientNets and
+        ResNets, regions are the averaged map itself, and where it divides evenly, their mean is the features. A region
+        is not a crop: each place of the map has seen its surroundings, too.
+
+        A network whose map is not known (sees_regions is False: vision transformers, torchvision's models) has nothing
+        to say of regions: each gets the features of the whole image. Raises ValueError as features() does.
+        """
+        if len(images) == 0:
+            return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
+        parts = [self._forward(self.normalised(part), True) for part in images.split(self.chunk)]
+        features, regions = zip(*parts, strict=True)
+        return tuple(torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
 
     def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
         """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
@@ -141,8 +169,26 @@ class _Part(nn.Module):
         return getattr(self.network, self.method)(x, **self.options)
 
 
-def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Module, nn.Module | None]:
-    """The network without its classifier as trunk, tail and map layer; see Backbone."""
+class _Whole(nn.Module):
+    """Trunk and tail in one: images to features (N, D) and, if asked, to those of their regions (N, REGIONS, D) too."""
+
+    def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
+        super().__init__()
+        self.trunk, self.tail, self.sees_regions = trunk, tail, sees_regions
+
+    def forward(self, images: torch.Tensor, regions: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        maps = self.trunk(images)
+        features = self.tail(maps)
+        if not regions:
+            return features
+        if not self.sees_regions:
+            return features, features.unsqueeze(1).expand(-1, REGIONS, -1)
+        means = F.adaptive_avg_pool2d(maps, GRID).flatten(2).transpose(1, 2)
+        return features, self.tail(means.flatten(0, 1)[..., None, None]).unflatten(0, (len(images), REGIONS))
+
+
+def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Module, nn.Module | None, bool]:
+    """The network without its classifier as trunk, tail, map layer and whether it sees regions; see Backbone."""
     network = source.network.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
     example = torch.zeros(1, 3, source.input_size, source.input_size, device=device)
     if source.library == "timm":
@@ -151,10 +197,19 @@ def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Modu
         with torch.no_grad():
             maps = trunk(example)
         if maps.ndim == 4 and maps.shape[1] == network.num_features and maps.shape[2:].numel() > 1:
-            return trunk, tail, None
+            return trunk, tail, None, _takes_parts(tail, maps)
     else:
         _remove_last_linear(network)
-    return nn.Identity(), network, _last_map(network, example)
+    return nn.Identity(), network, _last_map(network, example), False
+
+
+@torch.no_grad()
+def _takes_parts(tail: nn.Module, maps: torch.Tensor) -> bool:
+    """Whether the tail makes the same kind of vector of a map with one place as of a whole one."""
+    try:
+        return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
+    except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
+        return False
 
 
 def _remove_last_linear(network: nn.Module) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.labels import ABSENT, PRESENT
-from models.methods.base import Method
+from models.methods.base import Method, positive
 
 Array = np.ndarray | Tensor
 
@@ -170,21 +170,27 @@ def fit(
     seed        decides the start and the order; the same seed gives the same head on the same machine
     should_stop asked before every batch; once it says True the iterator ends without finishing the epoch
 
-    Raises ValueError at once, not at the first step, for shapes that do not fit, no image at all, a label other than
-    1, 0, -1, or features that are not finite (naming the rows).
+    Raises ValueError at once, not at the first step, for a method that reads more than pooled features, shapes that do
+    not fit, no image at all, a label other than 1, 0, -1, a learning rate that is none, or features that are not finite
+    (naming the rows); at a step when the loss is not finite.
     """
+    if method.reads != "features":
+        raise ValueError(
+            f"Method {method.name!r} reads {method.reads}; pooled features are not enough for it. "
+            "Train it with what is made for them (maps: models/end_to_end.py), or choose a method that reads features."
+        )
     features = as_features(features, head.dimensions)
     labels, mask = check_labels(labels, mask, len(features), head.classes)
     epochs = method.epochs if epochs is None else epochs
     batch = min(max(len(features) // STEPS, SMALLEST_BATCH), LARGEST_BATCH) if batch is None else batch
     if epochs < 1 or batch < 1:
         raise ValueError(f"There must be at least one epoch and one image a batch, not {epochs} and {batch}.")
+    lr = method.lr if lr is None else lr
+    positive(lr=lr)
     mean, scale = standardisation(features)
     labels = labels.to(features.device)
     mask = None if mask is None else mask.to(features.device)
-    training = Training(
-        head, features, labels, mask, method, mean, scale, seed, epochs, method.lr if lr is None else lr
-    )
+    training = Training(head, features, labels, mask, method, mean, scale, seed, epochs, lr)
     return training.epochs_of(batch, should_stop or (lambda: False))
 
 
@@ -234,6 +240,11 @@ class Training:
             if should_stop():
                 return None
             total += self.step(rows.to(self.features.device)) * len(rows)
+        if not np.isfinite(total):
+            raise ValueError(
+                f"The loss of {self.method.name} in epoch {number} is {total}. Is the learning rate of {self.lr:g} too "
+                "high, or a parameter out of all proportion?"
+            )
         self.fold()
         self.method.end_epoch(number, self.predict)
         return total / len(self.features)

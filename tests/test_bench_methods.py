@@ -214,6 +214,68 @@ def test_data_that_do_not_go_together_are_refused(folder, tmp_path, words, told)
         measure(**{key: known[key] for key in words}, options=Options(work=tmp_path))
 
 
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory, folder):
+    """Folders and truths that people point at by mistake, by name."""
+    place, files = tmp_path_factory.mktemp("odd"), sorted(folder[0].iterdir())
+    for name, count in (("three", 3), ("none", 0)):
+        (place / name).mkdir()
+        for file in files[:count]:
+            (place / name / file.name).write_bytes(file.read_bytes())
+    truths = {
+        "three.csv": "".join(f"{file.name},red\n" for file in files[:3]),
+        "unknown.csv": "elsewhere.png,red\n00.png,red\n",
+        "first.csv": "00.png,red\n",
+        "nothing.csv": "",
+        "one_class.csv": "".join(f"{file.name},red\n" for file in files),
+    }
+    for name, rows in truths.items():
+        (place / name).write_text("image,labels\n" + rows)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("images", "truth", "words", "told"),
+    [
+        ("three", "three.csv", (), "too few images to be split: of 3,"),
+        ("none", "three.csv", (), "There are no images in"),
+        ("nowhere", "three.csv", (), "There is no folder"),
+        ("set", "unknown.csv", (), "no image is called 'elsewhere.png'"),
+        ("set", "nothing.csv", (), "no label 'present'"),
+        ("set", "first.csv", (), "No image shows anything in: "),
+        ("set", "one_class.csv", (), "At a share of 1 every label is known"),
+        ("set", "truth", ("--share", "0.001"), "is no image"),
+        ("set", "truth", ("--share", "nan"), "not nan"),
+        ("set", "truth", ("--seeds", "0"), "seeds is 0"),
+        ("set", "truth", ("--regime", "both"), "no regime is called 'both'"),
+        ("set", "truth", ("--methods", ","), "at least one method"),
+        ("set", "truth", ("--device", "gpu"), "device 'gpu' cannot be used here"),
+        ("set", "truth", ("--work", "FILE"), "is a file; it must be a folder"),
+    ],
+)
+def test_what_nobody_can_compare_on_is_told_before_anything_is_embedded(
+    odd, folder, tmp_path, recwarn, capsys, images, truth, words, told
+):
+    images = folder[0] if images == "set" else odd / images
+    truth = folder[1] if truth == "truth" else odd / truth
+    line = ["bench", "methods", "--images", images, "--truth", truth, "--work", tmp_path, "--backbone", SMALL, *words]
+    line = [str(odd / "first.csv") if word == "FILE" else str(word) for word in line]
+    done = CliRunner().invoke(app, line)
+    assert isinstance(done.exception, AnnotatorError) and told in str(done.exception)
+    assert "embedding" not in done.stderr
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
+def test_one_class_and_more_classes_than_images_give_figures_that_are_numbers(odd, folder, tmp_path):
+    names = sorted(file.name for file in folder[0].iterdir())
+    rows = [f"{name},{number}|{number + 1}|{number % 7}\n" for number, name in enumerate(names)]
+    for truth, share in (("image,labels\n" + "".join(rows), 1.0), ((odd / "one_class.csv").read_text(), 0.5)):
+        (tmp_path / "truth.csv").write_text(truth)
+        chosen = Options(("an", "opml_sp"), shares=(share,), seeds=1, epochs=2, backbone=SMALL, work=tmp_path)
+        for row in measure(folder[0], tmp_path / "truth.csv", options=chosen)["rows"]:
+            assert all(math.isfinite(row[key]) for key in (*FIGURES, "val_map")), row
+
+
 def test_the_command_prints_json_and_writes_what_it_is_asked_for(folder, kept, tmp_path, result):
     words = ["bench", "methods", "--images", folder[0], "--truth", folder[1], "--methods", "oracle,an", "--seeds", 2]
     words += ["--share", "0.4,1.0", "--backbone", SMALL, "--work", kept, "--json"]

@@ -1,5 +1,7 @@
 """The methods as they are read without torch are the methods as they are."""
 
+import ast
+import re
 import subprocess
 import sys
 
@@ -17,6 +19,21 @@ def test_what_is_read_without_torch_is_what_the_classes_say():
             assert getattr(entry, key) == getattr(METHODS[name], key), (name, key)
         assert entry.defaults == defaults_of(name), name
         assert [type(one) for one in entry.defaults.values()] == [type(one) for one in defaults_of(name).values()]
+
+
+def test_methods_and_losses_say_the_same_of_a_paper():
+    texts = {file: file.read_bytes() for file in catalogue.METHODS.parent.glob("*/*.py")}
+    said = {file.name: " ".join((ast.get_docstring(ast.parse(text)) or "").split()) for file, text in texts.items()}
+    for name, entry in catalogue.methods().items():
+        if "et al., " not in entry.paper:  # ours
+            continue
+        authors, title = entry.paper.split(", ", 1)
+        for file in (one for one in said if entry.url in said[one]):
+            # In quotes, then venue and year, in the files; after a comma, and on its own, in the table.
+            cited, venue = re.search(r'et al\., "([^"]+)",(.*)', said[file].partition(entry.url)[0]).groups()
+            rest = title.removeprefix(cited).removeprefix(", ")
+            assert authors in said[file] and title.startswith(cited), (name, file)
+            assert rest in venue and str(entry.year) in venue, (name, file)
 
 
 def test_it_is_read_without_loading_torch():

@@ -349,10 +349,10 @@ def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
     from models.methods.consistency import one_cycle
 
     rates = GOLDEN[block]["lrs"]
-    peak = float(re.search(r"max([\de.-]+)", block).group(1))
+    peak, warm_up = (float(re.search(rf"{word}([\de.-]+\d)", block).group(1)) for word in ("max", "pct"))
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], lr=0.5)
-    schedule = one_cycle(optimiser, len(rates), max_lr=peak)
+    schedule = one_cycle(optimiser, len(rates), max_lr=peak, warm_up=warm_up)
     ours = []
     for _ in rates:
         ours.append(optimiser.param_groups[0]["lr"])

@@ -1,10 +1,12 @@
 """What a project can look like when it has hardly begun: every method trains on it without a nan."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from models.methods import METHODS, make_method
+from models.methods import METHODS, defaults_of, make_method
 from models.training import Head, fit
 
 on_features = pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].reads == "features"])
@@ -82,3 +84,12 @@ def test_what_a_person_has_answered_is_the_same_after_training(name):
         said = labels != 0
         assert (method.targets.numpy()[said] == labels[said]).all()
     assert (labels == before).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_parameter_may_be_nan_or_an_unknown_word(name):
+    for key, default in defaults_of(name).items():
+        wrong = math.nan if isinstance(default, int | float) and not isinstance(default, bool) else "no such word"
+        if isinstance(default, int | float | str) and not isinstance(default, bool):
+            with pytest.raises(ValueError, match=rf"{key}|no_such|no such"):
+                make_method(name, **{key: wrong})

@@ -87,6 +87,15 @@ def test_a_positive_without_a_score_ranks_last():
     assert average_precision([np.nan, 0.1, 0.2], [1, 0, 0]) == pytest.approx(1 / 3)
 
 
+def test_cells_without_a_score_are_one_step_whatever_their_order(recwarn):
+    for place in range(4):
+        truth = np.concatenate([[1, 0], np.arange(4) == place])
+        scores = np.array([0.9, 0.8, *[np.nan] * 4])
+        assert average_precision(scores, truth) == pytest.approx((1 + 2 / 6) / 2)
+        assert average_precision(scores[::-1], truth[::-1]) == pytest.approx((1 + 2 / 6) / 2)
+    assert not recwarn.list
+
+
 def test_hidden_average_precision_ranks_unseen_cells_only():
     truth = np.array([[1, 1], [0, 1]])
     labels = np.array([[1, 0], [0, 0]], np.int8)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 
 import numpy as np
@@ -14,6 +15,7 @@ from served import until
 from annotator.engine import recipe, suggest
 from annotator.engine.setup import set_up
 from annotator.engine.train import training_set
+from annotator.engine.worker import Worker
 from annotator.records import Decision
 from annotator.settings import BUSY_STATUS
 from annotator.store import arrays, decisions, heartbeat, images, jobs, runs
@@ -50,7 +52,7 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     say(db, 3, 1, 0)
     say(db, 5, 1, 1)
     cache = FeatureCache(db.paths.features("x"))
-    arrays.add_features(cache.folder, np.array([3, 2, 1]), np.zeros((3, 4)))
+    arrays.add_features(cache.folder, np.array([3, 2, 1]), np.zeros((3, 4)), np.zeros((3, 9, 4)))
     cache.refresh()
     known = training_set(db, cache)
     assert cache.image_ids[known.rows].tolist() == [1, 2], "3 is only unsure, 5 has no features yet"
@@ -60,12 +62,50 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
 
 
 def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):
-    arrays.add_features(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)))
+    arrays.add_features(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)), np.ones((2, 9, 4)))
     (tmp_path / "f" / "torn.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{half")
     cache = FeatureCache(tmp_path / "f")
     cache.refresh()
     assert cache.image_ids.tolist() == [1, 2]
     assert not (tmp_path / "f" / "torn.safetensors").exists()
+
+
+@pytest.mark.parametrize("seconds", [20.0, 600.0])
+def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(db, seconds):
+    arrays.add_features(db.paths.features(BACKBONE), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    for image_id in range(1, 25):
+        say(db, image_id, 1 + image_id % 3)
+    worker = Worker(db.paths.project)
+    try:
+        assert worker._due()
+        worker._train()
+        assert worker._trained[1] > 0
+        say(db, 1, 1)
+        for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
+            worker._trained = (time.monotonic() - ago * seconds, seconds)
+            assert worker._due() == alone
+            jobs.ask_training(db)
+            assert worker._due() == asked
+            for job in jobs.claim(db, "train", limit=9):
+                jobs.finish(db, job)
+    finally:
+        worker.close()
+
+
+def test_features_that_are_not_finite_are_told_with_the_image_and_the_worker_goes_on(db):
+    features = np.eye(24, dtype=np.float16)
+    features[4, 2] = np.nan
+    arrays.add_features(db.paths.features(BACKBONE), np.arange(1, 25), features, np.zeros((24, 9, 24)))
+    for image_id in range(1, 25):
+        say(db, image_id, 1 + image_id % 3)
+    worker = Worker(db.paths.project)
+    try:
+        worker._train_or_note()
+        told = heartbeat.worker_state(db).last_error
+        assert images.images(db, [5])[5].name in told and "not finite" in told and str(worker._cache.folder) in told
+        assert not worker._due() and runs.current_run(db) is None
+    finally:
+        worker.close()
 
 
 @pytest.mark.process

@@ -3,7 +3,7 @@
 Three rivals take turns, round after round, so that whatever else the machine is
 doing falls on all of them alike; each figure is the median of its rounds.
 
-- ours: the worker's own pipeline, from files on disk
+- ours: the worker's own pipeline, from files on disk to the features of images and of their regions
 - forward only: the same backbone at its fastest setting, on random pixels that are already in memory. Both ways of
   sharing the cores are tried - all of them on one pass, or one pass on each - and the faster one is the rival
 - plain loop: float32, contiguous, one image at a time, decoded in line at full size, with torchvision's transforms
@@ -118,7 +118,7 @@ def _timed(run: Callable[[], None], images: int) -> float:
 
 
 def _embed_all(paths: Sequence[Path], network: Backbone) -> None:
-    done = sum(len(part.indices) for part in embed(paths, network))
+    done = sum(len(part.indices) for part in embed(paths, network, regions=True))
     if done != len(paths):
         raise AnnotatorError(f"Only {done} of {len(paths)} images could be embedded, so the figures would be wrong.")
 

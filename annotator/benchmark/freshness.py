@@ -24,7 +24,7 @@ from annotator.store import images as store_images
 from annotator.store.arrays import add_features
 from annotator.store.database import Database
 
-DIMENSIONS = 1280
+DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
 AT_ONCE = 5000  # decisions in one transaction
 POLL = 0.005  # seconds between two looks at the store
 PATIENCE = 600.0
@@ -88,7 +88,8 @@ def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Dat
     features = there @ directions + chance.normal(scale=2, size=(image_count, DIMENSIONS)).astype(np.float32)
     features = np.maximum(features, 0).astype(np.float16)  # as after the last layer of a network
     ids = [image.id for image in store_images.all_images(db)]
-    add_features(db.paths.features(DEFAULT_BACKBONE), np.array(ids), features)
+    regions = np.broadcast_to(features[:, None], (image_count, REGIONS, DIMENSIONS))
+    add_features(db.paths.features(DEFAULT_BACKBONE), np.array(ids), features, regions)
     known = [one.id for one in store_classes.all_classes(db)]
     clicks = [known[chance.choice(np.flatnonzero(row))] for row in there]
     given = [_decision(image_id, class_id) for image_id, class_id in zip(ids, clicks, strict=True)]

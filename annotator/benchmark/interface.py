@@ -204,7 +204,8 @@ def _make_project(folder: Path, class_count: int) -> Database:
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
     ids = [image.id for image in images.all_images(db)]
     noise = np.random.default_rng(0).normal(size=(len(ids), 1280)).astype(np.float16)
-    add_features(db.paths.features(DEFAULT_BACKBONE), np.array(ids), noise)
+    regions = np.broadcast_to(noise[:, None], (len(ids), 9, 1280))  # none is missing, so that nothing is embedded
+    add_features(db.paths.features(DEFAULT_BACKBONE), np.array(ids), noise, regions)
     known = [one.id for one in classes.all_classes(db)]
     given = [
         Decision(str(uuid.uuid4()), "label", "Somebody", "click", image_id, known[number % len(known)], 1)

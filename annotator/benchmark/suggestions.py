@@ -3,30 +3,33 @@
 The images are embedded once, by the worker's own code. Then, for each method and each seed, a share of the images get
 one of their true labels, drawn at random, as a person who takes the first thing they see would give it; the method is
 trained as the worker trains it, on those images only, and ranks all cells that nobody has answered, in all images.
-Chance is what a random order of these cells would score.
+Chance is what a random order of these cells would score. `annotator bench methods` compares more: all methods, on
+validation and test images, tuned.
 """
 
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from annotator.benchmark.processes import say
 from annotator.engine.embed import embed
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.files import list_files
 from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
 from models.labels import UNSEEN
-from models.methods import METHODS, make_method
+from models.methods import DEFAULT_METHOD, METHODS, make_method
 from models.metrics import hidden_average_precision, precision_at
 from models.networks import load_backbone
 from models.training import Head, fit
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 FIRST = 100  # suggestions that a person would look at in one sitting
+RIVAL = "an"  # always measured: the others are given as multiples of it
 
 
 def measure(
@@ -35,6 +38,7 @@ def measure(
     *,
     share: float = 0.5,
     seeds: int = 3,
+    methods: Sequence[str] = (),
     backbone: str = DEFAULT_BACKBONE,
 ) -> dict:
     """How well the hidden positives are ranked, for each method, against chance and against `an`.
@@ -43,13 +47,16 @@ def measure(
     truth      CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's
     share      in (0, 1]: share of the images that get their one click
     seeds      repetitions, each with other images and other clicks
+    methods    besides `an`; none: em_apl, gr and the default method; ("all",): every method that learns from single
+               labels and pooled features
     returns    {"bench", "figures", "ratios"}: `<method>_hidden_ap`, average precision over all unanswered cells in one
                ranking, mean over the seeds, and its standard deviation `_std`; `<method>_precision_100`, share of true
                ones among the first 100 suggestions; `chance_hidden_ap`, share of positives among those cells
 
-    Raises AnnotatorError when only one of images and truth is given, when they do not fit together, or when share or
-    seeds make no sense; ValueError from load_backbone.
+    Raises AnnotatorError when only one of images and truth is given, when they do not fit together, when share or
+    seeds make no sense, or for a method that is not measured here; ValueError from load_backbone.
     """
+    names = _names(methods)
     if (images is None) != (truth is None):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
     if not 0 < share <= 1 or seeds < 1:
@@ -65,7 +72,7 @@ def measure(
         if not hidden.any():
             raise AnnotatorError("Every label of every image was clicked: there is nothing hidden to find.")
         scores.setdefault("chance_hidden_ap", []).append(float(hidden.mean()))
-        for name in METHODS:
+        for name in names:
             probabilities = _trained(name, features, labels, seed)
             ranked = hidden_average_precision(probabilities, labels, there).cells
             first = precision_at(probabilities[labels == UNSEEN], hidden, FIRST)
@@ -73,8 +80,9 @@ def measure(
             scores.setdefault(f"{name}_precision_{FIRST}", []).append(first)
             say(f"seed {seed}: {name} finds hidden positives with AP {ranked:.3f} (chance {hidden.mean():.3f})")
     mean = {name: statistics.fmean(values) for name, values in scores.items()}
-    ratios = {f"{name}_over_chance": mean[f"{name}_hidden_ap"] / mean["chance_hidden_ap"] for name in METHODS}
-    ratios |= {f"{name}_over_an": mean[f"{name}_hidden_ap"] / mean["an_hidden_ap"] for name in METHODS if name != "an"}
+    ratios = {f"{name}_over_chance": mean[f"{name}_hidden_ap"] / mean["chance_hidden_ap"] for name in names}
+    rival = mean[f"{RIVAL}_hidden_ap"]
+    ratios |= {f"{name}_over_{RIVAL}": mean[f"{name}_hidden_ap"] / rival for name in names if name != RIVAL}
     deviations = {f"{name}_std": statistics.pstdev(values) for name, values in scores.items() if name[-3:] == "_ap"}
     sizes = {"images": len(there), "classes": there.shape[1], "clicked_images": clicked, "seeds": seeds}
     return {
@@ -84,9 +92,29 @@ def measure(
     }
 
 
+def _names(asked: Sequence[str]) -> list[str]:
+    """The methods to measure, the rival first. Raises AnnotatorError for those that cannot be, with those that can."""
+    can = [name for name, method in METHODS.items() if method.reads == "features" and not method.full_labels]
+    if tuple(asked) == ("all",):
+        return can
+    wrong = []
+    for name in asked:
+        if name not in METHODS:
+            wrong.append(f"no method is called {name!r}. {did_you_mean(name, can, len(can))}")
+        elif name not in can:
+            why = "is told all labels" if METHODS[name].full_labels else f"reads {METHODS[name].reads}"
+            wrong.append(f"{name} {why}: it is measured by `annotator bench methods`")
+    if wrong:
+        raise several("These methods cannot be measured here:", wrong)
+    wanted = asked or [name for name in ("em_apl", "gr", DEFAULT_METHOD) if name in can]
+    return list(dict.fromkeys([RIVAL, *wanted]))
+
+
 def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[np.ndarray, np.ndarray]:
     """Features (N, D) float16, as the worker keeps them, and the truth (N, C) bool, of the images that can be read."""
     names = [name for name in list_files(folder, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    if not names:
+        raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
     given = [label for label in read_labels(truth, names, None) if label.state == PRESENT]
     listed = {label.image for label in given}
     columns = {name: column for column, name in enumerate(sorted({label.class_name for label in given}))}

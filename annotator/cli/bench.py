@@ -66,7 +66,8 @@ def bench_freshness(
 @commands.command(
     "suggestions",
     epilog=examples(
-        "annotator bench suggestions", "annotator bench suggestions --images photos --truth truth.csv --json"
+        "annotator bench suggestions",
+        "annotator bench suggestions --images photos --truth truth.csv --methods epr,role --json",
     ),
 )
 def bench_suggestions(
@@ -74,12 +75,15 @@ def bench_suggestions(
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
     share: Annotated[float, typer.Option(help="Share of the images that get their one click.")] = 0.5,
     seeds: Annotated[int, typer.Option(help="Repetitions with other clicks.", min=1)] = 3,
+    methods: Annotated[
+        str, typer.Option(metavar="A,B,...|all", help="Methods besides an [default: em_apl, gr, the default method].")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """One click an image on a share of them: how well each method ranks the hidden positives, against chance."""
+    """One click an image on a share of them: how well methods rank the hidden positives, against chance."""
     from annotator.benchmark.suggestions import measure
 
-    print_bench(measure(images, truth, share=share, seeds=seeds), as_json)
+    print_bench(told(measure, images, truth, share=share, seeds=seeds, methods=names(methods)), as_json)
 
 
 @commands.command(

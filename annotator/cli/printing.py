@@ -1,13 +1,14 @@
 """How results look on a terminal."""
 
 import json
+import shutil
 import sys
 import textwrap
 import time
 
 from annotator.engine.recipe import shown
 
-PAGE = 110  # characters a line
+PAGE = 110  # characters a line, where the terminal has as many
 
 
 class Progress:
@@ -80,12 +81,13 @@ def print_methods(methods: list[dict], default: str) -> None:
     """The table of all methods: what each believes of a cell nobody looked at, its parameters, where it is from."""
     width = max(len(one["name"]) for one in methods)
     indent = " " * (width + 2)
+    page = min(PAGE, max(shutil.get_terminal_size((PAGE, 24)).columns - 1, width + 42))
     for one in methods:
         mark = ", the default" if one["name"] == default else ""
         print(f"{one['name']:<{width}}  {one['title']} ({one['year']}{mark})")
         pairs = " ".join(f"{key}={shown(value)}" for key, value in one["parameters"].items())
         for line in (one["assumes"], pairs or "no parameters", f"{one['paper']} {one['year']}", one["url"]):
-            print(textwrap.fill(line, PAGE, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
+            print(textwrap.fill(line, page, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
         print()
     print("In full: annotator methods NAME. Use one: annotator train PROJECT --method NAME --set key=value")
 
@@ -93,7 +95,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 def print_method(found: dict) -> None:
     """One method with everything there is to say of it."""
     print(f"{found['name']}: {found['title']}")
-    print(f"  {found['paper']} {found['year']}, {found['url']}")
+    print(f"  {found['paper']} {found['year']}\n  {found['url']}")
     print(f"  assumes     {found['assumes']}")
     print(f"  looks at    {found['reads']}" + (f", {found['views']} views of each image" if found["views"] > 1 else ""))
     print(f"  trained     {found['epochs']} epochs at learning rate {shown(found['lr'])}, on a frozen network")

@@ -34,6 +34,7 @@ class Embedded:
 
     indices: list[int]  # n of them
     features: np.ndarray  # (n, D) float32, one row for each of `indices`
+    regions: np.ndarray | None  # (n, 9, D) float16, if asked for; see Backbone.features_and_regions
     failures: list[tuple[int, str]]  # (place, one sentence that says why), of files that could not be read
 
 
@@ -41,12 +42,14 @@ def embed(
     paths: Sequence[Path],
     backbone: "Backbone",
     *,
+    regions: bool = False,
     batch: int = BATCH,
     workers: int | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Embedded]:
     """The features of image files, batch by batch, in the order of the paths.
 
+    regions      whether features of the regions of each image are wanted too: no slower, but ten times the memory
     batch        paths a batch; the last may be shorter
     workers      batches in the making at once; None: one a core, at most MOST_WORKERS
     should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
@@ -64,7 +67,7 @@ def embed(
                 # One batch ahead for each thread: none stands idle while the caller keeps what it got.
                 while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
                     places = range(start, min(start + batch, len(paths)))
-                    pending.append(pool.submit(_embed_batch, paths, places, backbone))
+                    pending.append(pool.submit(_embed_batch, paths, places, backbone, regions))
                 if not pending:
                     return
                 yield pending.popleft().result()
@@ -99,7 +102,7 @@ def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
         torch.set_num_threads(before)
 
 
-def _embed_batch(paths: Sequence[Path], places: range, backbone: "Backbone") -> Embedded:
+def _embed_batch(paths: Sequence[Path], places: range, backbone: "Backbone", regions: bool) -> Embedded:
     size = backbone.input_size
     indices, images, failures = [], [], []
     for place in places:
@@ -108,11 +111,16 @@ def _embed_batch(paths: Sequence[Path], places: range, backbone: "Backbone") -> 
             indices.append(place)
         except BadImage as error:
             failures.append((place, str(error)))
-    if not images:
-        return Embedded([], np.zeros((0, backbone.dimensions), np.float32), failures)
-    # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
-    stacked = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
-    return Embedded(indices, backbone.features(stacked).numpy(), failures)
+    if images:
+        # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
+        stacked = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
+    else:
+        stacked = torch.zeros(0, 3, size, size, dtype=torch.uint8)
+    if not regions:
+        return Embedded(indices, backbone.features(stacked).numpy(), None, failures)
+    features, parts = backbone.features_and_regions(stacked)
+    # Half precision ends at 65504; what is beyond would become infinite.
+    return Embedded(indices, features.numpy(), parts.clamp(-65504, 65504).half().numpy(), failures)
 
 
 def _cores() -> int:

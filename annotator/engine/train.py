@@ -16,6 +16,7 @@ from models.methods import make_method
 from models.training import Head, fit
 
 if TYPE_CHECKING:
+    from annotator.engine.parts import PartsInMemory
     from models.networks import Backbone
 
 
@@ -71,12 +72,14 @@ def train(
     backbone: str,
     between: Callable[[str, int, int], None] = lambda state, done, of: None,
     load: Callable[[], "Backbone"] | None = None,
+    parts: "PartsInMemory | None" = None,
 ) -> Run:
     """Train on everything decided so far and publish the result.
 
     between    called after every epoch, and more often where that takes long, with (state, done, of): the worker looks
                after its other duties there
     load       gives the backbone to a method that needs more of it than features; None: it is loaded by its name
+    parts      where the parts of images are kept from one training to the next; None: nowhere
 
     Raises AnnotatorError when there is nothing to learn from, or for an unknown method or parameter; DiskFull.
     """
@@ -107,6 +110,12 @@ def train(
         network = load() if load else load_backbone(backbone)
         about = (known.rows, known.labels, known.mask)
         head, probabilities, loss = train_on_maps(db, cache, *about, method, network, run_id, between)
+    elif method.reads == "regions":
+        from annotator.engine.parts import PartsInMemory
+        from annotator.engine.train_parts import train_on_parts
+
+        about = (known.rows, known.labels, known.mask)
+        head, probabilities, loss = train_on_parts(cache, *about, method, parts or PartsInMemory(), run_id, between)
     else:
         head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
         for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):

@@ -33,6 +33,8 @@ TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are publis
 IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
 PATIENCE = 3.0  # seconds between being asked to end and ending, when started by the app
 HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
+NOT_FINITE = "the network makes numbers of it that are not finite"
+ASKED_REST = 30.0  # somebody who asks for a run waits no longer than this for the rest after the one before
 
 log = logging.getLogger("annotator.worker")
 
@@ -62,8 +64,9 @@ class Worker:
         self._network = None  # (name, Backbone), loaded when first needed: importing torch takes seconds
         self._explainer = None
         self._cache: FeatureCache | None = None
+        self._parts = None  # PartsInMemory, once a method asks for it: importing torch takes seconds
         self._looked_for_missing: tuple | None = None
-        self._not_before = 0.0  # when the next training may start (monotonic seconds)
+        self._trained = (0.0, 0.0)  # when the last training ended (monotonic seconds), and how long it took
         self._failed: _Basis | None = None
         self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
         self._drawn_ahead: tuple | None = None  # (run, newest decision) for which all heat maps ahead are drawn
@@ -133,11 +136,15 @@ class Worker:
         total = done + missing
         self.say("embedding", done, total)
         paths, ids = self._existing(image_ids)
-        shard: list[tuple[np.ndarray, np.ndarray]] = []
+        shard: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         kept = time.monotonic()
-        for batch in embed(paths, self._backbone(), should_stop=self._stop.is_set):
-            shard.append((np.array([ids[index] for index in batch.indices], np.int64), batch.features))
-            for index, reason in batch.failures:
+        for batch in embed(paths, self._backbone(), regions=True, should_stop=self._stop.is_set):
+            features = batch.features.astype(np.float16)
+            finite = np.isfinite(features).all(1)
+            there = np.array([ids[index] for index in batch.indices], np.int64)
+            shard.append((there[finite], features[finite], batch.regions[finite]))
+            strange = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
+            for index, reason in batch.failures + strange:
                 images.mark_problem(self.db, ids[index], reason)
             done += len(batch.indices)
             self._between("embedding", done, total)
@@ -164,11 +171,11 @@ class Worker:
                 images.mark_problem(self.db, image_id, str(error))
         return paths, ids
 
-    def _keep(self, shard: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    def _keep(self, shard: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
         if shard:
-            ids, features = (np.concatenate(part) for part in zip(*shard, strict=True))
+            ids, features, regions = (np.concatenate(part) for part in zip(*shard, strict=True))
             if len(ids):
-                add_features(self._features().folder, ids, features)
+                add_features(self._features().folder, ids, features, regions)
             shard.clear()
             self._features().refresh()
 
@@ -183,9 +190,10 @@ class Worker:
 
     def _due(self) -> bool:
         """Whether a run would learn something new, and enough is known for one; never more than half of the time."""
-        if time.monotonic() < self._not_before:
-            return False
         asked = jobs.training_asked(self.db)
+        ended, took = self._trained
+        if time.monotonic() < ended + rest_after(took, asked):
+            return False
         basis, run = self._basis(), runs.current_run(self.db)
         if not asked and (basis == self._failed or (run is not None and basis == _basis_of(run))):
             return False
@@ -215,23 +223,40 @@ class Worker:
         self.say("training")
         for job in jobs.claim(self.db, "train", limit=100):
             jobs.finish(self.db, job)
+        from annotator.engine.parts import PartsInMemory
         from annotator.engine.train import train
 
-        run = train(
-            self.db,
-            self._features(),
-            recipe.method(self.db),
-            recipe.parameters(self.db),
-            self._backbone_name(),
-            between=self._between,
-            load=self._backbone,
-        )
+        self._parts = self._parts or PartsInMemory()
+        try:
+            run = train(
+                self.db,
+                self._features(),
+                recipe.method(self.db),
+                recipe.parameters(self.db),
+                self._backbone_name(),
+                between=self._between,
+                load=self._backbone,
+                parts=self._parts,
+            )
+        except ValueError as error:  # from models: what it was given is wrong, and the next run may be given better
+            raise AnnotatorError(
+                f"{recipe.method(self.db)} could not be trained: {error}{self._not_finite()}"
+            ) from error
+        finally:  # one that failed took its time as well
+            ended = time.monotonic()
+            self._trained = (ended, ended - started)
         heartbeat.note_error(self.db, "")
         self._undrawable.clear()
         jobs.forget_heatmaps(self.db)
-        self._not_before = time.monotonic() + min(time.monotonic() - started, 30.0)
         log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
         return run
+
+    def _not_finite(self) -> str:
+        """The images whose features are not finite, as the end of a sentence; "" where there are none."""
+        cache = self._features()
+        bad = cache.image_ids[~np.isfinite(cache.features).all(1)].tolist()
+        names = ", ".join(one.name for one in images.images(self.db, bad[:10]).values())
+        return f"\n    It is about {names}. Delete {cache.folder} to embed all images again." if bad else ""
 
     # -- heat maps
 
@@ -305,6 +330,12 @@ class Worker:
             except ValueError as error:
                 raise AnnotatorError(str(error)) from error
         return self._network[1]
+
+
+def rest_after(seconds: float, asked: bool) -> float:
+    """How long the worker leaves the machine to others after a training that took `seconds`: as long, however long that
+    is, but not with somebody waiting for the next one."""
+    return min(seconds, ASKED_REST) if asked else seconds
 
 
 @dataclass(frozen=True)

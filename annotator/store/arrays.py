@@ -1,9 +1,12 @@
 """Arrays on disk: written under another name, then renamed, so that a reader finds a whole file or none.
 
 The probabilities of a run are one .npy (N, C) float16 that the page maps into memory. Features are cached in shards,
-each one safetensors file that holds its image ids too, so that a kill never leaves the two out of step.
+each one safetensors file that holds its image ids and the features of the images' regions too, so that a kill never
+leaves them out of step. Regions are nine tenths of a shard and stay on the disk until they are asked for.
 """
 
+import functools
+import json
 import os
 import time
 import uuid
@@ -12,10 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from annotator.errors import DiskFull
+from annotator.errors import AnnotatorError, DiskFull
+
+SHARDS_OPEN = 64  # whose regions stay mapped: each takes one of the files a process may have open
 
 
 @contextmanager
@@ -66,22 +71,79 @@ def open_array(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def add_features(folder: Path, image_ids: np.ndarray, features: np.ndarray) -> None:
+def add_features(folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray) -> None:
     """Add a shard to the feature cache.
 
     image_ids    (n,) int64
     features     (n, D) float16
+    regions      (n, R, D) float16, of the parts of each image
+
+    Raises ValueError when the shapes do not fit together, DiskFull.
     """
-    shard = {"image_ids": image_ids.astype(np.int64), "features": features.astype(np.float16)}
+    if len(image_ids) != len(features) or regions.shape[:1] + regions.shape[2:] != features.shape:
+        raise ValueError(
+            f"Image ids {image_ids.shape}, features {features.shape} and regions {regions.shape} must be (n,), (n, D) "
+            "and (n, R, D)."
+        )
+    shard = {
+        "image_ids": image_ids.astype(np.int64),
+        "features": np.ascontiguousarray(features, np.float16),
+        "regions": np.ascontiguousarray(regions, np.float16),
+    }
     with replacing(folder / f"{uuid.uuid4().hex}.safetensors") as temporary:
         temporary.write_bytes(save(shard))
+
+
+class Regions:
+    """What is seen in the parts of each image: (N, R, D) float16 that stay on the disk, in the cache's order of rows.
+
+    `regions[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads these alone: an array of its own,
+    (n, R, D) float16. A row given as one number gives (R, D). Raises IndexError for a row there is not, AnnotatorError
+    when a file has gone or been damaged since the cache looked at it.
+    """
+
+    def __init__(self):
+        self.shape = (0, 0, 0)
+        self._paths: list[Path] = []
+        self._where = np.zeros((0, 2), np.int64)  # of each row: which path, and the row in there
+        self._opened = functools.lru_cache(SHARDS_OPEN)(_map_regions)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: int | slice | np.ndarray | list[int]) -> np.ndarray:
+        where = self._where[rows]
+        files, places = where.reshape(-1, 2).T
+        found = np.empty((len(files), *self.shape[1:]), np.float16)
+        for file in np.unique(files):
+            there = files == file
+            found[there] = self._shard(self._paths[file])[places[there]]
+        return found if where.ndim == 2 else found[0]
+
+    def _shard(self, path: Path) -> np.ndarray:
+        try:
+            return self._opened(path)
+        except (OSError, ValueError, KeyError) as error:
+            raise AnnotatorError(
+                f"The features in {path} can no longer be read ({error}). Was the file moved or changed?\n"
+                "    Start the worker again: what is missing is embedded again."
+            ) from error
+
+    def _grow(self, paths: list[Path], where: np.ndarray, parts: tuple[int, int]) -> None:
+        """Take in rows at the end. where: (n, 2), which of `paths`, and the row in there; parts: (R, D)."""
+        self._where = np.concatenate([self._where, where + np.array([len(self._paths), 0])])
+        self._paths += paths
+        self.shape = (len(self._where), *parts)
 
 
 class FeatureCache:
     """All features of one backbone, read shard by shard as they appear.
 
-    image_ids    (N,) int64, in the order of the rows
+    image_ids    (N,) int64, in the order of the rows, which keep their places when more come
     features     (N, D) float16
+    regions      Regions (N, R, D), read from the disk when asked for
+
+    A shard from before there were regions is left where it is and not counted: its images have yet to be embedded.
     """
 
     def __init__(self, folder: Path):
@@ -89,41 +151,66 @@ class FeatureCache:
         self._seen: set[str] = set()
         self.image_ids = np.zeros(0, np.int64)
         self.features = np.zeros((0, 0), np.float16)
+        self.regions = Regions()
 
     def refresh(self) -> None:
         """Read the shards that are new. A damaged one is deleted: its images are then embedded again."""
-        ids, features = [], []
-        for path in sorted(self.folder.glob("*.safetensors")) if self.folder.exists() else ():
-            if path.name in self._seen or path.name.startswith("."):
+        ids, features, paths, parts = [], [], [], None
+        for path in _shards(self.folder):
+            if path.name in self._seen:
                 continue
             try:
-                shard = load_file(path)
-                ids.append(shard["image_ids"])
-                features.append(shard["features"])
-            except (SafetensorError, KeyError, OSError):
+                with safe_open(path, framework="numpy") as shard:
+                    found, names = (shard.get_tensor("image_ids"), shard.get_tensor("features")), shard.keys()
+                    if "regions" in names:
+                        parts = tuple(shard.get_slice("regions").get_shape()[1:])
+            except SafetensorError:
                 path.unlink(missing_ok=True)
                 continue
+            except OSError:  # gone since, or a disk in trouble: nothing that deleting would mend
+                continue
             self._seen.add(path.name)
+            if "regions" in names:
+                paths.append(path)
+                ids.append(found[0])
+                features.append(found[1])
         if not ids:
             return
         new_ids, first = np.unique(np.concatenate(ids), return_index=True)
         fresh = ~np.isin(new_ids, self.image_ids)
+        where = np.concatenate([np.stack([np.full(len(a), n), np.arange(len(a))], 1) for n, a in enumerate(ids)])
         rows = np.concatenate(features)[first[fresh]]
         self.image_ids = np.concatenate([self.image_ids, new_ids[fresh]])
         self.features = np.concatenate([self.features, rows]) if self.features.size else rows
+        self.regions._grow(paths, where[first[fresh]], parts)
 
 
 def count_features(folder: Path) -> int:
-    """How many images have features, without reading the features themselves."""
-    from safetensors import safe_open
-
+    """How many images have features, with those of their regions, without reading the features themselves."""
     ids = []
-    for path in folder.glob("*.safetensors") if folder.exists() else ():
-        if path.name.startswith("."):
-            continue
+    for path in _shards(folder):
         try:
             with safe_open(path, framework="numpy") as shard:
-                ids.append(shard.get_tensor("image_ids"))
+                names = shard.keys()
+                if "regions" in names:
+                    ids.append(shard.get_tensor("image_ids"))
         except (SafetensorError, OSError):
             continue
     return len(np.unique(np.concatenate(ids))) if ids else 0
+
+
+def _shards(folder: Path) -> list[Path]:
+    """Those that are written to the end."""
+    return sorted(path for path in folder.glob("*.safetensors") if not path.name.startswith("."))
+
+
+def _map_regions(path: Path) -> np.ndarray:
+    """The regions in a shard, mapped into memory, which safetensors itself does not offer.
+
+    Such a file is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
+    tensors: https://github.com/huggingface/safetensors#format
+    """
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        about = json.loads(file.read(length))["regions"]
+    return np.memmap(path, "<f2", "r", 8 + length + about["data_offsets"][0], tuple(about["shape"]))

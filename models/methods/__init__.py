@@ -7,6 +7,7 @@ from models.losses.base import no_such
 from models.methods.an import AN
 from models.methods.an_ls import ANLS
 from models.methods.asl import ASL
+from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.em import EM
 from models.methods.em_apl import EMAPL
@@ -53,6 +54,7 @@ METHODS: dict[str, type[Method]] = {
         ZLPRMethod,
         EN,
         Oracle,
+        Auto,
     )
 }
 

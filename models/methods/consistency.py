@@ -143,15 +143,19 @@ class EmbeddingQueue(nn.Module):
         return everything, self.classes.clone()
 
 
-def one_cycle(optimizer: Optimizer, steps: int, max_lr: float | list[float] = 1e-4) -> OneCycleLR:
+def one_cycle(
+    optimizer: Optimizer, steps: int, max_lr: float | list[float] = 1e-4, warm_up: float = WARM_UP
+) -> OneCycleLR:
     """A learning rate that rises from max_lr / 25 in a fifth of the steps, and falls to nearly 0 along a cosine.
 
     optimizer   whose own learning rate is overwritten
     steps       optimiser steps there will be in all: the first is made at the lowest rate, and the schedule is stepped
                 once after each but the last
     max_lr      the highest rate, or one for each group of the optimiser
+    warm_up     the share of the steps in which it rises
 
     Source: Smith and Topin 2018, as torch has it; ASL, Hill, SPLC and LAGC train this way.
     """
-    # torch divides by the length of the rise less one step, which is 0 when a fifth of the steps is exactly 1.
-    return OneCycleLR(optimizer, max_lr, total_steps=6 if steps == 5 else max(steps, 1), pct_start=WARM_UP)
+    # torch divides by the length of the rise less one step, which is 0 when the rise is exactly one step.
+    steps = max(steps, 1)
+    return OneCycleLR(optimizer, max_lr, total_steps=steps + (steps * warm_up == 1), pct_start=warm_up)

@@ -25,7 +25,8 @@ class EN(Method):
     name = "en"
     title = "Expected negative"
     paper = (
-        "Verelst et al., Spatial Consistency Loss for Training Multi-Label Classifiers from Single-Label Annotations"
+        "Verelst et al., Spatial Consistency Loss for Training Multi-Label Classifiers from Single-Label Annotations, "
+        "WACV"
     )
     year = 2023
     url = "https://arxiv.org/abs/2203.06127"

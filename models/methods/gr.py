@@ -3,7 +3,7 @@
 The loss has two curves, k(p) and v(p); this file moves them along while training goes on.
 """
 
-from models.losses.base import at_least_zero, no_such
+from models.losses.base import at_least_zero, finite, no_such
 from models.losses.generalized_robust import GeneralizedRobust
 from models.methods.base import Method, fallen_behind, worth_trying
 from models.methods.published import EndToEnd, per_set
@@ -55,9 +55,10 @@ class GR(Method):
         schedule            "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive),
                             mu and sigma e / T; "paper": all have gone e / T
 
-        Raises ValueError for an unknown schedule or a sigma of 0.
+        Raises ValueError for an unknown schedule, a sigma of 0, or a number that is none.
         """
         at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
+        finite(w=w, b=b, mu=mu, w_start=w_start, b_start=b_start, mu_start=mu_start)
         if schedule not in SCHEDULES:
             raise no_such("schedule", schedule, SCHEDULES)
         if not (sigma > 0 and sigma_start > 0):

@@ -20,7 +20,10 @@ class OPMLMethod(Method):
 
     name = "opml"
     title = "One pair of labels apart"
-    paper = "Li et al., Pushing One Pair of Labels Apart Each Time in Multi-Label Learning"
+    paper = (
+        "Li et al., Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: "
+        "From Single Positive to Full Labels"
+    )
     year = 2023
     url = "https://arxiv.org/abs/2302.14695"
     assumes = "What nobody marked ranks below what somebody did, in the same image, up to a bound."

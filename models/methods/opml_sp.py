@@ -36,7 +36,10 @@ class OPMLSP(Method):
 
     name = "opml_sp"
     title = "One pair of labels apart, soft, high-rank, corrected"
-    paper = "Li et al., Pushing One Pair of Labels Apart Each Time in Multi-Label Learning"
+    paper = (
+        "Li et al., Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: "
+        "From Single Positive to Full Labels"
+    )
     year = 2023
     url = "https://arxiv.org/abs/2302.14695"
     assumes = "What nobody marked is absent as far as the network doubts it, and the likeliest of it is present."

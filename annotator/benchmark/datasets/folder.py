@@ -39,6 +39,8 @@ def read(root: Path, truth: Path | None) -> DataSet:
             "image,class,state."
         )
     names = [name for name in list_files(root, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    if not names:
+        raise AnnotatorError(f"There are no images in {root}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
     given = read_labels(truth, set(names), None)
     classes = tuple(sorted({label.class_name for label in given if label.state == PRESENT}))
     if not classes:

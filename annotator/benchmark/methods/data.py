@@ -60,13 +60,13 @@ def fingerprint(dataset: DataSet) -> str:
 
 
 def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
-    """(N, D) float16 features of everything, as a worker keeps them.
+    """(N, 1 + R, D) float16 of everything, as a worker keeps them: the pooled features, then those of the regions.
 
-    Raises AnnotatorError naming the images that cannot be read, ValueError from load_backbone.
+    Raises AnnotatorError naming the images that cannot be read or embedded, ValueError from load_backbone.
     """
     paths = everything(dataset).paths
     say(f"embedding {len(paths):,} images with {backbone}")
-    parts = list(embed(paths, load_backbone(backbone, device)))
+    parts = list(embed(paths, load_backbone(backbone, device), regions=True))
     failures = [f"{paths[place]}: {reason}" for part in parts for place, reason in part.failures]
     if failures:
         raise several(
@@ -74,4 +74,14 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
             failures,
             shown=10,
         )
-    return np.concatenate([part.features for part in parts]).astype(np.float16)
+    features = np.concatenate(
+        [np.concatenate([part.features[:, None].astype(np.float16), part.regions], axis=1) for part in parts]
+    )
+    strange = np.flatnonzero(~np.isfinite(features).all((1, 2)))
+    if len(strange):
+        raise several(
+            f"{backbone} makes numbers that are not finite of {len(strange)} of {len(paths):,} images:",
+            [str(paths[row]) for row in strange],
+            shown=10,
+        )
+    return features

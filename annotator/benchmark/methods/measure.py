@@ -45,12 +45,11 @@ def measure(
     """
     options = (options or Options()).checked()
     found = data.read(images, truth, dataset, root)
-    comparison = Comparison.of(found, options)
     tasks = {share: [task_of(found, share, seed) for seed in range(options.seeds)] for share in options.shares}
     for share, drawn in tasks.items():
         if not any(task.chance() > 0 for task in drawn):
             raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
-    rows = list(comparison.rows(tasks))
+    rows = list(Comparison.of(found, options).rows(tasks))
     return {"bench": "methods", "rows": rows, "setting": _setting(found, options, tasks, command)}
 
 

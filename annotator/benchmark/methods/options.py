@@ -32,7 +32,7 @@ class Options:
 
     def checked(self) -> "Options":
         """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
-        names = tuple(METHODS) if self.methods == ("all",) else tuple(dict.fromkeys(self.methods))
+        names = tuple(METHODS) if "all" in self.methods else tuple(dict.fromkeys(self.methods))
         unknown = [name for name in names if name not in METHODS]
         wrong = [f"no method is called {name!r}. {did_you_mean(name, METHODS, 99)}" for name in unknown]
         if self.regime not in REGIMES:
@@ -43,6 +43,9 @@ class Options:
                 wrong.append(f"{name} is {value} and must be at least {least}")
         if not names or not self.shares:
             wrong.append("there must be at least one method and one share")
+        if self.work.exists() and not self.work.is_dir():
+            wrong.append(f"--work {self.work} is a file; it must be a folder, or a name that is free")
+        wrong += _no_device(self.device)
         if wrong:
             raise several("This comparison cannot be made:", wrong)
         device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
@@ -50,3 +53,14 @@ class Options:
         shares = tuple(sorted(dict.fromkeys(self.shares)))
         filled = {"methods": names, "device": device, "backbone": backbone, "shares": shares}
         return Options(**(asdict(self) | filled))
+
+
+def _no_device(name: str) -> list[str]:
+    """What is wrong with the name of a device, if anything is."""
+    if name == "auto":
+        return []
+    try:
+        torch.zeros((), device=name)
+    except (RuntimeError, AssertionError) as error:  # an assertion: torch was built without CUDA
+        return [f"device {name!r} cannot be used here: {str(error).splitlines()[0]}"]
+    return []

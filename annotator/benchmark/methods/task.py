@@ -85,8 +85,9 @@ class Task:
         return mean_average_precision(probabilities, self.truth[self.val], empty_as_zero=self.empty_as_zero)
 
     def chance(self) -> float:
-        """The average precision of a random order of the hidden cells: how many of them are positive."""
-        return float(self.truth[self.train][self.labels == UNSEEN].mean())
+        """The average precision of a random order of the hidden cells: how many of them are positive; 0 without any."""
+        hidden = self.truth[self.train][self.labels == UNSEEN]
+        return float(hidden.mean()) if len(hidden) else 0.0
 
     def figures(self, trained: Trained) -> dict[str, float]:
         """Everything that is reported of a trained method, by the names in FIGURES."""

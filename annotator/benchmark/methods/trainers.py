@@ -4,19 +4,24 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.finetune import Network, train_network
 from annotator.benchmark.methods.linear import train_linear
 from annotator.benchmark.methods.maps import train_on_maps
 from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.parts import parts_of, train_on_parts
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.methods.work import Work
+from annotator.benchmark.processes import say
 from annotator.engine.maps import MapFiles
 from models.feature_maps import FeatureMaps
 from models.methods import METHODS
 from models.methods.published import SETS
 from models.networks import load_backbone
+from models.parts import Parts
 
 Trainer = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 
@@ -42,15 +47,23 @@ def trainer(dataset: DataSet, options: Options) -> Trainer:
         return end_to_end
 
     kept = Work(options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone})
-    features = kept.array("features", lambda: data.embedded(dataset, options.backbone, options.device))
+    both = kept.array("features", lambda: data.embedded(dataset, options.backbone, options.device))
+    features = np.ascontiguousarray(both[:, 0])
 
     @cache
     def maps() -> MapFiles:
         return MapFiles(kept.place("maps"), FeatureMaps(load_backbone(options.backbone, options.device)))
 
+    @cache
+    def parts() -> Parts:
+        say("looking at parts of images")
+        return parts_of(features, both[:, 1:], np.arange(len(dataset.train)))
+
     def on_frozen(name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
         if METHODS[name].reads == "maps":
             return train_on_maps(name, choice, task, maps(), paths, seed, state, options.epochs)
+        if METHODS[name].reads == "regions":
+            return train_on_parts(name, choice, task, features, parts(), seed, options.epochs)
         return train_linear(name, choice, task, features, seed, options.epochs, options.batch)
 
     return on_frozen

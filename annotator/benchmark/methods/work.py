@@ -87,7 +87,8 @@ def sources_of(name: str, regime: str) -> str:
 
 def modules_of(name: str, regime: str) -> dict[str, Path]:
     """The files that a method's figures come from: its own, what trains and judges it, all of models these import."""
-    how = regime if regime == "finetune" or METHODS[name].reads == "features" else "maps"
+    frozen = {"features": "linear", "regions": "parts", "maps": "maps"}
+    how = regime if regime == "finetune" else frozen[METHODS[name].reads]
     waiting = [METHODS[name].__module__, f"{HERE}.{how}", f"{HERE}.task", "annotator.benchmark.datasets.clicks"]
     found: dict[str, Path] = {}
     while waiting:

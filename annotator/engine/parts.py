@@ -1,0 +1,51 @@
+"""The parts of all embedded images, kept in the worker's memory from one training to the next.
+
+Regions lie on the disk, 23 KB an image; their codes (models/parts.py) are 5 KB an image and are what trainings read.
+They are made once, when the first training asks for them, and then only for the images that have come since.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from annotator.store.arrays import FeatureCache
+from models.parts import SAMPLE, Parts, encode, learn_basis
+
+
+class PartsInMemory:
+    """Empty at first; one for a worker."""
+
+    def __init__(self):
+        self._of: FeatureCache | None = None
+        self._parts: Parts | None = None
+        self._learned_from = 0
+
+    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Parts:
+        """The parts of the cache's images, in the order of its rows; tell is called every few dozen images.
+
+        What the codes mean is settled by the first 1,000 images. While there are fewer, it is settled again whenever
+        their number has doubled.
+        """
+        count = len(cache.image_ids)
+        grown = self._learned_from < min(SAMPLE, count / 2)
+        if self._parts is None or self._of is not cache or grown:
+            basis = learn_basis(cache.features, cache.regions)
+            self._of, self._learned_from = cache, min(count, SAMPLE)
+            self._parts = encode(basis, cache.regions, tell)
+        elif len(self._parts) < count:
+            new = np.arange(len(self._parts), count)
+            self._parts = self._parts.joined(encode(self._parts.basis, _Rows(cache.regions, new), tell))
+        return self._parts
+
+
+class _Rows:
+    """Some rows of an array on the disk, read when they are asked for."""
+
+    def __init__(self, array, rows: np.ndarray):
+        self.array, self.rows = array, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, some: slice) -> np.ndarray:
+        return self.array[self.rows[some]]

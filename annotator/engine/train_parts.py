@@ -1,0 +1,49 @@
+"""A training of a method that reads regions (`auto`): on features and parts of all images, labelled or not."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from annotator.engine.parts import PartsInMemory
+from annotator.store.arrays import FeatureCache
+from models.ensemble import Ensemble, fit_ensemble
+from models.methods.auto import Auto
+from models.stand_in import linear_stand_in
+from models.training import Head
+
+STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
+
+
+def train_on_parts(
+    cache: FeatureCache,
+    rows: np.ndarray,
+    labels: np.ndarray,
+    mask: np.ndarray,
+    method: Auto,
+    memory: PartsInMemory,
+    seed: int,
+    between: Callable[[str, int, int], None],
+) -> tuple[Head, np.ndarray, list[float]]:
+    """Train, and score all images.
+
+    rows, labels, mask  as in annotator.engine.train.TrainingSet
+    memory              where the parts of the images are kept between trainings
+    between             called often, with (state, done, of)
+    returns             a linear head that nearly gives the same probabilities, for heat maps; (N, C) float32
+                        probabilities in the order of the cache; the loss of each epoch
+    """
+    done, loss = 0, []
+
+    def tell() -> None:
+        between("training", done, method.epochs)
+
+    parts = memory.of(cache, lambda: between("looking at parts of images", 0, 0))
+    model = Ensemble(method, cache.features.shape[1], labels.shape[1])
+    for epoch in fit_ensemble(model, cache.features, parts, rows, labels, mask=mask, seed=seed, tell=tell):
+        loss.append(epoch.loss)
+        done = epoch.number
+        tell()
+    probabilities = model.probabilities(cache.features, parts, tell)
+    some = np.sort(np.random.default_rng(seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
+    head = linear_stand_in(cache.features[some], probabilities[some], tell)
+    return head, probabilities, loss

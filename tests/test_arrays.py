@@ -1,0 +1,159 @@
+"""The feature cache: ids, features and regions stay together, and regions stay on the disk."""
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.store import arrays
+from annotator.store.arrays import FeatureCache, Regions, add_features, count_features
+
+# Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from annotator.store.arrays import add_features
+for shard in range(int(sys.argv[2]), 10_000):
+    ids = np.arange(50 * shard, 50 * shard + 50) % 2000
+    features = np.repeat(ids[:, None], 64, 1).astype(np.float16)
+    add_features(Path(sys.argv[1]), ids, features, np.repeat(features[:, None], 9, 1))
+    print(shard, flush=True)
+"""
+
+
+def add(folder, *ids: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A shard of these images, with features of 4 numbers drawn at random."""
+    chance = np.random.default_rng(seed)
+    features = chance.normal(size=(len(ids), 4)).astype(np.float16)
+    regions = chance.normal(size=(len(ids), 9, 4)).astype(np.float16)
+    add_features(folder, np.array(ids), features, regions)
+    return features, regions
+
+
+def opened(folder) -> FeatureCache:
+    cache = FeatureCache(folder)
+    cache.refresh()
+    return cache
+
+
+def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path):
+    cache = opened(tmp_path)
+    assert cache.regions.shape == (0, 0, 0) and len(cache.regions) == 0
+    features, regions = {}, {}
+    for seed, ids in enumerate([(7, 3, 5), (2, 9), (1, 8, 4, 6)]):
+        for image_id, *found in zip(ids, *add(tmp_path, *ids, seed=seed), strict=True):
+            features[image_id], regions[image_id] = found
+        cache.refresh()  # in part shard by shard, as a worker does it
+    for one in (cache, opened(tmp_path)):
+        assert sorted(one.image_ids) == list(range(1, 10))
+        assert one.regions.shape == (9, 9, 4) and len(one.regions) == 9
+        expected = np.stack([regions[image_id] for image_id in one.image_ids])
+        assert np.array_equal(one.features, np.stack([features[image_id] for image_id in one.image_ids]))
+        for rows in ([8, 0, 0, 4], np.array([5]), [], slice(2, 7), slice(None), one.image_ids > 4, -1, np.int64(3)):
+            found = one.regions[rows]
+            assert type(found) is np.ndarray and found.dtype == np.float16
+            assert np.array_equal(found, expected[rows]), rows
+        with pytest.raises(IndexError):
+            one.regions[[9]]
+
+
+def test_an_image_in_two_shards_has_features_and_regions_of_the_same_one(tmp_path):
+    for seed in range(4):
+        features = np.full((3, 4), seed)
+        add_features(tmp_path, np.array([1, 2, 3 + seed]), features, np.repeat(features[:, None], 9, 1))
+    cache = opened(tmp_path)
+    assert cache.image_ids.tolist() == [1, 2, 3, 4, 5, 6]
+    assert np.array_equal(cache.regions[:].mean(1), cache.features)
+
+
+def test_regions_stay_on_the_disk_when_only_features_are_asked_for(tmp_path):
+    ids = np.arange(500)
+    for shard in range(4):
+        features = np.ones((500, 256), np.float16)
+        add_features(tmp_path, ids + 500 * shard, features, np.repeat(features[:, None], 9, 1))
+    on_disk = sum(path.stat().st_size for path in tmp_path.iterdir())
+    tracemalloc.start()
+    try:
+        cache = opened(tmp_path)
+        _, most = tracemalloc.get_traced_memory()
+        held = cache.regions[np.arange(0, 2000, 100)].nbytes
+        some, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert cache.features.shape == (2000, 256)
+    assert most < on_disk / 3 and some + held < on_disk / 3
+    assert isinstance(cache.regions._shard(next(tmp_path.iterdir())), np.memmap)
+
+
+def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_taken_in_anew(tmp_path):
+    old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
+    save_file(old, tmp_path / "0.safetensors")
+    cache = opened(tmp_path)
+    assert len(cache.image_ids) == len(cache.regions) == count_features(tmp_path) == 0
+    features, regions = add(tmp_path, 2, 6)
+    cache.refresh()
+    for one in (cache, opened(tmp_path)):
+        assert one.image_ids.tolist() == [2, 6] and count_features(tmp_path) == 2
+        assert np.array_equal(one.features, features) and np.array_equal(one.regions[:], regions)
+    assert (tmp_path / "0.safetensors").exists()
+
+
+@pytest.mark.process
+def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_path):
+    told = -1
+    for wait_for in (1, 4, 9):
+        words = [sys.executable, "-c", WRITER, str(tmp_path / "f"), str(told + 1)]
+        writer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        for _ in range(wait_for):
+            told = int(writer.stdout.readline())
+        writer.kill()
+        told = max([told, *map(int, writer.stdout.read().split())])
+        writer.wait()
+        writer.stdout.close()
+        cache = opened(tmp_path / "f")
+        assert set(range(50 * told + 50)) <= set(cache.image_ids.tolist()), "what was acknowledged is there"
+        assert len(cache.image_ids) == len(cache.features) == len(cache.regions) == count_features(tmp_path / "f")
+        assert (cache.features == cache.image_ids[:, None]).all()
+        assert (cache.regions[:] == cache.image_ids[:, None, None]).all()
+
+
+def test_a_full_disk_is_told_and_keeps_nothing_of_a_shard(tmp_path):
+    resource = pytest.importorskip("resource")
+    add(tmp_path, 1, 2)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))  # the longest file this process may write
+    try:
+        with pytest.raises(DiskFull, match="could not be written.*Free some space"):
+            add(tmp_path, *range(3, 103))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert opened(tmp_path).image_ids.tolist() == [1, 2] and len(list(tmp_path.iterdir())) == 1
+
+
+def test_features_and_regions_that_do_not_fit_together_are_refused(tmp_path):
+    for regions in (np.zeros((2, 9, 5)), np.zeros((3, 9, 4)), np.zeros((2, 4))):
+        with pytest.raises(ValueError, match=r"must be \(n,\), \(n, D\) and \(n, R, D\)"):
+            add_features(tmp_path, np.array([1, 2]), np.zeros((2, 4)), regions)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_that_goes_while_it_is_in_use_is_told_with_what_to_do(tmp_path):
+    add(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    next(tmp_path.iterdir()).unlink()
+    with pytest.raises(AnnotatorError, match="can no longer be read.*Start the worker again"):
+        cache.regions[[0]]
+
+
+def test_more_shards_than_files_may_be_open_at_once_can_be_read(tmp_path):
+    for image_id in range(arrays.SHARDS_OPEN + 10):
+        add(tmp_path, image_id, seed=image_id)
+    cache = opened(tmp_path)
+    found: Regions = cache.regions
+    assert np.array_equal(found[:], np.stack([found[row] for row in range(len(found))]))
+    assert found._opened.cache_info().currsize == arrays.SHARDS_OPEN
