@@ -9,7 +9,7 @@ What it adds to a head on pooled features, each measured on its own (docs/benchm
 * A second opinion: ridge regression towards "was marked", which keeps the classes on one scale, where the gradient-
   trained head orders the images of one class better.
 * Images without a label. The ridge model is fitted again with its own sharpened answers for them, at a fraction of the
-  weight of a person's; rescaled, so that no class is answered more often than people mark it.
+  weight of a person's; rescaled, so that sharpening makes no class more frequent than it was.
 
 All of it is closed-form but the first head, so that 10,000 images are a matter of seconds.
 """
@@ -207,9 +207,11 @@ def fit_ridge(ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, 
         guesses = ensemble.ridge_of_wholes(free)
         if parts is not None:
             guesses = (guesses + ensemble.ridge_of_parts(parts)) / 2
-        sharp = (guesses + ensemble.marked).clamp(SUREST, 1 - SUREST) ** method.sharpness
-        # As many as people mark, and no more: without this, a class that is easy to see would take over.
-        soft = (sharp / sharp.mean(0).clamp(min=1e-12) * ensemble.marked).clamp(max=1)
+        guesses = (guesses + ensemble.marked).clamp(SUREST, 1 - SUREST)
+        sharp = guesses**method.sharpness
+        # As many as before, and no more: without this, a class that is easy to see would take over. Not as many as
+        # people mark: who confirms suggestions marks the likely classes more often than they occur.
+        soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         towards = (torch.cat([answers, soft]) - ensemble.marked) * weights
         ensemble.middle = both.mean
         ensemble.weight = both.solve(everyone, towards, method.ridge)

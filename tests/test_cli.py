@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from annotator import __version__
+from annotator.cli import app
 
 pytestmark = pytest.mark.process
 
@@ -72,14 +74,20 @@ def test_a_method_with_its_parameters_is_used_and_shown(annotator, project):
     assert json.loads(annotator("status", project, "--json").stdout)["parameters"] == status["parameters"]
 
 
-def test_the_methods_are_listed_and_each_is_shown_in_full(annotator):
-    listed = json.loads(annotator("methods", "--json").stdout)
+def test_the_methods_are_listed_and_each_is_shown_in_full(monkeypatch):
+    def said(*words):
+        done = CliRunner().invoke(app, ["methods", *words])
+        return str(done.exception) if done.exception else done.stdout
+
+    monkeypatch.setenv("COLUMNS", "90")
+    listed = json.loads(said("--json"))
     assert {"name", "title", "paper", "year", "url", "assumes", "parameters"} <= set(listed[0])
-    text = " ".join(annotator("methods").stdout.split())
+    lines = said().splitlines()
+    assert max(map(len, lines[:-1])) < 90
+    text = " ".join(" ".join(lines).split())
     for one in listed:
         assert one["url"] in text and one["assumes"] in text and str(one["year"]) in text
-    em = json.loads(annotator("methods", "em_apl", "--json").stdout)
+    em = json.loads(said("em_apl", "--json"))
     assert em["parameters"]["alpha"] == 0.2 and {"tunable", "published", "threshold"} <= set(em)
-    assert "warm_up" in annotator("methods", "em_apl").stdout
-    told = annotator("methods", "em_appl", code=1).stderr
-    assert "Did you mean 'em_apl'" in told and "an, " in told
+    assert "warm_up" in said("em_apl")
+    assert "Did you mean 'em_apl'" in said("em_appl") and "an, " in said("em_appl")

@@ -34,6 +34,21 @@ def test_features_come_in_order_and_are_those_of_each_image_alone(backbone, fold
         assert np.abs(together[index] - alone).max() < 1e-3
 
 
+def test_regions_come_beside_the_same_features_when_they_are_asked_for(backbone, folder):
+    folder[1].write_bytes(b"")
+    for path in folder[4:8]:
+        path.unlink()
+    without = list(embed(folder, backbone, batch=4))
+    assert all(batch.regions is None for batch in without)
+    batches = list(embed(folder, backbone, batch=4, regions=True))
+    assert [batch.regions.shape for batch in batches] == [(3, 9, 1280), (0, 9, 1280), (3, 9, 1280)]
+    assert {batch.regions.dtype for batch in batches} == {np.dtype(np.float16)}
+    for one, other in zip(without, batches, strict=True):
+        assert one.indices == other.indices and np.array_equal(one.features, other.features)
+    image = backbone.preprocess(open_rgb(folder[10]))[None]
+    assert np.abs(batches[2].regions[2] - backbone.features_and_regions(image)[1][0].numpy()).max() < 5e-3
+
+
 def test_files_that_cannot_be_read_are_failures_and_the_rest_goes_on(backbone, folder):
     folder[1].write_bytes(b"")
     folder[2].write_bytes(folder[2].read_bytes()[:200])

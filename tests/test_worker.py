@@ -10,6 +10,7 @@ import uuid
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from safetensors.numpy import save_file
 from served import until
 
 from annotator.engine import recipe, suggest
@@ -68,6 +69,26 @@ def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_pa
     cache.refresh()
     assert cache.image_ids.tolist() == [1, 2]
     assert not (tmp_path / "f" / "torn.safetensors").exists()
+
+
+def test_a_cache_from_before_there_were_regions_is_completed(db):
+    folder = db.paths.features(BACKBONE)
+    folder.mkdir(parents=True)
+    old = {"image_ids": np.arange(1, 25), "features": np.zeros((24, 1280), np.float16)}
+    save_file(old, folder / "0.safetensors")
+    say(db, 1, 1)
+    worker = Worker(db.paths.project)
+    try:
+        assert arrays.count_features(folder) == 0
+        assert len(worker._missing()) == 24 and worker._missing()[0] == 1
+        worker._embed_missing(train_on_the_way=False)
+        cache = worker._features()
+        assert not worker._missing() and sorted(cache.image_ids) == list(range(1, 25))
+        assert cache.regions.shape == (24, 9, 1280)
+        assert np.abs(cache.regions[:].mean(1) - cache.features).max() < 0.01, "its map is 9 x 9"
+        assert cache.features.any(1).all(), "they are the new ones"
+    finally:
+        worker.close()
 
 
 @pytest.mark.parametrize("seconds", [20.0, 600.0])
@@ -169,7 +190,8 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
         os.kill(worker.pid, 9)
         worker.wait()
     worker = start(tmp_path / "project", processes)
-    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db))
+    # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
+    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db), 240)
     assert arrays.count_features(db.paths.features(BACKBONE)) == 160
     found = suggest.predictions(db)
     assert found.image_ids.tolist() == sorted(ids)

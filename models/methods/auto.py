@@ -23,6 +23,7 @@ class Auto(GR):
     assumes = "What nobody marked is mostly absent; images without a label look like those with one."
     threshold = 0.4
     reads = "regions"
+    as_it_is = True
     tunable = {}  # noqa: RUF012 - read by models.catalogue as a plain value
     published = {}  # noqa: RUF012
 

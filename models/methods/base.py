@@ -66,6 +66,9 @@ class Method(ABC):
     # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
     tunable: ClassVar[dict[str, tuple]] = {}
 
+    # True: comparisons neither search its constants nor choose its best epoch. It must do without validation images.
+    as_it_is: ClassVar[bool] = False
+
     # How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
     published: ClassVar[dict[str, EndToEnd]] = {}
 

@@ -17,6 +17,7 @@ from annotator.benchmark.methods.trainers import Trainer, trainer
 from annotator.benchmark.methods.work import Work
 from annotator.benchmark.processes import say
 from annotator.errors import AnnotatorError
+from models.methods import METHODS
 
 
 def measure(
@@ -89,7 +90,9 @@ class Comparison:
 
     def chosen(self, name: str, share: float, task: Task, clock: "_Clock") -> tuple[Choice, list[float]]:
         """What tuning chose with the labels of the first seed, and the validation mAP of each trial."""
-        if self.options.trials == 1:
+        if self.options.trials == 1 or METHODS[name].as_it_is:
+            for _ in range(self.options.trials * (self.options.trials > 1)):
+                clock.tick(True, f"share {share:g}: {name} is taken as it is")
             return Choice(), []
 
         def score(choice: Choice) -> float:
