@@ -6,7 +6,7 @@ A project is one folder around one SQLite file; nothing is written outside it bu
 from dataclasses import dataclass
 from pathlib import Path
 
-DEFAULT_METHOD = "gr"
+DEFAULT_METHOD = "auto"
 DEFAULT_BACKBONE = "efficientnet_lite2"
 
 IMPORTER = "import"  # the annotator named on decisions that came from a file

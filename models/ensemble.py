@@ -39,6 +39,7 @@ class Ensemble:
     middle      (D,) mean of what the ridge model was fitted to
     marked      (C,) share of the labelled images on which each class was marked
     gains       two (C,): how much higher than the whole the best part scores on average; taken off again
+    head_share  weight of the first against the second in the average of their logits
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -48,6 +49,7 @@ class Ensemble:
         self.centre, self.middle = torch.zeros(dimensions), torch.zeros(dimensions)
         self.marked = torch.zeros(classes)
         self.gains = [torch.zeros(classes), torch.zeros(classes)]
+        self.head_share = method.head
 
     @one_thread()
     def probabilities(
@@ -71,7 +73,7 @@ class Ensemble:
                 for (whole, best), weight, gain in zip(pairs, weights, self.gains, strict=True)
             ]
             logit = torch.logit((ridge + self.marked).clamp(SUREST, 1 - SUREST))
-            out[rows] = torch.sigmoid((head + logit) / 2).numpy()
+            out[rows] = torch.sigmoid(logit.lerp(head, self.head_share)).numpy()
         return out
 
     def whole_and_best(self, roots: Tensor, parts: Parts | None) -> list[tuple[Tensor, Tensor]]:
@@ -143,11 +145,13 @@ def _epochs(ensemble, steps, everything, parts, chosen, roots, known, usable, se
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
     ensemble.centre = root(as_tensor(everything[sample])).mean(0) if parts is None else parts.basis.centre
     ensemble.marked = (known == PRESENT).float().mean(0)
+    method, labelled = ensemble.method, len(chosen) / len(everything)
+    ensemble.head_share = method.head + (method.head_of_all - method.head) * labelled
     ensemble.gains = [torch.zeros_like(ensemble.marked) for _ in range(2)]
     others = np.setdiff1d(np.arange(len(everything)), chosen)
     others = np.sort(generator.permutation(others)[:SAMPLE])
     free, free_parts = root(as_tensor(everything[others])), None if parts is None else parts[others]
-    fit_ridge(ensemble, roots, wanted(known, usable, ensemble.method.absent), free, free_parts, tell)
+    fit_ridge(ensemble, roots, wanted(known, usable, method.absent), free, free_parts, tell)
     last = None
     for epoch in steps:
         if last is not None:

@@ -9,6 +9,7 @@ validation and test images, tuned.
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +22,25 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.files import list_files
 from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
+from models.ensemble import Ensemble, fit_ensemble
 from models.labels import UNSEEN
 from models.methods import DEFAULT_METHOD, METHODS, make_method
 from models.metrics import hidden_average_precision, precision_at
 from models.networks import load_backbone
+from models.parts import Parts, encode, learn_basis
 from models.training import Head, fit
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 FIRST = 100  # suggestions that a person would look at in one sitting
 RIVAL = "an"  # always measured: the others are given as multiples of it
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Features (N, D) float16 and parts of the images."""
+
+    features: np.ndarray
+    parts: Parts
 
 
 def measure(
@@ -48,7 +59,7 @@ def measure(
     share      in (0, 1]: share of the images that get their one click
     seeds      repetitions, each with other images and other clicks
     methods    besides `an`; none: em_apl, gr and the default method; ("all",): every method that learns from single
-               labels and pooled features
+               labels and needs no feature maps
     returns    {"bench", "figures", "ratios"}: `<method>_hidden_ap`, average precision over all unanswered cells in one
                ranking, mean over the seeds, and its standard deviation `_std`; `<method>_precision_100`, share of true
                ones among the first 100 suggestions; `chance_hidden_ap`, share of positives among those cells
@@ -61,7 +72,7 @@ def measure(
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
     if not 0 < share <= 1 or seeds < 1:
         raise AnnotatorError(f"The share is {share} and the seeds {seeds}; it must be in (0, 1], and at least one.")
-    features, there = _embedded(images or SAMPLE / "images", truth or SAMPLE / "truth.csv", backbone)
+    seen, there = _embedded(images or SAMPLE / "images", truth or SAMPLE / "truth.csv", backbone)
     clicked = min(round(share * len(there)), int(there.any(1).sum()))
     if clicked < 1:
         raise AnnotatorError(f"A share of {share} of {len(there)} images, of which some have no label, is no image.")
@@ -73,7 +84,7 @@ def measure(
             raise AnnotatorError("Every label of every image was clicked: there is nothing hidden to find.")
         scores.setdefault("chance_hidden_ap", []).append(float(hidden.mean()))
         for name in names:
-            probabilities = _trained(name, features, labels, seed)
+            probabilities = _trained(name, seen, labels, seed)
             ranked = hidden_average_precision(probabilities, labels, there).cells
             first = precision_at(probabilities[labels == UNSEEN], hidden, FIRST)
             scores.setdefault(f"{name}_hidden_ap", []).append(ranked)
@@ -94,7 +105,7 @@ def measure(
 
 def _names(asked: Sequence[str]) -> list[str]:
     """The methods to measure, the rival first. Raises AnnotatorError for those that cannot be, with those that can."""
-    can = [name for name, method in METHODS.items() if method.reads == "features" and not method.full_labels]
+    can = [name for name, method in METHODS.items() if method.reads != "maps" and not method.full_labels]
     if tuple(asked) == ("all",):
         return can
     wrong = []
@@ -110,8 +121,8 @@ def _names(asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([RIVAL, *wanted]))
 
 
-def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features (N, D) float16, as the worker keeps them, and the truth (N, C) bool, of the images that can be read."""
+def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarray]:
+    """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
     names = [name for name in list_files(folder, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
@@ -122,14 +133,16 @@ def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[np.ndarray, np.
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     bare = len(names) - len(listed)
     say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
-    parts = list(embed([folder / name for name in names], load_backbone(backbone)))
+    parts = list(embed([folder / name for name in names], load_backbone(backbone), regions=True))
     kept = [names[place] for part in parts for place in part.indices]
     rows = {name: row for row, name in enumerate(kept)}
     there = np.zeros((len(kept), len(columns)), bool)
     for label in given:
         if label.image in rows:
             there[rows[label.image], columns[label.class_name]] = True
-    return np.concatenate([part.features for part in parts]).astype(np.float16), there
+    features = np.concatenate([part.features for part in parts]).astype(np.float16)
+    regions = np.concatenate([part.regions for part in parts])
+    return Seen(features, encode(learn_basis(features, regions), regions)), there
 
 
 def _clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
@@ -140,10 +153,15 @@ def _clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.nd
     return labels
 
 
-def _trained(name: str, features: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+def _trained(name: str, seen: Seen, labels: np.ndarray, seed: int) -> np.ndarray:
     """(N, C) float16 probabilities, as a run of the worker publishes them."""
-    rows = np.flatnonzero(labels.any(1))
-    head = Head(features.shape[1], labels.shape[1])
-    for _ in fit(head, features[rows], labels[rows], make_method(name), seed=seed):
+    method, rows = make_method(name), np.flatnonzero(labels.any(1))
+    if method.reads == "regions":
+        model = Ensemble(method, seen.features.shape[1], labels.shape[1])
+        for _ in fit_ensemble(model, seen.features, seen.parts, rows, labels[rows], seed=seed):
+            pass
+        return model.probabilities(seen.features, seen.parts).astype(np.float16)
+    head = Head(seen.features.shape[1], labels.shape[1])
+    for _ in fit(head, seen.features[rows], labels[rows], method, seed=seed):
         pass
-    return head.probabilities(features).astype(np.float16)
+    return head.probabilities(seen.features).astype(np.float16)

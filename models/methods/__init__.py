@@ -58,7 +58,7 @@ METHODS: dict[str, type[Method]] = {
     )
 }
 
-DEFAULT_METHOD = "gr"
+DEFAULT_METHOD = "auto"
 
 
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:

@@ -21,7 +21,7 @@ class Auto(GR):
     year = 2026
     url = "https://arxiv.org/abs/2405.03501"
     assumes = "What nobody marked is mostly absent; images without a label look like those with one."
-    threshold = 0.4
+    threshold = 0.3
     reads = "regions"
     as_it_is = True
     tunable = {}  # noqa: RUF012 - read by models.catalogue as a plain value
@@ -29,6 +29,8 @@ class Auto(GR):
 
     def __init__(
         self,
+        head: float = 0.4,
+        head_of_all: float = 0.65,
         parts_of_head: float = 0.3,
         parts_of_ridge: float = 0.35,
         evened_of_head: float = 0.5,
@@ -40,6 +42,8 @@ class Auto(GR):
     ):
         """Weights of what speaks.
 
+        head            weight of the gradient-trained head against the ridge model while few images have a label
+        head_of_all     the same once all have one: then there is nothing left to learn from but labels
         parts_of_head   how much of a score of the gradient-trained head comes from the best part of the image
         parts_of_ridge  the same of the ridge model
         evened_of_head  how much of the average advantage of the best part is taken off the head's scores
@@ -53,6 +57,8 @@ class Auto(GR):
         """
         super().__init__()
         at_least_zero(
+            head=head,
+            head_of_all=head_of_all,
             parts_of_head=parts_of_head,
             parts_of_ridge=parts_of_ridge,
             evened_of_head=evened_of_head,
@@ -61,10 +67,17 @@ class Auto(GR):
             rounds=rounds,
             sharpness=sharpness,
         )
-        shares = {"parts_of_head": parts_of_head, "parts_of_ridge": parts_of_ridge, "evened_of_head": evened_of_head}
+        shares = {
+            "head": head,
+            "head_of_all": head_of_all,
+            "parts_of_head": parts_of_head,
+            "parts_of_ridge": parts_of_ridge,
+            "evened_of_head": evened_of_head,
+        }
         wrong = [f"{name} = {value}" for name, value in shares.items() if value > 1]
         if wrong or not ridge > 0:
             raise ValueError(f"Shares must be at most 1 and ridge above 0: {', '.join([*wrong, f'ridge = {ridge}'])}.")
+        self.head, self.head_of_all = head, head_of_all
         self.parts_of_head, self.parts_of_ridge = parts_of_head, parts_of_ridge
         self.evened_of_head = evened_of_head
         self.ridge = ridge
