@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.labels import ABSENT, PRESENT
+from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods.auto import Auto
 from models.parts import Parts, as_tensor, root
 from models.training import Array, Epoch, Head, as_features, check_labels, fit, one_thread, standardisation
@@ -130,6 +130,7 @@ def fit_ensemble(
     if parts is not None and len(parts) != len(everything):
         raise ValueError(f"There are parts of {len(parts)} images and features of {len(everything)}.")
     known, usable = check_labels(labels, mask, len(chosen), ensemble.whole.classes)
+    known = known if usable is None else known.masked_fill(~usable, UNSEEN)
     standardisation(everything)  # says which rows are not finite
     roots = root(as_tensor(everything[chosen]))
     steps = fit(

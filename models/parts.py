@@ -63,6 +63,8 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
     features    (N, D), pooled
     regions     (N, R, D) of the same images, taken by an array of rows: a memory map will do
 
+    Raises ValueError when some of what it looks at is not finite.
+
     Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
@@ -71,8 +73,14 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
     for start in range(0, len(rows), ROWS):
         centred = (root(as_tensor(regions[rows[start : start + ROWS]])) - centre).flatten(0, 1)
         products += centred.T @ centred
-    _, vectors = torch.linalg.eigh(products)
-    return Basis(centre, vectors[:, -DIRECTIONS:].flip(1).contiguous())
+    if not torch.isfinite(products).all():
+        raise ValueError(
+            f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
+            "Embed them again."
+        )
+    # In single precision it fails to converge where images are few, and most of the products are zero but for rounding.
+    _, vectors = torch.linalg.eigh(products.double())
+    return Basis(centre, vectors[:, -DIRECTIONS:].flip(1).float().contiguous())
 
 
 @one_thread()

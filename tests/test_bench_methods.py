@@ -126,6 +126,17 @@ def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defau
         assert row["chosen"]["lr"] == best.lr and row["chosen"]["parameters"] == best.parameters
 
 
+def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(result, folder, kept, capsys):
+    assert [name for name, method in METHODS.items() if method.as_it_is] == ["auto"] and not METHODS["auto"].tunable
+    chosen = Options(("auto", "an"), shares=(0.4,), seeds=1, trials=3, epochs=2, backbone=SMALL, work=kept)
+    auto, an = measure(*folder, options=chosen)["rows"]
+    said = capsys.readouterr().err
+    assert said.count("auto is taken as it is") == said.count("trial: an has") == 3  # so the clock counts right
+    assert "trial: auto" not in said and "embedding" not in said
+    assert auto["trial_scores"] == [] and Choice(**auto["chosen"]) == Choice() and len(an["trial_scores"]) == 3
+    assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*FIGURES, "val_map"))
+
+
 def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smaller_one():
     for name, method in METHODS.items():
         some = tune.trials(name, 8)
@@ -249,6 +260,7 @@ def odd(tmp_path_factory, folder):
         ("set", "truth", ("--seeds", "0"), "seeds is 0"),
         ("set", "truth", ("--regime", "both"), "no regime is called 'both'"),
         ("set", "truth", ("--methods", ","), "at least one method"),
+        ("set", "truth", ("--regime", "finetune", "--methods", "auto"), "auto learns from a frozen network"),
         ("set", "truth", ("--device", "gpu"), "device 'gpu' cannot be used here"),
         ("set", "truth", ("--work", "FILE"), "is a file; it must be a folder"),
     ],

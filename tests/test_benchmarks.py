@@ -40,20 +40,20 @@ def numbers(result, name):
 
 def test_suggestions_rank_what_was_hidden_with_a_handful_of_methods(folder):
     values = numbers(suggestions.measure(*folder, share=0.75, seeds=2, backbone="efficientnet_lite0"), "suggestions")
-    for method in ("an", "em_apl", "gr"):
+    for method in ("an", "em_apl", "gr", "auto"):
         assert 0 < values[f"{method}_hidden_ap"] <= 1 and 0 <= values[f"{method}_precision_100"] <= 1
         assert values[f"{method}_over_chance"] > 0 and values[f"{method}_hidden_ap_std"] >= 0
     # 18 labels in 36 cells; 9 images were clicked once: 9 are hidden in 27 cells.
     assert values["chance_hidden_ap"] == pytest.approx(9 / 27, abs=1e-4)
     assert values["clicked_images"] == 9
-    assert "gr_over_an" in values and "an_over_an" not in values
+    assert {"gr_over_an", "auto_over_an"} < set(values) and "an_over_an" not in values
 
 
 def test_suggestions_can_be_asked_of_every_method_that_learns_from_clicks_and_features():
     every = suggestions._names(["all"])
-    assert every[0] == "an" and {"role", "epr", "gr"} < set(every) and not {"oracle", "lagc"} & set(every)
+    assert every[0] == "an" and {"role", "epr", "gr", "auto"} < set(every) and not {"oracle", "lagc"} & set(every)
     assert suggestions._names(["role", "an", "role"]) == ["an", "role"]
-    assert suggestions._names([])[:3] == ["an", "em_apl", "gr"]
+    assert suggestions._names([]) == ["an", "em_apl", "gr", "auto"]
 
 
 def test_suggestions_say_which_methods_are_measured_elsewhere_and_which_do_not_exist():

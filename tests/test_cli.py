@@ -87,6 +87,8 @@ def test_the_methods_are_listed_and_each_is_shown_in_full(monkeypatch):
     text = " ".join(" ".join(lines).split())
     for one in listed:
         assert one["url"] in text and one["assumes"] in text and str(one["year"]) in text
+    for shown in (text, said("auto")):
+        assert "This project's own (2026), built on gr: Chen et al., Boosting" in shown and "None" not in shown
     em = json.loads(said("em_apl", "--json"))
     assert em["parameters"]["alpha"] == 0.2 and {"tunable", "published", "threshold"} <= set(em)
     assert "warm_up" in said("em_apl")

@@ -87,9 +87,9 @@ def test_a_constant_without_a_value_for_each_set_is_named():
         shared_protocol(k=(1.5, 2.9))
 
 
-def test_the_default_method_is_generalized_robust():
-    assert DEFAULT_METHOD == "gr"
-    assert make_method().name == "gr"
+def test_the_default_method_is_our_own_recipe_on_parts_of_images():
+    assert DEFAULT_METHOD == make_method().name == "auto"
+    assert make_method().reads == "regions" and not make_method().full_labels
 
 
 def test_unknown_method_lists_the_known_ones():
@@ -140,6 +140,10 @@ def test_unknown_parameter_lists_the_ones_of_this_method():
         ("en", {"momentum": 1.0}),
         ("en", {"k": -1.5}),
         ("oracle", {"eps": -1.0}),
+        ("auto", {"parts_of_ridge": 1.5}),
+        ("auto", {"head": -0.1}),
+        ("auto", {"ridge": 0.0}),
+        ("auto", {"sharpness": float("nan")}),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused_when_the_method_is_made(name, parameters):

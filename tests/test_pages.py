@@ -72,6 +72,11 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     assert any("alpha = 0.2" in caption.value for caption in test.caption)
 
 
+def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):
+    texts = [one.value for one in show("settings").markdown]
+    assert any("[This project's own (2026), built on gr: Chen et al." in text for text in texts), texts
+
+
 def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
     test = show("settings")
     test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage")

@@ -32,11 +32,11 @@ def test_everything_wrong_is_told_at_once_and_nothing_is_changed(db):
 def test_a_value_that_the_method_itself_refuses_is_told_with_its_reason(db):
     with pytest.raises(AnnotatorError, match=r"(?s)negatives = 2.*negatives=0.9"):
         train_now.choose(db, "em_apl", ["negatives=2"])
-    assert recipe.method(db) == "gr"
+    assert recipe.method(db) == "auto"
 
 
 def test_an_unknown_method_is_told_with_all_there_are(db):
-    with pytest.raises(AnnotatorError, match=r"Did you mean 'em_apl'\? There is: an, .*gr"):
+    with pytest.raises(AnnotatorError, match=r"Did you mean 'em_apl'\? There is: an, .*gr, .*auto"):
         recipe.choose_method(db, "em_appl")
 
 

@@ -136,7 +136,7 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
             say(db, image_id, shown(image_id)[0])
     say(db, 20, 1, -1)
     said = annotator("worker", project, "--once").stdout
-    assert "Run 1: gr" in said and "24 images published" in said
+    assert "Run 1: auto" in said and "24 images published" in said
     rows = json.loads(annotator("suggest", project, "--json", "--limit", 100).stdout)
     assert rows == sorted(rows, key=lambda row: -row["probability"])
     answered = {(one.image_id, one.class_id) for one in decisions.all_labels(db)}

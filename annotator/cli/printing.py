@@ -6,7 +6,7 @@ import sys
 import textwrap
 import time
 
-from annotator.engine.recipe import shown
+from annotator.engine.recipe import shown, source
 
 PAGE = 110  # characters a line, where the terminal has as many
 
@@ -86,7 +86,7 @@ def print_methods(methods: list[dict], default: str) -> None:
         mark = ", the default" if one["name"] == default else ""
         print(f"{one['name']:<{width}}  {one['title']} ({one['year']}{mark})")
         pairs = " ".join(f"{key}={shown(value)}" for key, value in one["parameters"].items())
-        for line in (one["assumes"], pairs or "no parameters", f"{one['paper']} {one['year']}", one["url"]):
+        for line in (one["assumes"], pairs or "no parameters", source(one["name"]), one["url"]):
             print(textwrap.fill(line, page, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
         print()
     print("In full: annotator methods NAME. Use one: annotator train PROJECT --method NAME --set key=value")
@@ -95,7 +95,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 def print_method(found: dict) -> None:
     """One method with everything there is to say of it."""
     print(f"{found['name']}: {found['title']}")
-    print(f"  {found['paper']} {found['year']}\n  {found['url']}")
+    print(f"  {source(found['name'])}\n  {found['url']}")
     print(f"  assumes     {found['assumes']}")
     print(f"  looks at    {found['reads']}" + (f", {found['views']} views of each image" if found["views"] > 1 else ""))
     print(f"  trained     {found['epochs']} epochs at learning rate {shown(found['lr'])}, on a frozen network")

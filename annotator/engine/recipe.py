@@ -9,6 +9,7 @@ from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
 from annotator.store.database import Database
 from models import catalogue
 
+OWN = "None"  # how `paper` begins where there is none
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -33,6 +34,17 @@ def about(name: str) -> catalogue.Entry:
     if name not in known:
         raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, shown=len(known))}")
     return known[name]
+
+
+def source(name: str) -> str:
+    """Where a method is from, for people: its paper, or for one of our own, what it was built on (the same address)."""
+    known = catalogue.methods()
+    one = known[name]
+    if not one.paper.startswith(OWN):
+        return f"{one.paper} {one.year}"
+    roots = [other for other in known.values() if other.url == one.url and not other.paper.startswith(OWN)]
+    built_on = f", built on {roots[0].name}: {roots[0].paper} {roots[0].year}" if roots else ""
+    return f"This project's own ({one.year}){built_on}"
 
 
 def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:

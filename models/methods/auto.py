@@ -9,7 +9,7 @@ from models.methods.gr import GR
 
 
 class Auto(GR):
-    """No paper: the generalized robust loss, ridge regression, parts of images, and images without a label together.
+    """The generalized robust loss, ridge regression, parts of images, and images without a label together.
 
     The constants were chosen on eight collections (photographs, cut-out objects, drawings; 160 to 2,000 images, 6 to
     60 classes, 1.4 to 5 labels an image), with one click on 2 to 100 % of the images: one set for all of them.

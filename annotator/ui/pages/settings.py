@@ -69,7 +69,7 @@ def _method(db: Database) -> None:
         f"**{name} = {recipe.shown(changed[name])}**" if name in changed else f"{name} = {recipe.shown(default)}"
         for name, default in one.defaults.items()
     )
-    st.markdown(f"{one.assumes} [{one.paper} {one.year}]({one.url})")
+    st.markdown(f"{one.assumes} [{recipe.source(chosen)}]({one.url})")
     st.caption(
         f"Parameters: {values or 'none'}. Change one: "
         f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE"

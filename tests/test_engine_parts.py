@@ -1,0 +1,213 @@
+"""Parts of images in a worker: kept from one training to the next, and runs of the default method from end to end."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image as Picture
+from test_worker import BACKBONE, say, shown
+
+from annotator.engine import recipe, suggest
+from annotator.engine.explain import Explainer
+from annotator.engine.parts import PartsInMemory
+from annotator.engine.train import train
+from annotator.engine.worker import Worker
+from annotator.errors import AnnotatorError
+from annotator.records import UNSURE
+from annotator.store import arrays, classes, runs
+from annotator.store.arrays import FeatureCache
+from models.cam import heat_map
+from models.networks import load_backbone
+from models.parts import encode
+from models.training import Head
+
+DIMENSIONS = 12
+
+
+def grown(folder, first, count, seed=0):
+    """Adds a shard of `count` images, numbered from `first`."""
+    rng = np.random.default_rng([seed, first])
+    regions = np.maximum(rng.normal(size=(count, 9, DIMENSIONS)), 0).astype(np.float16)
+    arrays.add_features(folder, np.arange(first, first + count), regions.mean(1), regions)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    grown(tmp_path / "features", 1, 20)
+    found = FeatureCache(tmp_path / "features")
+    found.refresh()
+    return found
+
+
+def same(parts, others):
+    return torch.equal(parts.codes, others.codes) and torch.equal(parts.lengths, others.lengths)
+
+
+def test_only_new_images_are_read_when_some_have_come(cache):
+    memory, told = PartsInMemory(), []
+    first = memory.of(cache, lambda: told.append(None))
+    assert len(first) == 20 and told
+    told.clear()
+    assert memory.of(cache, lambda: told.append(None)) is first and not told
+    old_shard = next(cache.folder.iterdir())
+    grown(cache.folder, 21, 15)
+    cache.refresh()
+    old_shard.rename(old_shard.with_suffix(".away"))  # nothing of it may be read again
+    cache.regions._opened.cache_clear()
+    second = memory.of(cache, lambda: told.append(None))
+    old_shard.with_suffix(".away").rename(old_shard)
+    assert len(second) == 35 and second.basis is first.basis and told
+    assert same(second[:20], first)
+    from_scratch = encode(first.basis, cache.regions)
+    assert torch.allclose(second.codes.float(), from_scratch.codes.float(), atol=2e-3)
+    assert torch.allclose(second.lengths, from_scratch.lengths, rtol=1e-5)
+
+
+def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_many(cache):
+    memory = PartsInMemory()
+    first = memory.of(cache)
+    grown(cache.folder, 21, 21)
+    cache.refresh()
+    second = memory.of(cache)
+    assert len(second) == 41 and second.basis is not first.basis
+    assert same(second, PartsInMemory().of(cache))
+
+
+def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
+    grown(tmp_path, 1, 1000)
+    cache, memory = FeatureCache(tmp_path), PartsInMemory()
+    cache.refresh()
+    first = memory.of(cache)
+    grown(tmp_path, 1001, 1500)
+    cache.refresh()
+    assert memory.of(cache).basis is first.basis and len(memory.of(cache)) == 2500
+
+
+def test_another_cache_begins_anew(cache, tmp_path):
+    memory = PartsInMemory()
+    first = memory.of(cache)
+    grown(tmp_path / "other", 1, 20, seed=1)
+    other = FeatureCache(tmp_path / "other")
+    other.refresh()
+    second = memory.of(other)
+    assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
+
+
+def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
+    for first in (7, 1, 4):
+        grown(tmp_path, first, 3)
+    cache = FeatureCache(tmp_path)
+    cache.refresh()
+    grown(tmp_path, 0, 1)
+    cache.refresh()
+    assert cache.image_ids[-1] == 0
+    parts = PartsInMemory().of(cache)
+    one = encode(parts.basis, cache.regions[np.array([9, 2])])
+    assert torch.allclose(parts.lengths[[9, 2]], one.lengths, rtol=1e-5)
+
+
+@pytest.fixture
+def labelled(db):
+    """A project with made-up features, in which class k lights channel k of one region; ten images have a click."""
+    rng = np.random.default_rng(0)
+    regions = np.abs(rng.normal(size=(24, 9, 1280))).astype(np.float16) * 0.3
+    for image_id in range(1, 25):
+        for class_id in shown(image_id):
+            regions[image_id - 1, rng.integers(9), class_id] += 6
+    arrays.add_features(db.paths.features(BACKBONE), np.arange(1, 25), regions.mean(1), regions)
+    for image_id in range(1, 13):
+        if shown(image_id):
+            say(db, image_id, shown(image_id)[0])
+    return db
+
+
+def read(db):
+    cache = FeatureCache(db.paths.features(BACKBONE))
+    cache.refresh()
+    return cache
+
+
+def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
+    told, cache = [], read(labelled)
+    run = train(labelled, cache, "auto", {}, BACKBONE, between=lambda *one: told.append(one))
+    found = suggest.predictions(labelled)
+    assert found.probabilities.shape == (24, 3) and np.isfinite(found.probabilities).all()
+    assert (run.method, run.epochs, len(run.loss), run.threshold) == ("auto", 12, 12, 0.3)
+    assert ("training", 12, 12) in told and {state for state, *_ in told} == {"training", "looking at parts of images"}
+    head = Head.load(labelled.paths.run(run.id) / "head.safetensors", 1280, 3)
+    given = head.probabilities(cache.features)
+    assert np.corrcoef(given.ravel(), found.probabilities[:].astype(float).ravel())[0, 1] > 0.9
+    backbone = load_backbone(BACKBONE)
+    picture = backbone.preprocess(Picture.new("RGB", (300, 300), (20, 200, 90)))
+    heats = heat_map(backbone, head.weight, head.bias, picture, [0, 2])
+    assert len(heats) == 2 and all(np.isfinite(heat).all() for heat in heats)
+
+
+def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(labelled):
+    classes.add_classes(labelled, [("lynx", "")])
+    run = train(labelled, read(labelled), "auto", {}, BACKBONE)
+    found = suggest.predictions(labelled)
+    assert np.isnan(found.probabilities[:, 3].astype(float)).all() and np.isfinite(found.probabilities[:, :3]).all()
+    assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modelled.tolist() == [True] * 3 + [False]
+
+
+def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
+    memory, cache = PartsInMemory(), read(labelled)
+    say(labelled, 1, 2, UNSURE)
+    first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, parts=memory)
+    kept = memory.of(cache)
+    second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, BACKBONE, parts=memory)
+    assert memory.of(cache) is kept
+    assert (first.parameters["parts_of_ridge"], second.parameters["parts_of_ridge"]) == (0.3, 0.0)
+    one, two = (np.load(labelled.paths.run(run.id) / "probabilities.npy") for run in (first, second))
+    assert not np.array_equal(one, two)
+
+
+def test_a_stop_is_heard_in_the_middle_of_a_training(labelled):
+    class Stopped(Exception):
+        pass
+
+    def stop(state, done, of):
+        if done == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        train(labelled, read(labelled), "auto", {}, BACKBONE, between=stop)
+    assert runs.current_run(labelled) is None
+
+
+def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled):
+    worker = Worker(labelled.paths.project)
+    try:
+        first = worker._train()
+        parts = worker._parts._parts
+        say(labelled, 14, 2)
+        second = worker._train()
+        assert (first.method, second.method) == ("auto", "auto") and second.last_decision_id > first.last_decision_id
+        assert worker._parts._parts is parts
+    finally:
+        worker.close()
+
+
+def test_a_parameter_that_is_none_is_told_with_those_there_are(labelled):
+    with pytest.raises(AnnotatorError, match="Did you mean 'sharpness'"):
+        train(labelled, read(labelled), "auto", {"sharpnes": 2.0}, BACKBONE)
+
+
+@pytest.mark.process
+def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project, annotator):
+    for image_id in range(1, 13):
+        if shown(image_id):
+            say(db, image_id, shown(image_id)[0])
+    told = annotator("train", project, "--method", "auto", "--set", "rounds=1").stdout
+    assert "Run 1: auto" in told and recipe.parameters(db) == {"rounds": 1}
+    say(db, 14, 2)
+    assert "Run 2: auto" in annotator("worker", project, "--once").stdout
+    found = suggest.predictions(db)
+    assert found.run.id == 2 and np.isfinite(found.probabilities).all()
+    Explainer(db, load_backbone(BACKBONE)).draw(2, 20, [1, 3])
+    with Picture.open(db.paths.heatmap(2, 20, 3)) as picture:
+        assert max(picture.size) <= 160 and picture.mode == "RGBA"
+    status = json.loads(annotator("status", project, "--json").stdout)
+    assert (status["method"], status["run"]["method"], status["last_error"]) == ("auto", "auto", None)

@@ -1,0 +1,299 @@
+"""What `auto` is trained by: two models, parts of images, and images that nobody has labelled."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.ensemble import Ensemble, fit_ensemble
+from models.methods import make_method
+from models.metrics import hidden_average_precision
+from models.parts import encode, learn_basis
+from models.training import Epoch
+
+CLASSES, DIMENSIONS = 4, 24
+
+
+def photos(images=160, share=0.5, seed=0):
+    """Features (N, D), their parts, rows with a label, those labels (n, C), and the truth (N, C) bool.
+
+    Every class is a small object: it lights one of nine regions, so the average of the image hardly shows it.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.random((images, CLASSES)) < 0.3
+    truth[np.arange(images), rng.integers(0, CLASSES, images)] = True
+    regions = np.abs(rng.normal(size=(images, 9, DIMENSIONS))) * 0.5
+    for image, number in np.argwhere(truth):
+        regions[image, rng.integers(9), number] += 4
+    rows = np.sort(rng.permutation(images)[: round(share * images)])
+    labels = np.zeros((len(rows), CLASSES), np.int8)
+    for place, row in enumerate(rows):
+        labels[place, rng.choice(np.flatnonzero(truth[row]))] = 1
+    features, regions = regions.mean(1).astype(np.float32), regions.astype(np.float32)
+    return features, encode(learn_basis(features, regions), regions), rows, labels, truth
+
+
+def trained(features, parts, rows, labels, parameters=None, **options):
+    model = Ensemble(make_method("auto", **(parameters or {})), features.shape[1], labels.shape[1])
+    for _ in fit_ensemble(model, features, parts, rows, labels, **options):
+        pass
+    return model.probabilities(features, parts)
+
+
+def of_all(rows, labels, images):
+    whole = np.zeros((images, labels.shape[1]), np.int8)
+    whole[rows] = labels
+    return whole
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_find_small_objects_that_the_whole_image_drowns(seed):
+    features, parts, rows, labels, truth = photos(seed=seed)
+    known = of_all(rows, labels, len(truth))
+    whole, with_parts = (
+        hidden_average_precision(trained(features, some, rows, labels, seed=seed), known, truth).cells
+        for some in (None, parts)
+    )
+    assert whole > truth[known == 0].mean() + 0.3
+    assert with_parts > whole + 0.03
+
+
+def test_images_without_a_label_teach_something():
+    found = {"as it is": [], "labels alone": [], "no weight on them": []}
+    for seed in range(4):
+        features, parts, rows, labels, truth = photos(share=0.15, seed=seed)
+        known = of_all(rows, labels, len(truth))
+        for case, parameters in zip(found, ({}, {"rounds": 0}, {"unlabelled": 0.0}), strict=True):
+            p = trained(features, parts, rows, labels, parameters)
+            found[case].append(hidden_average_precision(p, known, truth).cells)
+    assert found["labels alone"] == found["no weight on them"]
+    assert np.mean(found["as it is"]) > np.mean(found["labels alone"]) + 0.01
+
+
+def test_the_head_has_its_weight_of_few_labels_and_that_of_many_once_all_images_have_one():
+    made = photos(images=60, share=1.0)[:4]
+    usual, *others = (trained(*made, parameters, epochs=2) for parameters in ({}, {"head": 0.9}, {"head_of_all": 0.9}))
+    np.testing.assert_array_equal(usual, others[0])
+    assert not np.array_equal(usual, others[1])
+    few = photos(images=60, share=0.2)[:4]
+    assert not np.array_equal(trained(*few, {}, epochs=2), trained(*few, {"head": 0.9}, epochs=2))
+
+
+def test_the_same_seed_gives_the_same_answers_and_another_seed_others():
+    made = photos()[:4]
+    first, second, other = (trained(*made, seed=seed) for seed in (7, 7, 8))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_training_leaves_the_global_random_state_and_the_threads_alone():
+    torch.manual_seed(3)
+    expected, threads = torch.rand(1), torch.get_num_threads()
+    torch.manual_seed(3)
+    trained(*photos(images=30)[:4], epochs=1)
+    assert torch.rand(1) == expected and torch.get_num_threads() == threads
+
+
+def one_click(images, classes, seed=0):
+    labels = np.zeros((images, classes), np.int8)
+    labels[np.arange(images), np.random.default_rng(seed).integers(0, classes, images)] = 1
+    return labels
+
+
+def nobody_marked(images, column):
+    labels = one_click(images, 3)
+    labels[:, column] = np.where(np.arange(images) % 2, 0, -1)
+    return labels
+
+
+CASES = {  # (images, labels of the first of them)
+    "a class nobody marked": (20, nobody_marked(12, 1)),
+    "all but one class nobody marked": (20, np.repeat([[0, 1, -1]], 12, axis=0)),
+    "one image of one": (1, one_click(1, 3)),
+    "one image of many": (20, one_click(1, 3)),
+    "two images alike": (2, one_click(2, 3)),
+    "one class": (20, one_click(9, 1)),
+    "one image of one class": (1, one_click(1, 1)),
+    "everything present": (20, np.ones((9, 3), np.int8)),
+    "everything absent": (20, -np.ones((9, 3), np.int8)),
+    "nothing said": (20, np.zeros((9, 3), np.int8)),
+    "more classes than images": (8, one_click(3, 11)),
+    "no image without a label": (12, one_click(12, 3)),
+}
+
+
+@pytest.mark.parametrize("regions", [True, False], ids=["parts", "no parts"])
+@pytest.mark.parametrize("case", CASES)
+def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
+    images, labels = CASES[case]
+    labels, before = labels.astype(np.int8), labels.copy()
+    rng = np.random.default_rng(1)
+    nine = np.maximum(rng.normal(size=(images, 9, 6)), 0).astype(np.float16)
+    if case == "two images alike":
+        nine[:] = nine[:1, :1]
+    features = nine.mean(1)
+    parts = encode(learn_basis(features, nine), nine) if regions else None
+    p = trained(features, parts, np.arange(len(labels)), labels, epochs=3)
+    assert p.shape == (images, labels.shape[1]) and p.dtype == np.float32
+    assert (np.isnan(p) == ~(labels == 1).any(0)).all()
+    assert ((p >= 0) & (p <= 1))[~np.isnan(p)].all()
+    np.testing.assert_array_equal(labels, before)
+
+
+@pytest.mark.parametrize("absent", [0.0, 1.0])
+def test_a_masked_cell_teaches_nothing_whatever_its_label_says(absent):
+    features, parts, rows, labels, _ = photos(images=60)
+    mask = np.random.default_rng(2).random(labels.shape) < 0.7
+    unseen, present, ruled_out = (
+        trained(features, parts, rows, np.where(mask, labels, said), {"absent": absent}, mask=mask, epochs=3)
+        for said in np.array([0, 1, -1], np.int8)
+    )
+    np.testing.assert_array_equal(unseen, present)
+    np.testing.assert_array_equal(unseen, ruled_out)
+    assert not np.array_equal(unseen, trained(features, parts, rows, labels, {"absent": absent}, epochs=3))
+
+
+def test_a_masked_cell_is_not_taken_for_an_absent_one():
+    features, parts, rows, labels, truth = photos(images=120, share=1.0)
+    hidden = truth & (labels == 0)
+    alone = {"head": 0.0, "head_of_all": 0.0}
+    counted, masked = (trained(features, parts, rows, labels, alone, mask=mask) for mask in (None, ~hidden))
+    assert masked[hidden].mean() > counted[hidden].mean() + 0.05
+
+
+def test_a_class_that_was_marked_in_masked_cells_alone_has_no_model():
+    features, parts, rows, labels, _ = photos(images=60)
+    mask = np.ones(labels.shape, bool)
+    mask[:, 2] = False
+    p = trained(features, parts, rows, labels, mask=mask, epochs=2)
+    assert (np.isnan(p) == [False, False, True, False]).all()
+
+
+def test_the_model_is_complete_at_the_last_epoch_and_at_the_epoch_of_a_stop():
+    features, parts, rows, labels, _ = photos(images=60)
+    exhausted = trained(features, parts, rows, labels, epochs=4)
+    model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
+    for epoch in fit_ensemble(model, features, parts, rows, labels, epochs=4):
+        assert isinstance(epoch, Epoch) and epoch.of == 4
+        if epoch.number == 4:
+            break
+    np.testing.assert_array_equal(model.probabilities(features, parts), exhausted)
+
+
+def test_a_stop_is_heard_within_a_batch_and_leaves_a_model_that_answers():
+    features, parts, rows, labels, _ = photos()
+    asked = []
+
+    def should_stop():
+        asked.append(None)
+        return len(asked) > 4
+
+    model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
+    training = fit_ensemble(model, features, parts, rows, labels, epochs=9, batch=40, should_stop=should_stop)
+    assert [epoch.number for epoch in training] == [1, 2]
+    assert len(asked) == 5 and np.isfinite(model.probabilities(features, parts)).all()
+
+
+def test_it_is_told_often_while_long_steps_go_on():
+    features, parts, rows, labels, _ = photos(images=1100)
+    model, told = Ensemble(make_method("auto"), DIMENSIONS, CLASSES), []
+    for _ in fit_ensemble(model, features, parts, rows, labels, epochs=1, tell=lambda: told.append(None)):
+        pass
+    assert len(told) >= 4
+    told.clear()
+    model.probabilities(features, parts, lambda: told.append(None))
+    assert len(told) == 3
+
+
+def test_probabilities_are_the_same_however_many_images_are_scored_at_once():
+    features, parts, rows, labels, _ = photos(images=1100)
+    model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
+    for _ in fit_ensemble(model, features, parts, rows, labels, epochs=1):
+        pass
+    some = np.array([1099, 3, 600, 511, 512])
+    np.testing.assert_allclose(
+        model.probabilities(features[some], parts[some]), model.probabilities(features, parts)[some], atol=1e-5
+    )
+
+
+def test_a_class_that_was_confirmed_often_does_not_flood_the_images_nobody_looked_at():
+    features, parts, _, _, truth = photos(images=300, share=1.0)
+    # Somebody has gone through suggestions of class 0: it was marked on five of six images, and two of five show it.
+    there, not_there = np.flatnonzero(truth[:, 0])[:50], np.flatnonzero(~truth[:, 0])[:10]
+    rows = np.concatenate([there, not_there])
+    labels = one_click(60, CLASSES)
+    labels[:, 0] = np.arange(60) < 50
+    free = np.setdiff1d(np.arange(300), rows)
+    alone, taught = (trained(features, parts, rows, labels, {"rounds": rounds})[free] for rounds in (0, 4))
+    assert (taught.mean(0) < alone.mean(0) + 0.05).all(), (alone.mean(0), taught.mean(0))
+
+
+def test_no_round_is_taught_where_no_image_is_without_a_label():
+    made = photos(images=60, share=1.0)[:4]
+    once, often = (trained(*made, {"rounds": rounds}, epochs=1) for rounds in (0, 3))
+    np.testing.assert_array_equal(once, often)
+
+
+def test_what_the_best_part_gains_on_average_can_be_taken_off_again():
+    made = photos(images=60)[:4]
+    alone = {"head": 1.0, "head_of_all": 1.0}
+    whole, evened, plain = (
+        torch.logit(torch.from_numpy(trained(*made, alone | parameters, epochs=2)).double())
+        for parameters in (
+            {"parts_of_head": 0.0},
+            {"parts_of_head": 0.5, "evened_of_head": 1.0},
+            {"parts_of_head": 0.5, "evened_of_head": 0.0},
+        )
+    )
+    assert torch.allclose(evened.mean(0), whole.mean(0), atol=1e-3) and not torch.allclose(evened, whole, atol=0.1)
+    assert (plain.mean(0) > whole.mean(0) + 0.1).all()
+
+
+def test_what_does_not_fit_is_told_at_once_with_its_values():
+    features, parts, rows, labels, _ = photos(images=20)
+
+    def wrong(match, features=features, parts=parts, rows=rows, labels=labels, **options):
+        with pytest.raises(ValueError, match=match):
+            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), features, parts, rows, labels, **options)
+
+    wrong(r"to 20; there are 20", rows=np.append(rows[:-1], 20))
+    wrong(r"Rows run from -1 to", rows=np.append(rows[:-1], -1))
+    wrong(r"parts of 19 images and features of 20", parts=parts[:19])
+    wrong(r"Labels are \(10, 3\)", labels=labels[:, :3])
+    wrong(r"Labels are \(10, 4\); with 9", rows=rows[:-1])
+    wrong(r"no image to train on", rows=rows[:0], labels=labels[:0])
+    wrong(r"there is also 2", labels=labels * 2)
+    wrong(r"\(20, 23\).*must be \(images, 24\)", features=features[:, :23])
+    wrong(r"mask is \(10, 3\)", mask=np.ones((10, 3), bool))
+    wrong(r"lr", lr=-1.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_named_with_their_rows_also_of_images_without_a_label(value):
+    features, parts, rows, labels, _ = photos(images=20)
+    unlabelled = int(np.setdiff1d(np.arange(20), rows)[-1])
+    for row in (int(rows[3]), unlabelled):
+        strange = features.copy()
+        strange[row, 2] = value
+        with pytest.raises(ValueError, match=rf"1 of 20 images are not finite \(rows {row}\)"):
+            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), strange, parts, rows, labels)
+
+
+@pytest.mark.parametrize("absent", [0.0, 0.5])
+def test_what_people_rule_out_ends_lower_than_what_nobody_looked_at(absent):
+    features, parts, rows, labels, truth = photos(images=60, share=1.0)
+    answered = np.where(truth, labels, -1).astype(np.int8)
+    unseen, ruled_out = (trained(features, parts, rows, said, {"absent": absent}) for said in (labels, answered))
+    assert (ruled_out - unseen)[~truth].mean() < (ruled_out - unseen)[truth & (labels == 0)].mean()
+
+
+def test_rows_may_come_in_any_order():
+    features, parts, rows, labels, _ = photos(images=60)
+    turned = trained(features, parts, rows[::-1].copy(), labels[::-1].copy(), {"head": 0.0, "head_of_all": 0.0})
+    straight = trained(features, parts, rows, labels, {"head": 0.0, "head_of_all": 0.0})
+    np.testing.assert_allclose(turned, straight, atol=1e-4)
+
+
+def test_half_precision_features_as_a_cache_holds_them_give_nearly_the_same():
+    features, parts, rows, labels, _ = photos(images=60)
+    exact = trained(features, parts, rows, labels, epochs=3)
+    assert np.abs(trained(features.astype(np.float16), parts, rows, labels, epochs=3) - exact).max() < 0.02
