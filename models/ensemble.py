@@ -63,7 +63,7 @@ class Ensemble:
         returns     (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked
         """
         out = np.empty((len(features), len(self.marked)), np.float32)
-        weights = (self.method.parts_of_head, self.method.parts_of_ridge)
+        weights = (self.method.parts_of_head, self.method.parts_of_ridge) if parts is not None else (0.0, 0.0)
         for start in range(0, len(features), ROWS):
             tell()
             rows = slice(start, start + ROWS)

@@ -93,7 +93,8 @@ def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None) -> Pa
         codes.append((centred @ basis.directions).half())
         lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
     if not codes:
-        return Parts(basis, torch.zeros(0, 1, basis.directions.shape[1]).half(), torch.zeros(0, 1, 1))
+        none = torch.zeros(0, regions.shape[1], 1)
+        return Parts(basis, none.half().expand(-1, -1, basis.directions.shape[1]), none)
     return Parts(basis, torch.cat(codes), torch.cat(lengths))
 
 

@@ -177,7 +177,8 @@ def fit(
     if method.reads != "features":
         raise ValueError(
             f"Method {method.name!r} reads {method.reads}; pooled features are not enough for it. "
-            "Train it with what is made for them (maps: models/end_to_end.py), or choose a method that reads features."
+            "Train it with what is made for them (maps: models/end_to_end.py, regions: models/ensemble.py), or choose "
+            "a method that reads features."
         )
     features = as_features(features, head.dimensions)
     labels, mask = check_labels(labels, mask, len(features), head.classes)

@@ -131,7 +131,7 @@ def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(re
     chosen = Options(("auto", "an"), shares=(0.4,), seeds=1, trials=3, epochs=2, backbone=SMALL, work=kept)
     auto, an = measure(*folder, options=chosen)["rows"]
     said = capsys.readouterr().err
-    assert said.count("auto is taken as it is") == said.count("trial: an has") == 3  # so the clock counts right
+    assert said.count("trial: an has") == 3 and "[5/5]" in said  # two results and three trials
     assert "trial: auto" not in said and "embedding" not in said
     assert auto["trial_scores"] == [] and Choice(**auto["chosen"]) == Choice() and len(an["trial_scores"]) == 3
     assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*FIGURES, "val_map"))
@@ -209,6 +209,11 @@ def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
     told = str(caught.value)
     for part in ("Did you mean 'em_apl'", "Did you mean 'linear'", "not 0", "not 2", "seeds is 0", "trials is 0"):
         assert part in told, part
+
+
+def test_all_methods_are_those_that_can_be_trained_in_the_regime(tmp_path):
+    assert "auto" not in Options(("all",), "finetune", work=tmp_path).checked().methods
+    assert "auto" in Options(("all",), work=tmp_path).checked().methods
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,14 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
 
 
 def test_links_and_pictures_of_the_documents_exist():
-    for name in ("README.md", "CONTRIBUTING.md", "docs/design.md", "docs/extending.md", "sample_data/README.md"):
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/design.md",
+        "docs/extending.md",
+        "docs/benchmarks.md",
+        "sample_data/README.md",
+    ):
         text = (ROOT / name).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             if not target.startswith("http"):

@@ -302,8 +302,10 @@ def _burst(page: "Page", db: Database) -> Burst:
     """Keys at a fixed beat, whatever the page does; then what the store holds."""
     page.bring_to_front()
     first = page.evaluate("benchmark.ready()")
-    before = {row["uuid"] for row in decisions.recent(db, NAME, 10_000)}
     page.wait_for_timeout(2000)  # a person's pause: all that is fetched ahead is there
+    # What was pressed earlier must have been saved by now, or it would be counted as the burst's.
+    page.locator(".foot [data-waiting='0']").wait_for(state="attached", timeout=60_000)
+    before = {row["uuid"] for row in decisions.recent(db, NAME, 10_000)}
     _press_at_a_beat(page)
     _wait_until_saved(page, db, len(before) + BURST)
     pressed = page.evaluate("first => benchmark.presses.slice(first)", first)

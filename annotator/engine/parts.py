@@ -27,7 +27,7 @@ class PartsInMemory:
         their number has doubled.
         """
         count = len(cache.image_ids)
-        grown = self._learned_from < min(SAMPLE, count / 2)
+        grown = self._learned_from < SAMPLE and count >= 2 * self._learned_from
         if self._parts is None or self._of is not cache or grown:
             basis = learn_basis(cache.features, cache.regions)
             self._of, self._learned_from = cache, min(count, SAMPLE)

@@ -74,7 +74,8 @@ class Comparison:
     def rows(self, tasks: dict[float, list[Task]]) -> Iterator[dict]:
         """The row of every share and method; each says on the way how it went and how long the rest will take."""
         every = [(share, name) for share in tasks for name in self.options.methods]
-        clock = _Clock(len(every) * (self.options.seeds + self.options.trials * (self.options.trials > 1)))
+        tuned = sum(not METHODS[name].as_it_is for _, name in every) if self.options.trials > 1 else 0
+        clock = _Clock(len(every) * self.options.seeds + tuned * self.options.trials)
         for share, name in every:
             choice, scores = self.chosen(name, share, tasks[share][0], clock)
             found = []
@@ -91,8 +92,6 @@ class Comparison:
     def chosen(self, name: str, share: float, task: Task, clock: "_Clock") -> tuple[Choice, list[float]]:
         """What tuning chose with the labels of the first seed, and the validation mAP of each trial."""
         if self.options.trials == 1 or METHODS[name].as_it_is:
-            for _ in range(self.options.trials * (self.options.trials > 1)):
-                clock.tick(True, f"share {share:g}: {name} is taken as it is")
             return Choice(), []
 
         def score(choice: Choice) -> float:
