@@ -15,6 +15,7 @@ All of it is closed-form but the first head, so that 10,000 images are a matter 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -197,14 +198,14 @@ def fit_ridge(ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, 
     """
     method = ensemble.method
     labelled = unit(roots, ensemble.centre)
-    moments = Moments(labelled)
+    moments = Moments.of(labelled)
     ensemble.middle = moments.mean
     ensemble.weight = moments.solve(labelled, answers - ensemble.marked, method.ridge)
     if not len(free) or not method.rounds or not method.unlabelled:
         return
     tell()
     centred = unit(free, ensemble.centre)
-    both = moments + Moments(centred) * method.unlabelled
+    both = moments + Moments.of(centred, method.unlabelled)
     everyone = torch.cat([labelled, centred])
     weights = torch.cat([torch.ones(len(labelled), 1), torch.full((len(free), 1), method.unlabelled)])
     for _ in range(int(method.rounds)):
@@ -222,23 +223,21 @@ def fit_ridge(ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, 
         ensemble.weight = both.solve(everyone, towards, method.ridge)
 
 
+@dataclass(frozen=True)
 class Moments:
-    """Sums over rows that a ridge regression needs: how many, their sum, and their products."""
+    """Sums over rows that a ridge regression needs: how many (), their sum (D,), and their products (D, D)."""
 
-    def __init__(self, rows: Tensor):
-        self.count, self.sum, self.products = float(len(rows)), rows.sum(0), rows.T @ rows
+    count: float
+    sum: Tensor
+    products: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, weight: float = 1.0) -> "Moments":
+        """Of rows (n, D), each counted `weight` times."""
+        return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows))
 
     def __add__(self, other: "Moments") -> "Moments":
-        return self._with(self.count + other.count, self.sum + other.sum, self.products + other.products)
-
-    def __mul__(self, weight: float) -> "Moments":
-        return self._with(self.count * weight, self.sum * weight, self.products * weight)
-
-    @staticmethod
-    def _with(count: float, total: Tensor, products: Tensor) -> "Moments":
-        moments = Moments.__new__(Moments)
-        moments.count, moments.sum, moments.products = count, total, products
-        return moments
+        return Moments(self.count + other.count, self.sum + other.sum, self.products + other.products)
 
     @property
     def mean(self) -> Tensor:

@@ -89,8 +89,8 @@ class LabelDecoder(nn.Module):
         return logits, F.normalize(self.project(found).float(), dim=-1)
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention and a two-layer network, each added to what came in and normalised (post-norm)."""
+class Layer(nn.Module):
+    """Attention and a two-layer network, each added to what came in and normalised (post-norm)."""
 
     def __init__(self, d: int, heads: int, inner: int, dropout: float):
         super().__init__()
@@ -98,30 +98,30 @@ class EncoderLayer(nn.Module):
         self.feed = feed(d, inner, dropout)
         self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
         self.dropout = nn.Dropout(dropout)
+
+    def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
+        """What came in and what attention made of it, both of the same shape, through the rest of the layer."""
+        kept = self.norm1(came_in + self.dropout(heard))
+        return self.norm2(kept + self.dropout(self.feed(kept)))
+
+
+class EncoderLayer(Layer):
+    """The places attend to each other."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
         """Places (B, T, d) and their code (T, d) -> (B, T, d)."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
-        places = self.norm1(places + self.dropout(heard))
-        return self.norm2(places + self.dropout(self.feed(places)))
+        return self.following(places, heard)
 
 
-class DecoderLayer(nn.Module):
-    """Attention of the classes to the places and a two-layer network; the classes do not attend to each other."""
-
-    def __init__(self, d: int, heads: int, inner: int, dropout: float):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True)
-        self.feed = feed(d, inner, dropout)
-        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
-        self.dropout = nn.Dropout(dropout)
+class DecoderLayer(Layer):
+    """The classes attend to the places, and not to each other."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
         """Answers (B, C, d), queries (C, d), places (B, T, d) and their code (T, d) -> (B, C, d)."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
-        answers = self.norm1(answers + self.dropout(heard))
-        return self.norm2(answers + self.dropout(self.feed(answers)))
+        return self.following(answers, heard)
 
 
 def feed(d: int, inner: int, dropout: float) -> nn.Sequential:

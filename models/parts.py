@@ -84,10 +84,10 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
 
 
 @one_thread()
-def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None) -> Parts:
-    """Regions (N, R, D), taken by slices, on a basis; tell is called every few dozen images."""
+def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> Parts:
+    """Regions (N, R, D), taken by slices, from row `first` on; tell is called every few dozen images."""
     codes, lengths = [], []
-    for start in range(0, len(regions), ROWS):
+    for start in range(first, len(regions), ROWS):
         tell()
         centred = root(as_tensor(regions[start : start + ROWS])) - basis.centre
         codes.append((centred @ basis.directions).half())

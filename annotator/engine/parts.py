@@ -6,8 +6,6 @@ They are made once, when the first training asks for them, and then only for the
 
 from collections.abc import Callable
 
-import numpy as np
-
 from annotator.store.arrays import FeatureCache
 from models.parts import SAMPLE, Parts, encode, learn_basis
 
@@ -33,19 +31,5 @@ class PartsInMemory:
             self._of, self._learned_from = cache, min(count, SAMPLE)
             self._parts = encode(basis, cache.regions, tell)
         elif len(self._parts) < count:
-            new = np.arange(len(self._parts), count)
-            self._parts = self._parts.joined(encode(self._parts.basis, _Rows(cache.regions, new), tell))
+            self._parts = self._parts.joined(encode(self._parts.basis, cache.regions, tell, first=len(self._parts)))
         return self._parts
-
-
-class _Rows:
-    """Some rows of an array on the disk, read when they are asked for."""
-
-    def __init__(self, array, rows: np.ndarray):
-        self.array, self.rows = array, rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, some: slice) -> np.ndarray:
-        return self.array[self.rows[some]]

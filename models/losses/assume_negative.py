@@ -6,10 +6,9 @@ it is wrong exactly for the hidden positives, so it learns to hide them.
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 8, https://arxiv.org/abs/2106.09708
 """
 
-import torch
 from torch import Tensor
 
-from models.losses.base import Loss, at_least_zero, negative_log
+from models.losses.base import Loss, at_least_zero, log_loss
 
 
 class AssumeNegative(Loss):
@@ -25,4 +24,4 @@ class AssumeNegative(Loss):
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(B, C), (B, C) -> (B, C)."""
-        return negative_log(torch.where(labels > 0, logits, -logits), self.eps)
+        return log_loss(logits, labels, self.eps)

@@ -130,6 +130,11 @@ def negative_log(logits: Tensor, eps: float = 0.0) -> Tensor:
     return -torch.log(torch.sigmoid(logits) + eps)
 
 
+def log_loss(logits: Tensor, labels: Tensor, eps: float = 0.0) -> Tensor:
+    """-log(p + eps) where present, -log(1 - p + eps) everywhere else; (B, C), (B, C) -> (B, C)."""
+    return negative_log(torch.where(labels > UNSEEN, logits, -logits), eps)
+
+
 def negative_log_above(logits: Tensor, eps: float = 0.0) -> Tensor:
     """-log(max(p, eps)) of p = sigmoid(logits): how the code of ASL keeps its logarithms finite; eps = 0 is exact."""
     if eps == 0:

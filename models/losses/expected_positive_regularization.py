@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of
+from models.losses.base import FORMS, Loss, at_least_zero, log_loss, one_of
 
 
 class ExpectedPositiveRegularization(Loss):
@@ -42,7 +42,7 @@ class ExpectedPositiveRegularization(Loss):
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(B, C), (B, C) -> (B, C), without R_k."""
-        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
 
     def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:

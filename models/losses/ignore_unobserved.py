@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log
+from models.losses.base import Loss, at_least_zero, log_loss
 
 
 class IgnoreUnobserved(Loss):
@@ -27,5 +27,5 @@ class IgnoreUnobserved(Loss):
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(B, C), (B, C) -> (B, C)."""
-        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

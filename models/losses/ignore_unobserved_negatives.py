@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of
+from models.losses.base import FORMS, Loss, at_least_zero, log_loss, one_of
 
 
 class IgnoreUnobservedNegatives(Loss):
@@ -32,6 +32,6 @@ class IgnoreUnobservedNegatives(Loss):
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(B, C), (B, C) -> (B, C)."""
-        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        cost = log_loss(logits, labels, self.eps)
         counts = labels > UNSEEN if self.form == "code" else labels != UNSEEN
         return torch.where(counts, cost, 0)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.labels import UNSEEN
-from models.losses.base import Loss, at_least_zero, negative_log
+from models.losses.base import Loss, at_least_zero, log_loss
 
 
 class WeakAssumeNegative(Loss):
@@ -30,5 +30,5 @@ class WeakAssumeNegative(Loss):
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(B, C), (B, C) -> (B, C)."""
         gamma = 1 / max(labels.shape[1] - 1, 1) if self.gamma is None else self.gamma
-        cost = negative_log(torch.where(labels > UNSEEN, logits, -logits), self.eps)
+        cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, gamma * cost, cost)
