@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
 
-ACTIONS = ("label", "done", "skip", "undo")
-"""What a decision does: answer one cell, complete the image, pass it over, take an earlier decision back."""
+ACTIONS = ("label", "done", "skip", "undo", "flag")
+"""What a decision does: answer one cell, complete the image, pass it over, take an earlier decision back, note
+something about the image."""
 
 SOURCES = ("click", "suggestion", "grid", "audit", "done", "import")
 """Where a decision came from. A model is never a source of decisions, only of exported fillings."""
@@ -35,9 +37,12 @@ class BadFile:
 
 @dataclass(frozen=True)
 class Class:
+    """key: the letter or digit that labels with it, "" for none."""
+
     id: int
     name: str
     description: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,9 @@ class Decision:
     uuid        made where the person acted; the same one again changes nothing
     action      one of ACTIONS
     image_id    None only for an undo
-    class_id    None for done, skip and undo
-    state       1 present, -1 absent, 0 unsure; None for done, skip and undo
+    class_id    None but for labels
+    state       1 present, -1 absent, 0 unsure; None but for labels
+    note        what a flag says; "" takes the image's flag away
     undoes      uuid of the decision taken back; None with action "undo" means this annotator's newest
     batch       decisions sharing one are undone as one
     run_id, score    the suggestion the person was shown
@@ -67,11 +73,31 @@ class Decision:
     run_id: int | None = None
     score: float | None = None
     milliseconds: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
-class Label:
-    """The newest state of one image-class cell and the decision it came from."""
+class Batch:
+    """Many cells answered with one key, a grid say: kept whole or not at all, undone as one.
+
+    uuid            made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
+    cells           (image id, class id, state, the probability that was shown or None)
+    milliseconds    for all of them together
+    """
+
+    uuid: str
+    annotator: str
+    source: str
+    cells: Sequence[tuple[int, int, int, float | None]]
+    run_id: int | None = None
+    milliseconds: int | None = None
+
+
+class Label(NamedTuple):
+    """The newest state of one image-class cell and the decision it came from.
+
+    Not a dataclass: these come by the thousand, one for every class of a complete image, and take a fifth of the time.
+    """
 
     image_id: int
     class_id: int
@@ -91,12 +117,30 @@ class Saved:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label the current run thinks is missing."""
+    """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong."""
 
     image_id: int
     class_id: int
     probability: float
     run_id: int
+    known: int | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which suggestions Review shows.
+
+    class_id     only of this class
+    low, high    probabilities, both included; low None: from the run's own threshold on, or, of disagreements, all
+    kind         "missing": cells nobody has answered; "disagreements": decisions that the model doubts
+    by           only on images this person decided on; of disagreements, only this person's decisions
+    """
+
+    class_id: int | None = None
+    low: float | None = None
+    high: float = 1.0
+    kind: str = "missing"
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +153,7 @@ class Wanted:
     have         images it has in hand: their leases are renewed, all others of this page are let go of
     passed       images it has done with: they are not given again
     want         how many more it can take
-    threshold    review: suggestions from this probability on; None takes the run's own
+    only         review: which suggestions
     """
 
     mode: str
@@ -117,9 +161,33 @@ class Wanted:
     annotator: str
     have: Sequence[int]
     want: int
-    threshold: float | None = None
+    only: Filter = Filter()
     passed: Sequence[int] = ()
     instead: str = ""
+
+
+@dataclass(frozen=True)
+class WantedGrids:
+    """What the grid asks for.
+
+    class_id         of which class; None: the best of all, or on with the class of what is in hand
+    but              with class_id None: any class but this one
+    size             tiles of a grid
+    have, passed     cells (image id, class id), as in Wanted
+    want             how many more grids it can take
+    selection        only images of this selection; "" of all
+    """
+
+    holder: str
+    annotator: str
+    class_id: int | None
+    size: int
+    have: Sequence[tuple[int, int]]
+    want: int
+    passed: Sequence[tuple[int, int]] = ()
+    instead: str = ""
+    selection: str = ""
+    but: int | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its i
 HEARTBEAT_SECONDS = 1.0
 WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
 DISPLAY_PIXELS = 1600  # longest side of what a browser is sent; larger files are reduced once and kept
+THUMB_PIXELS = 320  # the same of what the grid and the map show
 BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
 
@@ -52,6 +53,10 @@ class Paths:
         return self.project / "heatmaps"
 
     @property
+    def selections(self) -> Path:
+        return self.project / "selections"
+
+    @property
     def worker_lock(self) -> Path:
         return self.project / "worker.lock"
 
@@ -65,12 +70,23 @@ class Paths:
 
     def features(self, backbone: str) -> Path:
         """The feature cache of one backbone; of "" the folder that holds all of them."""
-        # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
-        safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
-        return self.project / "features" / safe
+        return self.project / "features" / _file_name(backbone)
+
+    def map(self, backbone: str) -> Path:
+        """The map of the images as one backbone sees them; of "" the folder that holds all of them."""
+        return self.project / "map" / _file_name(backbone)
+
+    def copy(self, image_id: int, kind: str) -> Path:
+        """The reduced or converted copy of an image for the browser; a thousand images share a folder."""
+        return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
 
     def run(self, run_id: int) -> Path:
         return self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
+
+
+def _file_name(backbone: str) -> str:
+    # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)

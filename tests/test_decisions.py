@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.store import classes, decisions, images, overview
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
@@ -116,6 +116,81 @@ def test_skipping_is_no_answer_and_can_be_undone(db):
     assert overview.image_counts(db)["skipped"] == 0
 
 
+def grid(*cells: tuple, **more) -> Batch:
+    given = {"uuid": str(uuid.uuid4()), "annotator": "Ann", "source": "grid", "run_id": 7, "milliseconds": 100} | more
+    return Batch(cells=cells, **given)
+
+
+def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
+    one = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None), (3, 1, UNSURE, 0.4))
+    assert decisions.decide(db, [label(2, 1), one, one]).saved[1:] == [one.uuid, one.uuid]
+    assert [cells(db, image).get(1) for image in (1, 2, 3)] == [PRESENT, ABSENT, UNSURE]
+    stored = db.rows("SELECT uuid, batch, score, run_id, milliseconds FROM decision WHERE batch NOT NULL ORDER BY id")
+    assert [row["uuid"] for row in stored] == [f"{one.uuid}:{n}" for n in range(3)]
+    assert {(row["batch"], row["run_id"]) for row in stored} == {(one.uuid, 7)}
+    assert [row["score"] for row in stored] == [0.9, None, 0.4]
+    assert sum(row["milliseconds"] for row in stored) == 100
+    decisions.decide(db, [act("undo", undoes=f"{one.uuid}:0")])
+    assert [cells(db, image) for image in (1, 2, 3)] == [{}, {1: PRESENT}, {}]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ((999, 1, PRESENT, None), "cell 2 of 2: there is no image 999"),
+        ((2, 99, PRESENT, None), "cell 2 of 2: there is no class 99"),
+        ((2, 1, 5, None), "cell 2 of 2: 5 is not a state"),
+        ((1, 1, ABSENT, None), "cell 2 of 2: it answers image 1, class 1 a second time"),
+    ],
+)
+def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
+    one, good = grid((1, 1, PRESENT, 0.5), bad), label(3, 1)
+    result = decisions.decide(db, [one, good])
+    assert result.saved == [good.uuid]
+    assert result.refused[one.uuid].startswith(reason)
+    assert cells(db, 1) == {}
+
+
+def test_a_grid_without_cells_is_refused(db):
+    assert "without cells" in decisions.decide(db, [empty := grid()]).refused[empty.uuid]
+
+
+def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
+    decisions.decide(db, [act("skip", 2), act("flag", 1, note="blurred"), act("flag", 2, note="a twin of 1?")])
+    assert overview.image_counts(db)["without_decision"] == 24
+    assert overview.image_counts(db)["skipped"] == 1
+    decisions.decide(db, [act("flag", 1, note="blurred, and dark", annotator="Bob"), act("flag", 2, note="")])
+    assert overview.notes(db, [1, 2, 3]) == {1: "blurred, and dark"}
+    [flag] = overview.flagged(db, 10)
+    assert (flag["id"], flag["image"], flag["annotator"]) == (1, images.images(db, [1])[1].name, "Bob")
+    decisions.undo(db, "Bob")
+    decisions.undo(db, "Ann")
+    assert overview.notes(db, [1, 2]) == {1: "blurred", 2: "a twin of 1?"}
+    assert overview.count_flagged(db) == 2
+
+
+def test_a_note_that_is_too_long_is_refused(db):
+    assert "2,001 letters" in decisions.decide(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
+
+
+def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
+    first, one, last = label(4, 2), grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None)), act("flag", 1, note="odd")
+    decisions.decide(db, [first, label(9, 1, annotator="Bob"), label(5, 1), act("undo"), one, last])
+    found = decisions.undoable(db, "Ann", 200, 2000)
+    assert [step.uuid for step in found] == [first.uuid, one.uuid, last.uuid]
+    assert [tuple(cell) for cell in found[1].cells] == list(one.cells) and found[1].milliseconds == 100
+    assert found[2].note == "odd"
+    assert [step.uuid for step in decisions.undoable(db, "Ann", 2, 2000)] == [one.uuid, last.uuid]
+    assert [step.uuid for step in decisions.undoable(db, "Ann", 200, 2)] == [last.uuid], "half a grid is none"
+
+
+def test_decisions_that_only_share_a_batch_come_back_as_one_step_that_can_be_undone(db):
+    decisions.decide(db, [label(1, number, batch="all-of-1") for number in (1, 2)])
+    [step] = decisions.undoable(db, "Ann", 200, 2000)
+    decisions.decide(db, [act("undo", undoes=f"{step.uuid}:0")])
+    assert cells(db, 1) == {}
+
+
 def test_a_full_disk_is_told_and_keeps_all_of_a_batch_or_nothing(db):
     decisions.decide(db, [label(1, 1)])
     pages = db.value("PRAGMA page_count")
@@ -131,7 +206,7 @@ def test_a_full_disk_is_told_and_keeps_all_of_a_batch_or_nothing(db):
 WRITER = """
 import sys, uuid
 from pathlib import Path
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.store import decisions
 from annotator.store.database import Database
 db = Database(Path(sys.argv[1]))

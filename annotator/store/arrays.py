@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 from annotator.errors import AnnotatorError, DiskFull
 
+SHARDS_COUNTED = 20_000  # whose image ids are kept by whoever counts: 8 bytes an image
 SHARDS_OPEN = 64  # whose regions stay mapped: each takes one of the files a process may have open
 
 
@@ -186,17 +187,29 @@ class FeatureCache:
 
 
 def count_features(folder: Path) -> int:
-    """How many images have features, with those of their regions, without reading the features themselves."""
+    """How many images have features, with those of their regions, without reading the features themselves.
+
+    A shard never changes once it is written: each is read once by a process, however often it asks.
+    """
+    return _count_images(tuple(_shards(folder)))
+
+
+@functools.lru_cache(maxsize=4)
+def _count_images(shards: tuple[Path, ...]) -> int:
     ids = []
-    for path in _shards(folder):
+    for path in shards:
         try:
-            with safe_open(path, framework="numpy") as shard:
-                names = shard.keys()
-                if "regions" in names:
-                    ids.append(shard.get_tensor("image_ids"))
+            ids.append(_ids_in(path))
         except (SafetensorError, OSError):
             continue
     return len(np.unique(np.concatenate(ids))) if ids else 0
+
+
+@functools.lru_cache(maxsize=SHARDS_COUNTED)
+def _ids_in(path: Path) -> np.ndarray:
+    with safe_open(path, framework="numpy") as shard:
+        names = shard.keys()
+        return shard.get_tensor("image_ids") if "regions" in names else np.zeros(0, np.int64)
 
 
 def _shards(folder: Path) -> list[Path]:

@@ -1,6 +1,9 @@
 """The classes of a project: added at the end, never removed, so that a decision always keeps its meaning."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
@@ -8,17 +11,21 @@ from annotator.store.database import Database
 
 LONGEST_NAME = 200
 TAKEN_NAMES = ("image",)  # the first column of a CSV export
+KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+"""What classes get in their order; a person may choose any other letter or digit. Punctuation belongs to commands."""
 
 
 def all_classes(db: Database) -> list[Class]:
     """Every class in the order in which it was added: the column order of arrays and exports."""
-    return [Class(**row) for row in db.rows("SELECT id, name, description FROM class ORDER BY id")]
+    return [Class(**row) for row in db.rows("SELECT id, name, description, key FROM class ORDER BY id")]
 
 
 def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
     """Add classes that do not exist yet; a description given again replaces the old one. Returns the added names.
 
     new    (name, description) pairs
+
+    Each gets the first key of KEYS that is free, none when all are taken.
 
     Raises AnnotatorError for names that cannot be used, all at once.
     """
@@ -27,18 +34,53 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
         raise several("These classes cannot be used:", problems)
     with db.writing() as sql:
         known = {row["name"] for row in sql.query("SELECT name FROM class")}
+        taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
+        free = [key for key in KEYS if key not in taken]
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         for name, description in new:
             if name in known:
                 if description:
                     sql.execute("UPDATE class SET description = ? WHERE name = ?", [description, name])
             else:
-                sql["class"].insert({"name": name, "description": description, "since_decision": newest})
+                row = {"name": name, "description": description, "since_decision": newest}
+                sql["class"].insert(row | {"key": free.pop(0) if free else ""})
         # "Nothing else here" covered the classes of its time: images complete until now have something open again.
         added = [name for name, _ in new if name not in known]
         if added:
             sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
     return added
+
+
+def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
+    """Give classes other keys, all at once; no other class's key moves, unless it is one that is given away here.
+
+    keys       class id -> one letter or digit (capitals count as small letters), or "" for none
+    returns    the classes, not named in `keys`, that had to give up their key, and which it was
+
+    Raises AnnotatorError for classes that do not exist, keys that cannot be used, and keys given twice, all at once.
+    """
+    wanted = {class_id: key.strip().lower() for class_id, key in keys.items()}
+    with db.writing() as sql:
+        rows = sql.execute("SELECT id, name, key FROM class").fetchall()
+        names = {class_id: name for class_id, name, _ in rows}
+        problems = _key_problems(wanted, names)
+        if problems:
+            raise several("These keys cannot be used:", problems)
+        given = {key for key in wanted.values() if key}
+        lost = {class_id: key for class_id, _, key in rows if key in given and class_id not in wanted}
+        # All let go of theirs first: two classes may change places.
+        _write_keys(sql, dict.fromkeys([*wanted, *lost], ""))
+        _write_keys(sql, wanted)
+    return lost
+
+
+def describe(db: Database, descriptions: Mapping[int, str]) -> None:
+    """Give classes (by id) other descriptions; "" for none."""
+    with db.writing() as sql:
+        sql.conn.executemany(
+            "UPDATE class SET description = ? WHERE id = ?",
+            [(text.strip(), class_id) for class_id, text in descriptions.items()],
+        )
 
 
 def find_class(db: Database, name: str) -> Class:
@@ -63,3 +105,22 @@ def name_problem(name: str) -> str | None:
     if name in TAKEN_NAMES:
         return f"{name!r} is the name of the first column of an export"
     return None
+
+
+def _key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+    problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
+    for class_id, key in wanted.items():
+        if key and not (len(key) == 1 and key.isalnum()):
+            problems.append(
+                f"{key!r} of {names.get(class_id, class_id)!r} is not one letter or digit"
+                + (" (punctuation belongs to commands)" if len(key) == 1 else "")
+            )
+    for key, times in Counter(key for key in wanted.values() if key).items():
+        if times > 1:
+            both = " and ".join(repr(names.get(class_id, class_id)) for class_id, one in wanted.items() if one == key)
+            problems.append(f"{key!r} is given to {both}: a key belongs to one class")
+    return problems
+
+
+def _write_keys(sql: sqlite_utils.Database, keys: Mapping[int, str]) -> None:
+    sql.conn.executemany("UPDATE class SET key = ? WHERE id = ?", [(key, class_id) for class_id, key in keys.items()])

@@ -20,6 +20,7 @@ from annotator.settings import Paths
 from annotator.store.schema import MIGRATIONS
 
 BUSY_SECONDS = 30.0
+USUAL_KB, MIGRATING_KB = 2_000, 200_000  # memory of one connection; the usual is SQLite's own
 
 
 class Database:
@@ -63,6 +64,13 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise _told(error, self.paths.database) from error
 
+    def tuples(self, statement: str, parameters: Any = ()) -> list[tuple]:
+        """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
+        try:
+            return self.sql.execute(statement, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _told(error, self.paths.database) from error
+
     def value(self, statement: str, parameters: Any = ()) -> Any:
         """The first column of the first row of a SELECT, None where there is no row."""
         try:
@@ -72,14 +80,20 @@ class Database:
         return row[0] if row else None
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite_utils.Database]:
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite_utils.Database]:
         """The one door to writing: all of the block, or nothing of it, is kept.
 
         The lock is taken at once, because a transaction that reads first and writes later fails at once beside
-        another writer, whatever the timeout. Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors.
+        another writer, whatever the timeout.
+
+        durable    False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
+                   what is out of date after a power cut anyway, such as who has which image open
+
+        Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors.
         """
         sql = self.sql
         try:
+            sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             sql.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield sql
@@ -129,8 +143,23 @@ class Database:
         if not MIGRATIONS.pending(self.sql):
             return
         # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
-        with self.writing() as sql:
-            MIGRATIONS.apply(sql)
+        # Steps that write a table anew need foreign keys off, which no transaction can do for itself, and room for its
+        # indexes: two million uuids in no order, with SQLite's usual 2 MB of memory, read and write the disk for each.
+        self.sql.conn.execute("PRAGMA foreign_keys = OFF")
+        self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATING_KB}")
+        try:
+            with self.writing() as sql:
+                MIGRATIONS.apply(sql)
+                broken = sql.execute("PRAGMA foreign_key_check").fetchall()
+                if broken:
+                    raise AnnotatorError(
+                        f"{self.paths.database} could not be brought up to date: {len(broken):,} rows point at rows "
+                        f"that are not there (the first in table {broken[0][0]}). Nothing was changed.\n"
+                        "    Was the file edited by hand? Restore it from a copy."
+                    )
+        finally:
+            self.sql.conn.execute("PRAGMA foreign_keys = ON")
+            self.sql.conn.execute(f"PRAGMA cache_size = -{USUAL_KB}")
 
     def _refuse_newer(self) -> None:
         known = {step.name for step in MIGRATIONS._migrations}

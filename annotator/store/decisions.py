@@ -1,7 +1,7 @@
 """What people decided: appended, never edited; the newest active one is the label of its cell.
 
-A uuid made where the person acted makes a repeat harmless, so a browser may send a batch again until it is
-acknowledged. An undo is a decision too.
+A uuid made where the person acted makes a repeat harmless, so a browser may send a decision again until it is
+acknowledged. An undo is a decision too. What labels follow from it all is worked out in history.py.
 """
 
 import time
@@ -11,28 +11,37 @@ from collections.abc import Iterable, Sequence
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import ABSENT, ACTIONS, SOURCES, STATE_NAMES, Decision, Label, Saved
+from annotator.records import ACTIONS, SOURCES, STATE_NAMES, Batch, Decision, Label, Saved
 from annotator.store.database import Database
+from annotator.store.history import close, rebuild, set_label, set_stage
 
-UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
+LONGEST_NOTE = 2000
+
+_ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
+    d.run_id, d.score, d.milliseconds FROM decision d
+    WHERE d.annotator = ? AND d.action != 'undo' AND d.source != 'import'
+      AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+    ORDER BY d.id DESC"""
 
 
-def decide(db: Database, decisions: Sequence[Decision]) -> Saved:
+def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     """Append decisions in their order, in one transaction, and bring the labels up to date.
 
     A uuid that is already stored counts as saved and changes nothing. What cannot be stored (unknown image or class,
     no valid state) is refused with a reason and does not hold back the rest, so that one bad decision in a browser's
-    queue never blocks the good ones behind it.
+    queue never blocks the good ones behind it. Of a batch one bad cell refuses all cells.
     """
     saved, refused = [], {}
     with db.writing() as sql:
         for decision in decisions:
-            if _known(sql, decision.uuid):
+            parts = _parts(decision) if isinstance(decision, Batch) else [decision]
+            if parts and _known(sql, parts[0].uuid):
                 saved.append(decision.uuid)
-            elif problem := _problem(sql, decision):
+            elif problem := _problem_of_all(sql, parts):
                 refused[decision.uuid] = problem
             else:
-                _append(sql, decision)
+                for part in parts:
+                    _append(sql, part)
                 saved.append(decision.uuid)
     return Saved(saved, refused)
 
@@ -71,13 +80,13 @@ def newest_decision(db: Database) -> int:
 def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
     """The labels of these images with where each came from."""
     ids = list(image_ids)
-    rows = db.rows(
+    rows = db.tuples(
         f"""SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
         FROM label l JOIN decision d ON d.id = l.decision_id
         WHERE l.image_id IN ({",".join("?" * len(ids))}) ORDER BY l.image_id, l.decision_id, l.class_id""",
         ids,
     )
-    return [Label(**row) for row in rows]
+    return list(map(Label._make, rows))
 
 
 def all_labels(db: Database) -> list[Label]:
@@ -99,19 +108,77 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict]:
-    """This person's newest decisions that still hold, newest last: what a page can still undo after a reload."""
-    rows = db.rows(
-        """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.batch FROM decision d
-        WHERE d.annotator = ? AND d.action != 'undo' AND d.source != 'import'
-          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
-        ORDER BY d.id DESC LIMIT ?""",
-        [annotator, limit],
+    """This person's newest decisions that still hold, newest last."""
+    return db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, limit])[::-1]
+
+
+def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
+    """What this person can take back, newest last: at most `limit` steps, with no more than `cells` cells in them."""
+    newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
+    steps: dict[str, list[Decision]] = {}
+    for one in newest[:cells]:
+        key = one.batch if one.action == "label" and one.batch else one.uuid
+        steps.setdefault(key, []).append(one)
+    if len(newest) > cells and newest[cells].batch is not None:
+        steps.pop(newest[cells].batch, None)  # not all of its cells were read
+    found = [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]]
+    return found[::-1]
+
+
+def _step(key: str, parts: list[Decision]) -> Decision | Batch:
+    first = parts[0]
+    if first.uuid == key:
+        return first
+    return Batch(
+        uuid=key,
+        annotator=first.annotator,
+        source=first.source,
+        cells=[(one.image_id, one.class_id, one.state, one.score) for one in parts],
+        run_id=first.run_id,
+        milliseconds=sum(one.milliseconds or 0 for one in parts),
     )
-    return rows[::-1]
+
+
+def _parts(batch: Batch) -> list[Decision]:
+    """A batch as one decision a cell; the milliseconds are shared out so that their sum stays the same."""
+    many = len(batch.cells)
+    return [
+        Decision(
+            uuid=f"{batch.uuid}:{number}",
+            action="label",
+            annotator=batch.annotator,
+            source=batch.source,
+            image_id=image_id,
+            class_id=class_id,
+            state=state,
+            batch=batch.uuid,
+            run_id=batch.run_id,
+            score=score,
+            milliseconds=None
+            if batch.milliseconds is None
+            else batch.milliseconds * (number + 1) // many - batch.milliseconds * number // many,
+        )
+        for number, (image_id, class_id, state, score) in enumerate(batch.cells)
+    ]
 
 
 def _known(sql: sqlite_utils.Database, decision_uuid: str) -> bool:
     return sql.execute("SELECT 1 FROM decision WHERE uuid = ?", [decision_uuid]).fetchone() is not None
+
+
+def _problem_of_all(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+    """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
+    if not parts:
+        return "a batch without cells"
+    seen = set()
+    for number, part in enumerate(parts, start=1):
+        problem = _problem(sql, part)
+        if not problem and (part.image_id, part.class_id) in seen:
+            problem = f"it answers image {part.image_id}, class {part.class_id} a second time"
+        if problem:
+            return problem if len(parts) == 1 else f"cell {number} of {len(parts)}: {problem}; none of them was kept"
+        seen.add((part.image_id, part.class_id))
+    return None
 
 
 def _problem(sql: sqlite_utils.Database, decision: Decision) -> str | None:
@@ -123,6 +190,8 @@ def _problem(sql: sqlite_utils.Database, decision: Decision) -> str | None:
         return None
     if not sql.execute("SELECT 1 FROM image WHERE id = ?", [decision.image_id]).fetchone():
         return f"there is no image {decision.image_id} in this project"
+    if decision.action == "flag" and len(decision.note) > LONGEST_NOTE:
+        return f"the note has {len(decision.note):,} letters; at most {LONGEST_NOTE:,} are kept"
     if decision.action != "label":
         return None
     if decision.state not in STATE_NAMES:
@@ -137,15 +206,13 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
         _append_undo(sql, decision, _undo_target(sql, decision))
         return
     decision_id = _insert(sql, decision, image_id=decision.image_id)
+    if decision.action == "flag":
+        return
     if decision.action == "label":
-        _set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
+        set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
     elif decision.action == "done":
-        sql.execute(
-            """INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE true
-            ON CONFLICT (image_id, class_id) DO NOTHING""",
-            [decision.image_id, ABSENT, decision_id],
-        )
-    _set_stage(sql, decision.image_id, decision_id)
+        close(sql, decision.image_id, decision_id)
+    set_stage(sql, decision.image_id, decision_id)
 
 
 def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:
@@ -155,6 +222,7 @@ def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) ->
         "image_id": decision.image_id,
         "class_id": decision.class_id if decision.action == "label" else None,
         "state": decision.state if decision.action == "label" else None,
+        "note": decision.note if decision.action == "flag" else "",
         "source": "done" if decision.action == "done" else decision.source,
         "annotator": decision.annotator,
         "batch": decision.batch,
@@ -169,31 +237,14 @@ def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) ->
     ).lastrowid
 
 
-def _set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> None:
-    sql.execute(
-        """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
-        ON CONFLICT (image_id, class_id) DO UPDATE SET state = excluded.state, decision_id = excluded.decision_id""",
-        [image_id, class_id, state, decision_id],
-    )
-
-
-def _set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """How far people are with the image, from its labels; without any, whether it was skipped."""
-    answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
-    if answered:
-        classes = sql.execute("SELECT count(*) FROM class").fetchone()[0]
-        stage = COMPLETE if answered >= classes else LABELED
-    else:
-        stage = SKIPPED if any(row["action"] == "skip" for row in _active(sql, image_id)) else UNTOUCHED
-    # An untouched image goes back to its place in the order, a skipped one behind those skipped earlier.
-    since = 0 if stage == UNTOUCHED else decision_id
-    sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [stage, since, image_id])
-
-
 def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if decision.undoes is None:
         return _newest_active(sql, decision.annotator)
     row = sql.execute("SELECT id FROM decision WHERE uuid = ? AND action != 'undo'", [decision.undoes]).fetchone()
+    if row is None:
+        # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
+        named = decision.undoes.removesuffix(":0")
+        row = sql.execute("SELECT id FROM decision WHERE batch = ? AND action != 'undo'", [named]).fetchone()
     return row[0] if row else None
 
 
@@ -214,7 +265,7 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         _insert(sql, decision, image_id=None)
         return []
     rows = sql.execute(
-        """SELECT d.id, d.image_id FROM decision d, decision t WHERE t.id = ?
+        """SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
           AND (d.id = t.id OR (t.batch IS NOT NULL AND d.batch = t.batch AND d.action != 'undo'))
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id""",
         [target],
@@ -222,50 +273,12 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
     if not rows:  # taken back already, by another tab perhaps
         _insert(sql, decision, image_id=None)
         return []
-    for number, (decision_id, image_id) in enumerate(rows):
+    touched = {}
+    for number, (decision_id, image_id, action) in enumerate(rows):
         name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
         newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
-        _rebuild(sql, image_id, newest)
-    return [decision_id for decision_id, _ in rows]
-
-
-def _active(sql: sqlite_utils.Database, image_id: int) -> list[dict]:
-    return [row for row in _history(sql, image_id) if row["undone_by"] is None]
-
-
-def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict]:
-    return list(
-        sql.query(
-            """SELECT d.id, d.action, d.class_id, d.state, u.id AS undone_by FROM decision d
-            LEFT JOIN decision u ON u.undoes = d.id WHERE d.image_id = ? AND d.action != 'undo' ORDER BY d.id""",
-            [image_id],
-        )
-    )
-
-
-def _rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """The image's labels anew from its decisions, as if the ones taken back had never been."""
-    history = _history(sql, image_id)
-    classes = sql.execute("SELECT id, since_decision FROM class").fetchall()
-    cells: dict[int, tuple[int, int]] = {}
-    for row in history:
-        if row["undone_by"] is not None:
-            continue
-        if row["action"] == "label":
-            cells[row["class_id"]] = (row["state"], row["id"])
-        elif row["action"] == "done":
-            # It covers what was open when it was said, even if an answer of that time was taken back since.
-            answered = {
-                other["class_id"]
-                for other in history
-                if other["action"] == "label"
-                and other["id"] < row["id"]
-                and (other["undone_by"] is None or other["undone_by"] > row["id"])
-            }
-            for class_id, since in classes:
-                if since < row["id"] and class_id not in answered:
-                    cells.setdefault(class_id, (ABSENT, row["id"]))
-    sql.execute("DELETE FROM label WHERE image_id = ?", [image_id])
-    for class_id, (state, source) in cells.items():
-        _set_label(sql, image_id, class_id, state, source)
-    _set_stage(sql, image_id, decision_id)
+        if action != "flag":
+            touched[image_id] = newest
+    for image_id, newest in touched.items():
+        rebuild(sql, image_id, newest)
+    return [row[0] for row in rows]

@@ -10,7 +10,7 @@ from annotator.store.database import Database
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
     """Say what this process, the worker, is doing: `done` of `of` steps."""
-    with db.writing() as sql:
+    with db.writing(durable=False) as sql:
         sql.execute(
             'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
             [os.getpid(), state, done, of, time.time()],

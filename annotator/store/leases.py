@@ -1,15 +1,20 @@
-"""Who has which image open: two people are never given the same one.
+"""Who has what open: two people are never given the same image, or the same cell of the grid.
 
 A lease belongs to one open page (the holder), is renewed while the page is open and runs out by itself, so that a
-closed browser or a killed server needs no cleaning up.
+closed browser or a killed server needs no cleaning up. It is of a whole image (class 0), or, in the grid, of one cell:
+pages that show whole images keep away from images with a cell open elsewhere; grids of different classes share them.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+import sqlite_utils
 
 from annotator.settings import LEASE_SECONDS
 from annotator.store.database import Database
-from annotator.store.decisions import SKIPPED, UNTOUCHED
+from annotator.store.history import SKIPPED, UNTOUCHED
+
+WHOLE = 0  # the class of a lease of a whole image
 
 
 def take_next(db: Database, holder: str, annotator: str, have: Collection[int], want: int) -> list[int]:
@@ -17,8 +22,8 @@ def take_next(db: Database, holder: str, annotator: str, have: Collection[int], 
 
     have    images this page has in hand already (their leases are renewed; they are not given again)
     """
-    with db.writing() as sql:
-        _renew(sql, holder, annotator, have)
+    with db.writing(durable=False) as sql:
+        _renew(sql, holder, annotator, _whole(have))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         # What this page holds but has not in hand is from before a reload: it comes first.
@@ -26,22 +31,28 @@ def take_next(db: Database, holder: str, annotator: str, have: Collection[int], 
         chosen = _in_order(sql, before)[:want]
         for stage in (UNTOUCHED, SKIPPED):
             chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
-        _let_go(sql, holder, [*have, *chosen])
-        _lease(sql, holder, annotator, chosen)
+        _let_go(sql, holder, _whole([*have, *chosen]))
+        _lease(sql, holder, annotator, _whole(chosen))
     return chosen
 
 
 def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
-    with db.writing() as sql:
-        marks = ",".join("?" * len(candidates))
-        others = {
-            row[0]
-            for row in sql.execute(
-                f"SELECT image_id FROM lease WHERE holder != ? AND image_id IN ({marks})", [holder, *candidates]
-            ).fetchall()
-        }
-        chosen = [image_id for image_id in candidates if image_id not in others][:want]
+    with db.writing(durable=False) as sql:
+        chosen = _not_held(sql, holder, _whole(candidates))[:want]
+        _lease(sql, holder, annotator, chosen)
+    return [image_id for image_id, _ in chosen]
+
+
+def take_cells(
+    db: Database, holder: str, annotator: str, candidates: Sequence[tuple[int, int]], want: int
+) -> list[tuple[int, int]]:
+    """The first `want` of these cells (image id, class id) that nobody else holds, leased at once.
+
+    A cell is held when somebody else has it open in a grid, or has its whole image open.
+    """
+    with db.writing(durable=False) as sql:
+        chosen = _not_held(sql, holder, candidates)[:want]
         _lease(sql, holder, annotator, chosen)
     return chosen
 
@@ -49,52 +60,80 @@ def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], w
 def take_over(db: Database, holder: str, before: str) -> None:
     """Give this page what it held under another name, before a reload; a late word of that other name frees nothing."""
     if db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
-        with db.writing() as sql:
+        with db.writing(durable=False) as sql:
             sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before])
 
 
 def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
-    """Renew the leases of what an open page has in hand, and let go of everything else it held."""
-    with db.writing() as sql:
+    """Renew the leases of the images that an open page has in hand, and let go of everything else it held."""
+    hold_cells(db, holder, annotator, _whole(have))
+
+
+def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
+    """The same for a page that has cells (image id, class id) in hand."""
+    with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, have)
         _let_go(sql, holder, have)
 
 
 def held_by_others(db: Database, holder: str) -> int:
-    """How many images without a label somebody else has open."""
+    """How many images without a label somebody else has open, in whatever way."""
     return db.value(
-        """SELECT count(*) FROM lease l JOIN image i ON i.id = l.image_id
+        """SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
         WHERE l.holder != ? AND l.until > ? AND i.stage <= ?""",
         [holder, time.time(), SKIPPED],
     )
 
 
-def _renew(sql, holder: str, annotator: str, have: Collection[int]) -> None:
+def _whole(image_ids: Iterable[int]) -> list[tuple[int, int]]:
+    return [(image_id, WHOLE) for image_id in image_ids]
+
+
+def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of these cells and whole images that no other page has open in any way."""
+    # All of the others' are read: leases are few, and a page may ask about more images than one statement can name.
+    others = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder != ?", [holder]).fetchall())
+    images = {image_id for image_id, _ in others}
+    return [
+        cell
+        for cell in cells
+        if cell[0] not in images or (cell[1] != WHOLE and cell not in others and (cell[0], WHOLE) not in others)
+    ]
+
+
+def _renew(sql: sqlite_utils.Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
     now = time.time()
     sql.execute("DELETE FROM lease WHERE until < ?", [now])
     # Also what had run out, unless somebody else has it now: a laptop that slept, a page that was gone back to.
     sql.conn.executemany(
-        """INSERT INTO lease (image_id, holder, annotator, until) SELECT id, ?, ?, ? FROM image WHERE id = ?
-        ON CONFLICT (image_id) DO UPDATE SET until = excluded.until WHERE holder = excluded.holder""",
-        [(holder, annotator, now + LEASE_SECONDS, image_id) for image_id in have],
+        """INSERT INTO lease (image_id, class_id, holder, annotator, until) SELECT id, ?, ?, ?, ? FROM image
+        WHERE id = ? ON CONFLICT (image_id, class_id) DO UPDATE SET until = excluded.until""",
+        [
+            (class_id, holder, annotator, now + LEASE_SECONDS, image_id)
+            for image_id, class_id in _not_held(sql, holder, have)
+        ],
     )
 
 
-def _let_go(sql, holder: str, but: Collection[int]) -> None:
-    marks = ",".join("?" * len(but))
-    sql.execute(f"DELETE FROM lease WHERE holder = ? AND image_id NOT IN ({marks})", [holder, *but])
+def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, int]]) -> None:
+    held = sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall()
+    sql.conn.executemany(
+        "DELETE FROM lease WHERE image_id = ? AND class_id = ? AND holder = ?",
+        [(*cell, holder) for cell in set(held) - set(but)],
+    )
 
 
-def _in_order(sql, image_ids: Sequence[int]) -> list[int]:
+def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]:
+    # The plus keeps SQLite from walking the index of all untouched images for the order's sake.
     rows = sql.execute(
-        f"""SELECT id FROM image WHERE stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
+        f"""SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
         ORDER BY stage_decision, sha256""",
         [UNTOUCHED, *image_ids],
     ).fetchall()
     return [row[0] for row in rows]
 
 
-def _free(sql, stage: int, taken: set[int], want: int) -> list[int]:
+def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) -> list[int]:
     found = []
     if want <= 0:
         return found
@@ -109,11 +148,11 @@ def _free(sql, stage: int, taken: set[int], want: int) -> list[int]:
     return found
 
 
-def _lease(sql, holder: str, annotator: str, image_ids: Sequence[int]) -> None:
+def _lease(sql: sqlite_utils.Database, holder: str, annotator: str, cells: Iterable[tuple[int, int]]) -> None:
     until = time.time() + LEASE_SECONDS
     sql.conn.executemany(
-        """INSERT INTO lease (image_id, holder, annotator, until) VALUES (?, ?, ?, ?)
-        ON CONFLICT (image_id) DO UPDATE SET holder = excluded.holder, annotator = excluded.annotator,
+        """INSERT INTO lease (image_id, class_id, holder, annotator, until) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (image_id, class_id) DO UPDATE SET holder = excluded.holder, annotator = excluded.annotator,
         until = excluded.until""",
-        [(image_id, holder, annotator, until) for image_id in image_ids],
+        [(image_id, class_id, holder, annotator, until) for image_id, class_id in cells],
     )

@@ -1,15 +1,29 @@
-"""Counts over the whole project, for `status`, the Progress page and empty states."""
+"""Counts over the whole project, for `status`, the Progress page and empty states.
 
-from annotator.records import STATE_NAMES
+None of them counts: the tallies that the schema's triggers keep are read, so that a million images cost no more than
+a thousand.
+"""
+
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.database import Database
-from annotator.store.decisions import COMPLETE, SKIPPED, UNTOUCHED
+from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
+
+SCORE_BINS = 20  # as many as the schema's view `counted` sorts scores into
+NEWEST = 20_000  # decisions that are looked at one by one for a picture by the minute
+BY_THE_MINUTE = 4 * 3600  # seconds; a longer time is shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+_KIND = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END"
+# By its index: SQLite would rather walk all decisions from the newest on, for the order's sake.
+_FLAGGED = f"""FROM decision d INDEXED BY decision_flag
+    WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (
+    SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
+    AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = later.id))"""
 
 
 def image_counts(db: Database) -> dict[str, int]:
-    """images: in all, without_decision, skipped, complete, unreadable."""
-    stages = {row["stage"]: row["n"] for row in db.rows("SELECT stage, count(*) AS n FROM image GROUP BY stage")}
+    """images: in all, without_decision, skipped, complete."""
+    stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
     return {
         "all": sum(stages.values()),
         "without_decision": stages.get(UNTOUCHED, 0) + stages.get(SKIPPED, 0),
@@ -19,48 +33,106 @@ def image_counts(db: Database) -> dict[str, int]:
 
 
 def decisions_by_source(db: Database) -> dict[str, int]:
-    """Decisions that still hold, by source (undos and what they took back are not counted; skips count as skip)."""
-    return {
-        row["source"]: row["n"]
-        for row in db.rows(
-            f"""SELECT CASE action WHEN 'skip' THEN 'skip' ELSE source END AS source, count(*) AS n
-            FROM decision d WHERE action != 'undo' AND {_ACTIVE} GROUP BY 1 ORDER BY 1"""
-        )
-    }
+    """Decisions that still hold, by source (undos and what they took back are not counted; skips count as skip, flags
+    as flag)."""
+    rows = db.rows("SELECT one AS source, n FROM tally WHERE kind = 'source' AND n > 0 ORDER BY one")
+    return {row["source"]: row["n"] for row in rows}
 
 
 def labels_by_state(db: Database) -> dict[str, int]:
     """How many cells are present, absent, unsure."""
-    counts = {row["state"]: row["n"] for row in db.rows("SELECT state, count(*) AS n FROM label GROUP BY state")}
+    rows = db.rows("SELECT two AS state, sum(n) AS n FROM tally WHERE kind = 'label' GROUP BY two")
+    counts = {row["state"]: row["n"] for row in rows}
     return {name: counts.get(state, 0) for state, name in STATE_NAMES.items()}
 
 
 def labels_by_class(db: Database) -> list[dict]:
     """Per class: class, present, absent, unsure, in the order of the classes."""
-    return db.rows(
-        """SELECT c.name AS class, coalesce(sum(l.state = 1), 0) AS present, coalesce(sum(l.state = -1), 0) AS absent,
-        coalesce(sum(l.state = 0), 0) AS unsure
-        FROM class c LEFT JOIN label l ON l.class_id = c.id GROUP BY c.id ORDER BY c.id"""
-    )
+    counts = class_counts(db)
+    names = db.rows("SELECT id, name FROM class ORDER BY id")
+    return [{"class": row["name"], **dict(zip(STATE_NAMES.values(), counts[row["id"]], strict=True))} for row in names]
+
+
+def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
+    """For every class how many images people said present, absent and unsure of."""
+    counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
+    ids = [row["id"] for row in db.rows("SELECT id FROM class ORDER BY id")]
+    return {one: tuple(counts.get((one, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for one in ids}
 
 
 def decisions_over_time(db: Database, seconds: int) -> list[dict]:
-    """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions."""
+    """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions.
+
+    seconds    whole hours look at everything; less looks at the newest NEWEST decisions only
+
+    Skips count as skip, flags as flag; what was imported took nobody any time and is left out.
+    """
+    if seconds % 3600 == 0:
+        return db.rows(
+            """SELECT one * 3600 / ? * ? AS at, two AS source, sum(n) AS decisions FROM tally
+            WHERE kind = 'hour' AND n > 0 GROUP BY 1, 2 ORDER BY 1""",
+            [seconds, seconds],
+        )
     return db.rows(
-        f"""SELECT CAST(decided_at / ? AS INTEGER) * ? AS at, source, count(*) AS decisions FROM decision d
-        WHERE action IN ('label', 'done') AND {_ACTIVE} GROUP BY 1, 2 ORDER BY 1""",
-        [seconds, seconds],
+        f"""SELECT CAST(decided_at / ? AS INTEGER) * ? AS at, {_KIND} AS source, count(*) AS decisions FROM decision d
+        WHERE id > (SELECT max(id) FROM decision) - ? AND action != 'undo' AND source != 'import' AND {_ACTIVE}
+        GROUP BY 1, 2 ORDER BY 1""",
+        [seconds, seconds, NEWEST],
     )
+
+
+def time_step(db: Database) -> int:
+    """The seconds that suit a picture of this project over time: a minute for a sitting, an hour for more."""
+    first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]
+    return 60 if first is None or (last - first) * 3600 < BY_THE_MINUTE else 3600
+
+
+def answers_by_score(db: Database) -> list[dict]:
+    """How suggestions were answered, by the probability that was shown: low, high, present, absent, unsure a bin."""
+    rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
+    counts = {(row["one"], row["two"]): row["n"] for row in rows}
+    return [
+        {"low": step / SCORE_BINS, "high": (step + 1) / SCORE_BINS}
+        | {name: counts.get((step, state), 0) for state, name in STATE_NAMES.items()}
+        for step in range(SCORE_BINS)
+    ]
 
 
 def decisions_newer_than(db: Database, decision_id: int) -> int:
     """How many decisions came after this one."""
-    return db.value("SELECT count(*) FROM decision WHERE id > ?", [decision_id])
+    # Decisions are never deleted and a rolled back one leaves no gap: their ids count them.
+    return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
 
 
 def decided_by(db: Database, annotator: str) -> int:
     """How many decisions of this person hold."""
-    return db.value(
-        f"SELECT count(*) FROM decision d WHERE annotator = ? AND action IN ('label', 'done') AND {_ACTIVE}",
-        [annotator],
+    return db.value("SELECT n FROM tally WHERE kind = 'annotator' AND one = ? AND two = ''", [annotator]) or 0
+
+
+def annotators(db: Database) -> list[str]:
+    """Everybody of whom a decision holds, by name."""
+    return [row["one"] for row in db.rows("SELECT one FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one")]
+
+
+def flagged(db: Database, limit: int | None = None) -> list[dict]:
+    """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds).
+
+    limit    how many at most; None: all
+    """
+    return db.rows(
+        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note, annotator,
+        decided_at AS at {_FLAGGED} ORDER BY d.id DESC LIMIT ?""",
+        [-1 if limit is None else limit],
     )
+
+
+def count_flagged(db: Database) -> int:
+    """How many images have a flag."""
+    return db.value(f"SELECT count(*) {_FLAGGED}")
+
+
+def notes(db: Database, image_ids: list[int]) -> dict[int, str]:
+    """Of these images, those with a flag and what it says."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.rows(f"SELECT image_id, note {_FLAGGED} AND d.image_id IN ({marks})", image_ids)
+    return {row["image_id"]: row["note"] for row in rows}

@@ -78,12 +78,10 @@ def forget_old(db: Database, kept: int = RUNS_KEPT) -> None:
 
 
 def suggestion_fates(db: Database) -> list[dict]:
-    """How each run's suggestions have fared so far: run, accepted, rejected, unsure."""
+    """How what each run had shown with a probability has been answered so far: run, accepted, rejected, unsure."""
     return db.rows(
-        """SELECT run_id AS run, sum(state = 1) AS accepted, sum(state = -1) AS rejected, sum(state = 0) AS unsure
-        FROM decision d WHERE source = 'suggestion' AND action = 'label' AND run_id NOT NULL
-          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
-        GROUP BY run_id ORDER BY run_id"""
+        """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
+        sum(n * (two = 0)) AS unsure FROM tally WHERE kind = 'run' GROUP BY one HAVING sum(n) > 0 ORDER BY one"""
     )
 
 

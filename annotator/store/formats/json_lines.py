@@ -17,7 +17,8 @@ def write_jsonl(table: Table, target: Path) -> list[Path]:
 
 
 def write_lines(table: Table, file: TextIO) -> None:
-    """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line."""
+    """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
+    "flag" with what was noted about the image, where somebody did."""
     for image, cells in table.rows():
         named = list(zip((one.name for one in table.classes), cells, strict=True))
         row = {
@@ -38,4 +39,6 @@ def write_lines(table: Table, file: TextIO) -> None:
                 if cell.source
             },
         }
+        if image.id in table.flags:
+            row["flag"] = table.flags[image.id]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,7 +1,7 @@
 """What an export holds, before any format: one row per image, one cell per class, and where each value came from."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Table:
     """Everything a format needs to write the data set.
 
     probabilities    (N, C) of the current run in the order of images and classes, nan where it has none; or None
+    flags            image id -> what somebody noted about the image
     """
 
     images: list[Image]
@@ -40,6 +41,7 @@ class Table:
     probabilities: np.ndarray | None
     unknown: str
     threshold: float
+    flags: Mapping[int, str] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[Image, list[Cell]]]:
         """Image by image, its cells in the order of the classes."""

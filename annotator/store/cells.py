@@ -1,0 +1,130 @@
+"""Image-class cells and images as the engine asks for them when it looks for what comes next.
+
+Every question here is answered through an index, for some images or one class, or about what is new: none reads a
+million labels. Only `answers`, which the worker asks once a run, and the first `images_of` a person take longer.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from annotator.store.database import Database
+from annotator.store.history import COMPLETE
+
+AT_ONCE = 10_000  # ids in one SELECT
+
+
+def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
+    """What people said of one class up to a decision and say still: image ids (n,) int64, states (n,) int8."""
+    with db.reading() as sql:
+        rows = sql.execute(
+            "SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ?", [class_id, newest]
+        ).fetchall()
+    found = np.array(rows, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1].astype(np.int8)
+
+
+def touched(db: Database, after: int) -> tuple[list[int], int]:
+    """Images whose labels may have changed since a decision, and the newest decision, as of one moment."""
+    with db.reading() as sql:
+        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        if newest <= after:
+            return [], newest
+        # Without DISTINCT: for its sake SQLite would walk an index of all decisions instead of the newest ones.
+        rows = sql.execute(
+            """SELECT image_id FROM decision
+            WHERE id > ? AND action IN ('label', 'done', 'undo') AND image_id NOT NULL""",
+            [after],
+        ).fetchall()
+    return list(dict.fromkeys(row[0] for row in rows)), newest
+
+
+def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
+    """Of these images the cells that people have answered: image id -> class id -> the decision that holds."""
+    result: dict[int, dict[int, int]] = {}
+    for ids in _parts(image_ids):
+        for image_id, class_id, decision_id in db.tuples(
+            f"SELECT image_id, class_id, decision_id FROM label WHERE image_id IN ({_marks(ids)})", ids
+        ):
+            result.setdefault(image_id, {})[class_id] = decision_id
+    return result
+
+
+def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
+    """What people said of one class on these images: image id -> state, without those they said nothing of."""
+    result: dict[int, int] = {}
+    for ids in _parts(image_ids):
+        result |= db.tuples(
+            f"SELECT image_id, state FROM label WHERE class_id = ? AND image_id IN ({_marks(ids)})", [class_id, *ids]
+        )
+    return result
+
+
+def said(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
+    """What people said of these cells (image id, class id), and who: a state and a name. Open cells are left out."""
+    result: dict[tuple[int, int], tuple[int, str]] = {}
+    for start in range(0, len(asked), AT_ONCE):
+        some = asked[start : start + AT_ONCE]
+        for image_id, class_id, state, annotator in db.tuples(
+            f"""WITH asked (image_id, class_id) AS (VALUES {",".join(["(?, ?)"] * len(some))})
+            SELECT l.image_id, l.class_id, l.state, d.annotator FROM asked a
+            CROSS JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id
+            JOIN decision d ON d.id = l.decision_id""",
+            [number for cell in some for number in cell],
+        ):
+            result[image_id, class_id] = (state, annotator)
+    return result
+
+
+def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
+    """Those of these images that cannot be shown: there is none of that id, or its file cannot be read any more."""
+    readable: set[int] = set()
+    for ids in _parts(image_ids):
+        rows = db.tuples(f"SELECT id FROM image WHERE problem = '' AND id IN ({_marks(ids)})", ids)
+        readable |= {row[0] for row in rows}
+    return set(image_ids) - readable
+
+
+def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
+    """The images on which people saw this class most lately."""
+    rows = db.rows(
+        "SELECT image_id FROM label WHERE class_id = ? AND state = 1 ORDER BY decision_id DESC LIMIT ?",
+        [class_id, limit],
+    )
+    return [row["image_id"] for row in rows]
+
+
+def open_images(db: Database, class_id: int, limit: int) -> list[int]:
+    """Images on which nobody has answered this class, in working order: untouched, skipped, then labeled ones."""
+    rows = db.tuples(
+        """SELECT id FROM image WHERE stage < ? AND problem = ''
+        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
+        ORDER BY stage, stage_decision, sha256 LIMIT ?""",
+        [COMPLETE, class_id, limit],
+    )
+    return [row[0] for row in rows]
+
+
+def held(db: Database, but: str) -> list[tuple[int, int]]:
+    """What is open on other pages than the holder `but`: (image id, class id), class 0 for a whole image."""
+    return db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ? AND until > ?", [but, time.time()])
+
+
+def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
+    """The images this person decided on since a decision, (n,) int64, some twice; and the newest decision."""
+    with db.reading() as sql:
+        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        rows = sql.execute(
+            "SELECT image_id FROM decision WHERE annotator = ? AND id > ? AND image_id NOT NULL", [annotator, after]
+        ).fetchall()
+    return np.array(rows, np.int64).reshape(-1), newest
+
+
+def _parts(ids: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield [int(one) for one in ids[start : start + AT_ONCE]]
+
+
+def _marks(ids: Sequence[int]) -> str:
+    return ",".join("?" * len(ids))

@@ -1,0 +1,52 @@
+"""One value an image, for thousands of images at once: what the map is coloured by."""
+
+import json
+
+import numpy as np
+
+from annotator.store.database import Database
+
+
+def stages(db: Database, image_ids: np.ndarray) -> np.ndarray:
+    """How far people are with each image, (n,) uint8 in the order of the ids: 0 untouched, 1 skipped, 2 has labels,
+    3 complete; 0 for an image there is not."""
+    return _values(
+        db,
+        image_ids,
+        "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0",
+        [],
+        0,
+    ).astype(np.uint8)
+
+
+def states(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> np.ndarray:
+    """What people have said of one class, (n,) int8 in the order of the ids: 1, -1, 0 for unsure, or `unknown`."""
+    return _values(
+        db,
+        image_ids,
+        """SELECT l.image_id, l.state FROM json_each(?) wanted
+        CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?""",
+        [class_id],
+        unknown,
+    ).astype(np.int8)
+
+
+def touched_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:
+    """The images that decisions newer than this one are about, (n,) int64; None when there are more than `most` such
+    decisions."""
+    found = db.tuples(
+        "SELECT image_id FROM decision WHERE id > ? AND image_id IS NOT NULL LIMIT ?", [decision_id, most + 1]
+    )
+    return np.unique(np.array(found, np.int64)) if len(found) <= most else None
+
+
+def _values(db: Database, image_ids: np.ndarray, statement: str, more: list, otherwise: int) -> np.ndarray:
+    # Millions of images may have an answer, and thousands are asked for: each is looked up by its key (CROSS JOIN keeps
+    # SQLite from turning this round).
+    found = db.tuples(statement, [json.dumps(image_ids.tolist()), *more])
+    result = np.full(len(image_ids), otherwise, np.int64)
+    if found:
+        ids, values = np.array(found, np.int64).T
+        order = np.argsort(image_ids)
+        result[order[np.searchsorted(image_ids, ids, sorter=order)]] = values
+    return result

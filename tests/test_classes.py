@@ -1,0 +1,53 @@
+"""Classes keep their keys: they are given once, and move only when somebody moves them."""
+
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.store import classes
+
+
+def keys(db) -> dict[str, str]:
+    return {one.name: one.key for one in classes.all_classes(db)}
+
+
+def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
+    assert keys(db) == {"fox": "1", "heron": "2", "deer": "3"}
+    classes.set_keys(db, {2: "", 3: "q"})
+    classes.add_classes(db, [(f"class {number}", "") for number in range(40)])
+    given = keys(db)
+    assert (given["fox"], given["heron"], given["deer"]) == ("1", "", "q"), "those that had theirs keep them"
+    assert (given["class 0"], given["class 1"], given["class 2"]) == ("2", "3", "4")
+    assert sorted(key for key in given.values() if key) == sorted(classes.KEYS)
+    assert given["class 39"] == ""
+
+
+def test_two_classes_may_change_places_and_capitals_are_small_letters(db):
+    assert classes.set_keys(db, {1: "2", 2: "1", 3: "Q"}) == {}
+    assert keys(db) == {"fox": "2", "heron": "1", "deer": "q"}
+
+
+def test_a_key_that_is_given_away_is_lost_by_the_class_that_had_it_and_told(db):
+    assert classes.set_keys(db, {1: "3"}) == {3: "3"}
+    assert keys(db) == {"fox": "3", "heron": "2", "deer": ""}
+
+
+def test_letters_of_other_alphabets_are_keys_too(db):
+    classes.set_keys(db, {1: "Ä", 2: "ж"})
+    assert keys(db)["fox"] == "ä" and keys(db)["heron"] == "ж"
+
+
+def test_all_that_is_wrong_with_keys_is_told_at_once_and_nothing_is_changed(db):
+    before = keys(db)
+    with pytest.raises(AnnotatorError) as told:
+        classes.set_keys(db, {1: "/", 2: "ab", 3: "x", 99: "x"})
+    text = str(told.value)
+    assert "'/' of 'fox'" in text and "punctuation belongs to commands" in text
+    assert "'ab' of 'heron'" in text
+    assert "'x' is given to 'deer' and 99" in text
+    assert "no class 99" in text
+    assert keys(db) == before
+
+
+def test_descriptions_can_be_changed_and_emptied(db):
+    classes.describe(db, {1: " red ", 2: ""})
+    assert [one.description for one in classes.all_classes(db)] == ["red", "", ""]

@@ -1,0 +1,135 @@
+"""A project of an older version is brought up to date: nothing lost, whatever kills it on the way."""
+
+import subprocess
+import sys
+
+import pytest
+import sqlite_utils
+from test_tallies import counted, kept
+
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.store import classes, decisions, overview
+from annotator.store.database import Database
+from annotator.store.schema import MIGRATIONS
+
+DECISIONS = (
+    "id, uuid, action, image_id, class_id, state, undoes, source, annotator, batch, run_id, score, milliseconds, "
+    "decided_at"
+)
+
+
+@pytest.fixture
+def old(tmp_path):
+    """project.db as the first version made it, with 40 classes, decisions of every kind and a lease."""
+    (tmp_path / "old").mkdir()
+    db = sqlite_utils.Database(tmp_path / "old" / "project.db")
+    db.conn.execute("PRAGMA foreign_keys = ON")
+    MIGRATIONS.apply(db, stop_before="m002")
+    with db.conn:
+        for number in range(1, 41):
+            db["class"].insert({"name": f"class {number}", "since_decision": 0})
+            stage = {1: 2, 2: 3, 3: 1}.get(number, 0)
+            db["image"].insert(
+                {"name": f"{number}.jpg", "sha256": f"{number:064}", "width": 9, "height": 9, "stage": stage}
+            )
+        shared = {"annotator": "Ann", "source": "click", "decided_at": 1.7e9}
+        rows = [
+            {"uuid": "one", "action": "label", "image_id": 1, "class_id": 1, "state": 1, "milliseconds": 812},
+            {"uuid": "two", "action": "label", "image_id": 1, "class_id": 2, "state": -1, "source": "suggestion"},
+            {"uuid": "three", "action": "done", "image_id": 2, "source": "done"},
+            {"uuid": "four", "action": "skip", "image_id": 3},
+            {"uuid": "five", "action": "label", "image_id": 4, "class_id": 1, "state": 0, "batch": "grid", "run_id": 3},
+            {"uuid": "six", "action": "undo", "image_id": 4, "undoes": 5},
+            {"uuid": "seven", "action": "label", "image_id": 1, "class_id": 3, "state": 1, "source": "import"},
+        ]
+        rows[1] |= {"run_id": 3, "score": 0.81}
+        for row in rows:
+            db["decision"].insert(shared | row)
+        answers = [(1, 1, 1, 1), (1, 2, -1, 2), (1, 3, 1, 7), *((2, one, -1, 3) for one in range(1, 41))]
+        db.conn.executemany("INSERT INTO label VALUES (?, ?, ?, ?)", answers)
+        db["lease"].insert({"image_id": 9, "holder": "tab", "annotator": "Ann", "until": 9e9})
+    db.close()
+    return tmp_path / "old"
+
+
+def contents(place) -> dict[str, list[tuple]]:
+    db = sqlite_utils.Database(place / "project.db")
+    tables = ("image", "label", "run", "job", "folder", "file")
+    found = {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
+    found["decision"] = db.execute(f"SELECT {DECISIONS} FROM decision ORDER BY id").fetchall()
+    found["class"] = db.execute("SELECT id, name, description, since_decision FROM class").fetchall()
+    found["lease"] = db.execute("SELECT image_id, holder, annotator, until FROM lease").fetchall()
+    db.close()
+    return found
+
+
+def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
+    before = contents(old)
+    raw = sqlite_utils.Database(old / "project.db")
+    names = {row[0] for row in raw.execute("SELECT name FROM sqlite_master").fetchall()}
+    raw.close()
+    db = Database(old)
+    assert contents(old) == before
+    assert names <= {row["name"] for row in db.rows("SELECT name FROM sqlite_master")}, "an index is missing"
+    assert [one.key for one in classes.all_classes(db)] == [*classes.KEYS, *[""] * (40 - len(classes.KEYS))]
+    assert kept(db) == counted(db)
+    assert overview.image_counts(db) == {"all": 40, "without_decision": 38, "skipped": 1, "complete": 1}
+    assert db.value("SELECT class_id FROM lease") == 0
+    assert db.value("PRAGMA foreign_keys") == 1 and db.rows("PRAGMA foreign_key_check") == []
+
+
+def test_an_older_project_has_the_tables_and_indexes_of_a_new_one(old, tmp_path):
+    def shape(db: Database) -> dict:
+        return {row["name"]: row["sql"] for row in db.rows("SELECT name, sql FROM sqlite_master")}
+
+    assert shape(Database(old)) == shape(Database(tmp_path / "new", create=True))
+
+
+def test_work_goes_on_where_it_was_in_an_older_project(old):
+    db = Database(old)
+    assert decisions.decide(db, [Decision("one", "label", "Ann", "click", 1, 1, -1)]).saved == ["one"]
+    assert decisions.newest_decision(db) == 7, "a uuid from before is known still"
+    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="odd")])
+    assert decisions.newest_decision(db) == 8
+    decisions.undo(db)
+    [undone] = decisions.undo(db)
+    assert undone["action"] == "skip", "the newest of before that still holds"
+    assert kept(db) == counted(db)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from annotator.store.database import Database
+
+class Doomed(Database):
+    def _connect(self):
+        sql = super()._connect()
+        sql.conn.set_trace_callback(lambda text: sys.argv[2] in text and os.kill(os.getpid(), 9))
+        return sql
+
+Doomed(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("statement", ["DROP TABLE decision", "ALTER TABLE lease_new", "TRIGGER decision_undone"])
+def test_a_kill_in_the_middle_leaves_the_old_project_whole(old, statement):
+    before = contents(old)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(old), statement], check=False, timeout=60)
+    assert killed.returncode == -9
+    assert contents(old) == before
+    assert kept(db := Database(old)) == counted(db)
+    assert contents(old) == before
+
+
+def test_a_project_whose_rows_point_at_nothing_is_told_and_left_as_it_was(old):
+    raw = sqlite_utils.Database(old / "project.db")
+    with raw.conn:
+        raw.execute("INSERT INTO label VALUES (999, 1, 1, 1)")
+    raw.close()
+    before = contents(old)
+    with pytest.raises(AnnotatorError, match=r"1 rows point at rows that are not there.*label.*Nothing was changed"):
+        Database(old)
+    assert contents(old) == before

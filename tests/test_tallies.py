@@ -1,0 +1,144 @@
+"""What triggers keep is what counting would have found, whatever people do."""
+
+import random
+import time
+import uuid
+
+import pytest
+
+from annotator.records import STATE_NAMES, Batch, Decision
+from annotator.store import classes, decisions, overview, runs
+
+SHOWN = ("suggestion", "grid", "audit")
+
+
+def counted(db) -> dict[tuple, int]:
+    """Every tally, counted one by one."""
+    found: dict[tuple, int] = {}
+
+    def count(kind: str, one: object, two: object = "") -> None:
+        found[kind, one, two] = found.get((kind, one, two), 0) + 1
+
+    for row in db.rows("SELECT stage FROM image"):
+        count("stage", row["stage"])
+    for row in db.rows("SELECT class_id, state FROM label"):
+        count("label", row["class_id"], row["state"])
+    rows = db.rows("SELECT * FROM decision")
+    undone = {row["undoes"] for row in rows}
+    for row in rows:
+        if row["action"] == "undo" or row["id"] in undone:
+            continue
+        kind = row["action"] if row["action"] in ("skip", "flag") else row["source"]
+        count("source", kind)
+        if row["action"] in ("label", "done"):
+            count("annotator", row["annotator"])
+        if row["source"] != "import":
+            count("hour", int(row["decided_at"] // 3600), kind)
+        if row["action"] == "label" and row["source"] in SHOWN and row["score"] is not None:
+            count("score", min(19, int(row["score"] * 20)), row["state"])
+            if row["run_id"] is not None:
+                count("run", row["run_id"], row["state"])
+    return found
+
+
+def kept(db) -> dict[tuple, int]:
+    rows = db.rows("SELECT kind, one, two, n FROM tally WHERE n != 0")
+    return {(row["kind"], row["one"], row["two"]): row["n"] for row in rows}
+
+
+def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
+    """A decision such as pages, imports and browsers' repeats send; some of them make no sense."""
+    shared = {"uuid": str(uuid.UUID(int=chance.getrandbits(128))), "annotator": chance.choice(["Ann", "Bob", "5"])}
+    image, state = chance.randint(1, 25), chance.choice([1, -1, 0])
+    run, score = chance.choice([None, 1, 2]), chance.choice([None, 0.0, 0.05, 0.3, 0.999, 1.0])
+    kind = chance.choice(["label", "label", "shown", "batch", "done", "skip", "flag", "undo", "undo", "import"])
+    if kind == "batch":
+        cells = [(chance.randint(1, 24), chance.randint(1, 4), state, score) for _ in range(chance.randint(1, 6))]
+        return Batch(**shared, source="grid", cells=cells, run_id=run, milliseconds=900)
+    if kind == "undo":
+        undoes = chance.choice([None, *given[-30:]])
+        return Decision(**shared, action="undo", source="click", undoes=undoes)
+    if kind in ("done", "skip", "flag"):
+        return Decision(**shared, action=kind, source="click", image_id=image, note=chance.choice(["", "odd"]))
+    source = {"label": "click", "shown": chance.choice(SHOWN), "import": "import"}[kind]
+    return Decision(
+        **shared,
+        action="label",
+        source=source,
+        image_id=image,
+        class_id=chance.randint(1, 4),
+        state=state,
+        run_id=run,
+        score=score,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_anything_that_people_do_the_tallies_are_what_counting_finds(db, seed):
+    chance, given = random.Random(seed), []
+    for turn in range(120):
+        some = [anything(chance, given) for _ in range(chance.randint(1, 5))]
+        given += [f"{one.uuid}:0" if isinstance(one, Batch) else one.uuid for one in some]
+        decisions.decide(db, [*some, chance.choice(some)])
+        if turn == 60:
+            classes.add_classes(db, [("boar", "")])
+    assert kept(db) == counted(db)
+    assert db.value("SELECT count(*) FROM tally WHERE n < 0") == 0
+    assert len({kind for kind, _, _ in kept(db)}) == 7
+
+
+def test_labels_are_what_their_decisions_say_after_any_undo(db):
+    """The labels that an undo leaves are those of a project where the decision never was."""
+    chance = random.Random(9)
+    for _ in range(60):
+        image, one = chance.randint(1, 3), chance.randint(1, 3)
+        state = chance.choice([1, -1, 0])
+        decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, one, state)])
+        if chance.random() < 0.4:
+            decisions.undo(db)
+    newest: dict[tuple[int, int], int] = {}
+    undone = {row["undoes"] for row in db.rows("SELECT undoes FROM decision")}
+    for row in db.rows("SELECT * FROM decision WHERE action = 'label' ORDER BY id"):
+        if row["id"] not in undone:
+            newest[row["image_id"], row["class_id"]] = row["state"]
+    labels = {(row["image_id"], row["class_id"]): row["state"] for row in db.rows("SELECT * FROM label")}
+    assert labels == newest
+
+
+def test_the_pages_figures_come_from_the_tallies(db):
+    grid = [(1, 1, 1, 0.97), (2, 1, -1, 0.93), (3, 1, 0, 0.31)]
+    decisions.decide(
+        db,
+        [
+            Batch("grid-one", "Ann", "grid", grid, run_id=3, milliseconds=10),
+            Decision("skip-one", "skip", "Ann", "click", 4),
+            Decision("done-one", "done", "Bob", "click", 5),
+            Decision("import-one", "label", "import", "import", 6, 1, 1),
+        ],
+    )
+    assert overview.class_counts(db) == {1: (2, 2, 1), 2: (0, 1, 0), 3: (0, 1, 0)}
+    assert overview.labels_by_class(db)[0] == {"class": "fox", "present": 2, "absent": 2, "unsure": 1}
+    assert overview.labels_by_state(db) == {"present": 2, "absent": 4, "unsure": 1}
+    assert overview.decided_by(db, "Ann") == 3 and overview.decided_by(db, "Bob") == 1
+    assert overview.decided_by(db, "nobody") == 0
+    assert runs.suggestion_fates(db) == [{"run": 3, "accepted": 1, "rejected": 1, "unsure": 1}]
+    bins = overview.answers_by_score(db)
+    assert [one["low"] for one in bins] == [step / 20 for step in range(20)] and bins[-1]["high"] == 1
+    assert [bins[19][name] for name in STATE_NAMES.values()] == [1, 0, 0]
+    assert [bins[18][name] for name in STATE_NAMES.values()] == [0, 1, 0]
+    assert bins[6]["unsure"] == 1
+    assert overview.decisions_newer_than(db, 2) == 4
+
+
+@pytest.mark.parametrize("seconds", [60, 3600])
+def test_decisions_over_time_leave_out_imports_and_what_was_taken_back(db, seconds):
+    assert overview.decisions_over_time(db, seconds) == []
+    before = time.time()
+    some = [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, 1, 1) for image in (1, 2, 3)]
+    skip = Decision(str(uuid.uuid4()), "skip", "Ann", "click", 4)
+    decisions.decide(db, [*some, skip, Decision("import-one", "label", "import", "import", 6, 1, 1)])
+    decisions.decide(db, [Decision("undo-one", "undo", "Ann", "click", undoes=some[0].uuid)])
+    rows = overview.decisions_over_time(db, seconds)
+    assert {row["source"]: row["decisions"] for row in rows} == {"click": 2, "skip": 1}
+    assert all(row["at"] % seconds == 0 and before - seconds < row["at"] <= time.time() for row in rows)
+    assert overview.time_step(db) == 60
