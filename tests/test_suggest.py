@@ -9,7 +9,7 @@ import uuid
 import numpy as np
 import pytest
 
-from annotator.engine import suggest, worklist
+from annotator.engine import review, suggest, worklist
 from annotator.engine.export import build_table, export
 from annotator.errors import AnnotatorError
 from annotator.records import Decision, Wanted
@@ -62,16 +62,16 @@ def test_review_shows_first_the_likeliest_suggestion_and_never_an_answered_cell(
     assert [[chip.class_id for chip in item.suggestions] for item in work.items] == [[1], [2, 1], [2, 1]]
     work = worklist.next_work(db, Wanted("review", "tab-2", "Bob", (), 1))
     assert [item.image.id for item in work.items] == [20], "the first three are open elsewhere"
-    chips = worklist.next_work(db, Wanted("review", "tab-3", "Cy", [19, 18, 17], 9, 0.5)).items
+    chips = worklist.next_work(db, Wanted("review", "tab-3", "Cy", [19, 18, 17], 9)).items
     assert 24 not in [item.image.id for item in chips], "everything the model knows there is answered"
     assert all(chip.probability >= 0.5 for item in chips for chip in item.suggestions)
 
 
 def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, predicted):
-    suggest.next_to_review(db, Wanted("review", "tab", "Ann", (), 1), 0.5)  # the order is now remembered for this run
+    review.next_to_review(db, Wanted("review", "tab", "Ann", (), 1), 0.5)  # the order is now remembered for this run
     answer(db, 23, 1, -1)
     answer(db, 23, 2, -1)
-    chosen = suggest.next_to_review(db, Wanted("review", "tab", "Ann", (), 24), 0.5)
+    chosen = review.next_to_review(db, Wanted("review", "tab", "Ann", (), 24), 0.5)
     assert 23 not in [image_id for image_id, _ in chosen]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotator.engine import suggest
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.store import classes, decisions, images
+from annotator.store import classes, decisions, images, overview
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.formats import EXPORTS
@@ -40,7 +40,8 @@ def build_table(db: Database, unknown: str = "keep", threshold: float | None = N
     if threshold is None:
         threshold = found.run.threshold if found else 0.5
     probabilities = suggest.aligned(found, everything, all_classes)
-    return Table(everything, all_classes, labels, probabilities, unknown, threshold)
+    flags = {row["id"]: row["note"] for row in overview.flagged(db)}
+    return Table(everything, all_classes, labels, probabilities, unknown, threshold, flags)
 
 
 def export(

@@ -20,6 +20,7 @@ def status(db: Database) -> dict:
         "images_without_decision": counts["without_decision"],
         "images_skipped": counts["skipped"],
         "images_complete": counts["complete"],
+        "flagged": overview.count_flagged(db),
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
         "method": recipe.method(db),
         "parameters": recipe.parameters(db),

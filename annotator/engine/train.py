@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from annotator.engine import rankings
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, UNSURE, Run
 from annotator.store import classes, decisions, runs
@@ -122,17 +123,22 @@ def train(
             loss.append(epoch.loss)
             between("training", epoch.number, epoch.of)
         probabilities = head.probabilities(cache.features)
-    _write(db, run_id, head, probabilities, cache)
+    _write(db, run_id, head, probabilities, cache, known)
     runs.publish(db, run_id, epochs=len(loss), seconds=time.perf_counter() - started, loss=loss)
     runs.forget_old(db)
     return runs.current_run(db)
 
 
-def _write(db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache) -> None:
+def _write(
+    db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache, known: TrainingSet
+) -> None:
     folder = db.paths.run(run_id)
     order = np.argsort(cache.image_ids, kind="stable")
-    save_array(folder / "image_ids.npy", cache.image_ids[order])
+    image_ids = cache.image_ids[order]
     # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
-    save_array(folder / "probabilities.npy", probabilities[order].astype(np.float16))
+    probabilities = probabilities.astype(np.float16)[order]
+    save_array(folder / "image_ids.npy", image_ids)
+    save_array(folder / "probabilities.npy", probabilities)
+    rankings.save(folder, rankings.build(db, known.newest, image_ids, np.array(known.class_ids), probabilities))
     with replacing(folder / "head.safetensors") as part:
         head.save(part)

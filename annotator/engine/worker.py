@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from annotator.engine import recipe, suggest
+from annotator.engine import recipe, review, suggest
+from annotator.engine.map import Mapmaker
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.settings import BUSY_STATUS, FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
@@ -71,9 +72,10 @@ class Worker:
         self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
         self._drawn_ahead: tuple | None = None  # (run, newest decision) for which all heat maps ahead are drawn
         self._said: tuple = ()
+        self._mapmaker = Mapmaker()
         self.say("starting")
         jobs.requeue(self.db)
-        for room in (self.db.paths.features(""), self.db.paths.runs, self.db.paths.heatmaps):
+        for room in (self.db.paths.features(""), self.db.paths.map(""), self.db.paths.runs, self.db.paths.heatmaps):
             sweep(room)
 
     def close(self) -> None:
@@ -109,6 +111,7 @@ class Worker:
                 elif not (self._draw_asked() or self._draw_ahead()):
                     if self._network is None:
                         self._backbone()  # before the first heat map is asked for, which should take a second, not ten
+                    self._mapmaker.look_after(self.db, self._backbone_name(), self._features())
                     self.say("idle")
                     self._stop.wait(POLL_SECONDS)
             except Stopped:
@@ -277,8 +280,7 @@ class Worker:
         state = (found.run.id, decisions.newest_decision(self.db)) if found else None
         if found is None or state == self._drawn_ahead:
             return False
-        front = suggest.review_order(self.db, found, found.run.threshold)[:HEATMAPS_AHEAD]
-        ahead = [int(image_id) for image_id in front]
+        ahead = review.front(self.db, found, found.run.threshold, HEATMAPS_AHEAD)
         answered = suggest.answered_classes(self.db, ahead)
         for image_id, chips in suggest.suggestions_of(found, answered, ahead, found.run.threshold).items():
             wanted = [

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from annotator.engine import suggest
+from annotator.engine import review, suggest
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Image, Label, Run, Suggestion, Wanted
-from annotator.store import decisions, heartbeat, images, leases, overview, runs
+from annotator.settings import REVIEW_THRESHOLD
+from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
 
 MODES = ("annotate", "review")
@@ -14,34 +15,45 @@ MODES = ("annotate", "review")
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One image in a person's hands."""
+    """One image in a person's hands.
+
+    likely    the model's probability of every class, as bytes (suggest.likely); b"" where there is none
+    note      what somebody noted about it, "" without a flag
+    """
 
     image: Image
     labels: list[Label]
     suggestions: list[Suggestion]
+    likely: bytes = b""
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a page gets: images, and what it shows around them.
+    """What a page gets: images or grids, and what it shows around them.
 
     left      images without a label, whoever has them open
     mine      decisions of this person that hold
     empty     what to do when there is nothing (more) to do, "" while there is
     worker    what the worker does, in one line
     run       the current run's id, None before the first
+    of        images in all
     """
 
-    items: list[WorkItem]
+    items: list
     left: int
     mine: int
     empty: str
     worker: str
     run: int | None
+    of: int
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
-    """The next images of a mode with everything around them. Raises AnnotatorError for an unknown mode."""
+    """The next images of a mode with everything around them.
+
+    Raises AnnotatorError for an unknown mode, or an unknown kind of suggestions.
+    """
     if wanted.mode not in MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
     if wanted.instead:
@@ -57,17 +69,24 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         want = min(wanted.want, max(1, free // 2))
         found = next_to_annotate(db, wanted.holder, wanted.annotator, wanted.have, want)
     else:
-        threshold = wanted.threshold if wanted.threshold is not None else (run.threshold if run else 0.5)
-        chosen = suggest.next_to_review(db, wanted, threshold)
+        chosen = review.next_to_review(db, wanted, run.threshold if run else REVIEW_THRESHOLD)
         found = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty = "" if found or not wanted.want else _empty(db, wanted, counts, run)
+    return with_surroundings(db, wanted.annotator, found, empty, counts, run)
+
+
+def with_surroundings(
+    db: Database, annotator: str, found: list, empty: str, counts: dict[str, int], run: Run | None
+) -> Work:
+    """What was found with what every page shows around it; counts as overview.image_counts gives them."""
     return Work(
         found,
         counts["without_decision"],
-        overview.decided_by(db, wanted.annotator),
+        overview.decided_by(db, annotator),
         empty,
         worker_line(db, run),
         run.id if run else None,
+        counts["all"],
     )
 
 
@@ -104,13 +123,15 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         if missing:
             return f"No suggestions yet: label about {missing:,} more images on the Annotate page."
         return "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded."
+    if wanted.only.kind == "disagreements":
+        return "The model contradicts none of these decisions. The next run may find others."
     if elsewhere := leases.held_by_others(db, wanted.holder):
         return (
             "No suggestion is left above this probability, except perhaps on the "
             f"{elsewhere:,} images that are open on other pages: those come here within three minutes of being let go."
         )
     return (
-        "No suggestion is left above this probability. Lower the threshold, or label more images: "
+        "No suggestion is left here. Lower the probability, choose other classes, or label more images: "
         "every run brings new ones."
     )
 
@@ -127,12 +148,22 @@ def items(
     db: Database, image_ids: Sequence[int], suggestions: dict[int, list[Suggestion]] | None = None
 ) -> list[WorkItem]:
     """These images as a page needs them, in this order; ids that do not exist are left out."""
+    if not image_ids:
+        return []
     found = images.images(db, image_ids)
     labels: dict[int, list[Label]] = {}
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
+    notes = overview.notes(db, list(image_ids))
+    likely = suggest.likely(suggest.predictions(db), image_ids, classes.all_classes(db))
     return [
-        WorkItem(found[image_id], labels.get(image_id, []), (suggestions or {}).get(image_id, []))
+        WorkItem(
+            found[image_id],
+            labels.get(image_id, []),
+            (suggestions or {}).get(image_id, []),
+            likely.get(image_id, b""),
+            notes.get(image_id, ""),
+        )
         for image_id in image_ids
         if image_id in found
     ]

@@ -1,0 +1,83 @@
+"""What the current run says, as the page's process reads it: mapped from the disk, never all of it at once."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from annotator.engine import rankings
+from annotator.engine.rankings import Rankings
+from annotator.records import Run
+from annotator.store import runs
+from annotator.store.arrays import open_array
+from annotator.store.database import Database
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One run's probabilities, mapped from disk.
+
+    image_ids        (N,) int64, ascending: what the rows are
+    class_ids        (C,) int64, ascending: what the columns are
+    probabilities    (N, C) float16 in [0, 1], nan where the class has no model
+    """
+
+    run: Run
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    probabilities: np.ndarray
+
+    def rows(self, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """For some images, their rows, and which of the images have one: (n,) int64, (n,) bool."""
+        wanted = np.asarray(image_ids, np.int64)
+        rows = np.searchsorted(self.image_ids, wanted)
+        rows[rows == len(self.image_ids)] = 0
+        known = self.image_ids[rows] == wanted if len(self.image_ids) else np.zeros(len(wanted), bool)
+        return rows, known
+
+
+def predictions(db: Database) -> Predictions | None:
+    """The current run's predictions, None before the first run."""
+    # The run's arrays may be replaced between reading its row and opening its files: then there is a newer one.
+    for _ in range(3):
+        run = runs.current_run(db)
+        if run is None:
+            return None
+        try:
+            image_ids, probabilities = _arrays(str(db.paths.run(run.id)))
+        except FileNotFoundError:
+            continue
+        return Predictions(run, image_ids, np.asarray(run.class_ids, np.int64), probabilities)
+    return None
+
+
+def rankings_of(db: Database, found: Predictions) -> Rankings | None:
+    """The run's rankings. A run of an older version has none: of a small one they are worked out here, once.
+
+    None for a large one: the next run brings them.
+    """
+    folder = str(db.paths.run(found.run.id))
+    kept = rankings.load(folder)
+    if kept is None and found.probabilities.size <= rankings.SMALL:
+        with _WORKING_OUT:
+            if folder not in _WORKED_OUT:
+                while len(_WORKED_OUT) >= 4:
+                    _WORKED_OUT.pop(next(iter(_WORKED_OUT)))
+                _WORKED_OUT[folder] = rankings.build(
+                    db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities
+                )
+            kept = _WORKED_OUT[folder]
+    return kept
+
+
+@lru_cache(maxsize=4)
+def _arrays(folder: str) -> tuple[np.ndarray, np.ndarray]:
+    ids, probabilities = (open_array(Path(folder) / f"{name}.npy") for name in ("image_ids", "probabilities"))
+    return np.array(ids), np.asarray(probabilities)
+
+
+_WORKED_OUT: dict[str, Rankings] = {}
+_WORKING_OUT = threading.Lock()

@@ -1,0 +1,93 @@
+"""A plane on which alike images lie together: t-SNE of some, the others placed beside the ones they are most like.
+
+t-SNE (van der Maaten and Hinton, "Visualizing Data using t-SNE", JMLR 2008; its Barnes-Hut form, van der Maaten, JMLR
+2014) takes minutes from some ten thousand rows on. Here it arranges a few thousand landmarks, drawn at random, and
+every other row takes the place between its nearest landmarks: a million rows cost one pass over them.
+"""
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
+
+LANDMARKS = 3000  # arranged by t-SNE in some 10 s on one core; twice as many look no clearer
+AXES = 50  # principal axes that distances are taken in
+CHUNK = 4096  # rows held as float32 at once
+PERPLEXITY = 30.0  # about as many neighbours are kept near
+NEIGHBOURS = 3
+JITTER = 0.0015  # so that rows of one and the same place can be told apart
+FEWEST = 8  # fewer rows than this have no neighbourhoods to speak of: principal axes will do
+MARGIN = 0.02
+
+
+def layout(features: np.ndarray, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndarray:
+    """A place in the unit square for each row, alike rows together; the same for the same features and seed.
+
+    features     (N, D) of any float type, all finite; N may be 0
+    landmarks    how many rows t-SNE arranges; the others are placed at the weighted mean of their 3 nearest landmarks
+    returns      (N, 2) float32 in [0, 1]
+
+    Works in one thread, on float32 copies of a few thousand rows at a time. Raises ValueError for another shape, and
+    for features that are not finite.
+    """
+    if features.ndim != 2:
+        raise ValueError(f"Features are {features.shape}; they must be (rows, dimensions).")
+    chance = np.random.default_rng(seed)
+    with threadpool_limits(1):
+        chosen = np.sort(chance.permutation(len(features))[:landmarks])
+        projected = _project(features, chosen)
+        places = np.empty((len(features), 2), np.float32)
+        places[chosen] = _arrange(projected[chosen], seed)
+        others = np.ones(len(features), bool)
+        others[chosen] = False
+        if others.any():
+            places[others] = _between(projected[others], projected[chosen], places[chosen])
+    return (places + chance.normal(scale=JITTER, size=places.shape).astype(np.float32)).clip(0, 1)
+
+
+def _project(features: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(N, 2 to AXES) float32 along the principal axes of the chosen rows; every row of length 1 before."""
+    sample = _of_length_one(features[chosen])
+    axes = min(AXES, *sample.shape)
+    projected = np.zeros((len(features), max(axes, 2)), np.float32)
+    if len(sample) < 2 or np.ptp(sample, axis=0).max(initial=0) == 0:
+        return projected
+    pca = PCA(axes, svd_solver="randomized" if min(sample.shape) > 2 * AXES else "full", random_state=0).fit(sample)
+    for start in range(0, len(features), CHUNK):
+        projected[start : start + CHUNK, :axes] = pca.transform(_of_length_one(features[start : start + CHUNK]))
+    return projected
+
+
+def _of_length_one(rows: np.ndarray) -> np.ndarray:
+    # How bright or sharp a picture is scales all of its features; what is on it does not.
+    rows = rows.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise ValueError("Some features are not finite (nan, or out of the range of their type).")
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
+
+
+def _arrange(projected: np.ndarray, seed: int) -> np.ndarray:
+    """(n, 2) float32 in [0, 1] with a margin; rows that are all the same lie in the middle."""
+    if projected.size == 0 or np.ptp(projected, axis=0).max() == 0:
+        return np.full((len(projected), 2), 0.5, np.float32)
+    if len(projected) < FEWEST:
+        flat = projected[:, :2]
+    else:
+        perplexity = min(PERPLEXITY, (len(projected) - 1) / 3)
+        flat = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(projected)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    return (MARGIN + (1 - 2 * MARGIN) * (flat - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
+
+
+def _between(rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each row the mean of the places of its nearest landmarks, nearer ones counting more."""
+    nearest = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(landmarks)), algorithm="brute").fit(landmarks)
+    found = np.empty((len(rows), 2), np.float32)
+    for start in range(0, len(rows), CHUNK):
+        distances, which = nearest.kneighbors(rows[start : start + CHUNK])
+        # Neighbours may lie in two corners of the map, and between them is nothing alike: the nearest decides.
+        weights = 1 / np.maximum(distances, 1e-6) ** 4
+        weights /= weights.sum(axis=1, keepdims=True)
+        found[start : start + CHUNK] = (places[which] * weights[:, :, None]).sum(axis=1)
+    return found

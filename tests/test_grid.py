@@ -1,0 +1,190 @@
+"""Grids: one class, likeliest first, never an answered cell, never the same cell for two people."""
+
+import threading
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.engine import grid
+from annotator.errors import AnnotatorError
+from annotator.records import Batch, Decision, Wanted, WantedGrids
+from annotator.store import arrays, cells, classes, decisions, runs, selections
+from annotator.store.database import Database
+
+
+def publish(db: Database, probabilities: np.ndarray, last_decision: int = 0) -> int:
+    """A run without rankings, as an older version left them: the page works them out."""
+    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2, 3], "images": 24}
+    run_id = runs.begin(db, **facts, last_decision_id=last_decision, threshold=0.5)
+    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
+    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", probabilities.astype(np.float16))
+    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+    return run_id
+
+
+@pytest.fixture
+def predicted(db) -> np.ndarray:
+    """(24, 3): the first class grows likelier from image to image, the second less likely, the third has no model."""
+    rising = np.linspace(0.02, 0.98, 24)
+    probabilities = np.stack([rising, rising[::-1] / 2, np.full(24, np.nan)], 1)
+    publish(db, probabilities)
+    return probabilities
+
+
+def wanted(holder: str = "tab", class_id: int | None = 1, size: int = 6, want: int = 1, **more) -> WantedGrids:
+    return WantedGrids(holder, more.pop("annotator", "Ann"), class_id, size, more.pop("have", ()), want, **more)
+
+
+def shown(work) -> list[tuple[int, int]]:
+    return [(tile.image.id, one.class_id) for one in work.items for tile in one.tiles]
+
+
+def answer(db, image_id: int, class_id: int, state: int = 1) -> str:
+    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+    return one.uuid
+
+
+def test_a_grid_shows_the_likeliest_unanswered_images_of_its_class(db, predicted):
+    answer(db, 24, 1, -1)
+    answer(db, 22, 1, 0)
+    answer(db, 21, 2)
+    first, second = grid.next_grids(db, wanted(want=2)).items
+    assert [tile.image.id for tile in first.tiles] == [23, 21, 20, 19, 18, 17]
+    assert [tile.image.id for tile in second.tiles] == [16, 15, 14, 13, 12, 11]
+    assert first.tiles[0].probability == pytest.approx(predicted[22, 0], abs=1e-3)
+    assert first.share == pytest.approx(predicted[[22, 20, 19, 18, 17, 16], 0].mean(), abs=1e-3)
+    assert (first.start, second.start) == ("yes", "yes")
+    assert first.id != second.id
+
+
+def test_a_grid_of_which_little_is_expected_starts_with_no(db, predicted):
+    found = grid.next_grids(db, wanted(class_id=2)).items[0]
+    assert found.share < 0.5 and found.start == "no"
+
+
+def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, predicted):
+    answer(db, 5, 3, 1)
+    found = grid.next_grids(db, wanted(class_id=3, size=24)).items[0]
+    assert (found.run_id, found.share, found.start) == (None, None, "no")
+    assert {tile.image.id for tile in found.tiles} == set(range(1, 25)) - {5}
+    assert [tile.image.id for tile in found.tiles] != sorted(tile.image.id for tile in found.tiles)
+
+
+def test_before_the_first_run_the_class_with_the_fewest_answers_comes_first(db):
+    answer(db, 1, 1)
+    answer(db, 2, 2)
+    assert grid.next_grids(db, wanted(class_id=None)).items[0].class_id == 3
+    assert grid.best_class(db) == 3
+
+
+def test_two_pages_never_get_the_same_cell_but_may_share_an_image(db, predicted):
+    ann = shown(grid.next_grids(db, wanted("ann", want=2)))
+    bob = shown(grid.next_grids(db, wanted("bob", annotator="Bob", want=2)))
+    other = shown(grid.next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
+    assert (len(ann), len(bob), len(other)) == (12, 12, 24)
+    assert not set(ann) & set(bob)
+
+
+def test_an_image_open_on_another_page_is_in_no_grid(db, predicted):
+    from annotator.engine import worklist
+
+    held = [item.image.id for item in worklist.next_work(db, Wanted("review", "bob", "Bob", (), 3)).items]
+    assert held and not set(held) & {image_id for image_id, _ in shown(grid.next_grids(db, wanted(size=24)))}
+
+
+def test_what_is_in_hand_or_passed_is_not_given_again(db, predicted):
+    first = shown(grid.next_grids(db, wanted()))
+    second = shown(grid.next_grids(db, wanted(have=first)))
+    third = shown(grid.next_grids(db, wanted(have=second, passed=first)))
+    assert len({*first, *second, *third}) == 18
+
+
+def test_a_decided_grid_is_gone_and_an_undone_one_is_back(db, predicted):
+    first = shown(grid.next_grids(db, wanted()))
+    batch = Batch("a-grid-of-mine", "Ann", "grid", [(image, of, 1, 0.5) for image, of in first])
+    assert decisions.decide(db, [batch]).saved == ["a-grid-of-mine"]
+    assert not set(first) & set(shown(grid.next_grids(db, wanted(size=24))))
+    decisions.decide(db, [Decision("undo-of-mine", "undo", "Ann", "click", undoes="a-grid-of-mine:0")])
+    assert shown(grid.next_grids(db, wanted())) == first
+
+
+def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
+    wrong, over = [], threading.Event()
+
+    def decide() -> None:
+        for image_id in range(24, 0, -1):
+            answer(db, image_id, 1)
+        over.set()
+
+    deciding = threading.Thread(target=decide)
+    deciding.start()
+    while not over.is_set():
+        before = cells.states(db, 1, range(1, 25))
+        found = shown(grid.next_grids(db, wanted(size=2, want=2)))
+        wrong += [image_id for image_id, _ in found if image_id in before]
+    deciding.join()
+    assert not wrong
+    assert not grid.next_grids(db, wanted(size=24)).items
+
+
+def test_the_best_class_is_the_one_whose_next_grid_brings_most(db, predicted):
+    assert grid.best_class(db, 6) == 1
+    assert grid.next_grids(db, wanted(class_id=None, but=1)).items[0].class_id == 2
+    for image_id in range(7, 25):
+        answer(db, image_id, 1)
+    assert grid.best_class(db, 6) == 2, "what is left of the first class is unlikely"
+
+
+def test_the_best_class_stays_while_its_grids_are_in_hand_and_then_gives_way(db, predicted):
+    first = shown(grid.next_grids(db, wanted(class_id=None, size=12)))
+    second = shown(grid.next_grids(db, wanted(class_id=None, size=12, have=first)))
+    assert {of for _, of in first + second} == {1}, "the second half of class 1 is less likely than class 2"
+    assert {of for _, of in shown(grid.next_grids(db, wanted(class_id=None, have=second, passed=first)))} == {2}
+
+
+def test_class_counts_say_what_is_known_and_what_is_probably_still_to_be_found(db, predicted):
+    for image_id, state in ((24, 1), (23, -1), (22, 0)):
+        answer(db, image_id, 1, state)
+    first, second, third = grid.class_counts(db)
+    assert (first.present, first.absent, first.unsure, first.unknown) == (1, 1, 1, 21)
+    assert first.likely == pytest.approx(predicted[:21, 0].sum(), abs=0.02)
+    assert second.likely == pytest.approx(predicted[:, 1].sum(), abs=0.02)
+    assert (third.likely, third.unknown) == (None, 24)
+    decisions.undo(db, "Ann")
+    assert grid.class_counts(db)[0].likely == pytest.approx(predicted[:22, 0].sum(), abs=0.02)
+
+
+def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others_with_their_state(db, predicted):
+    answer(db, 20, 1, -1)
+    selection = selections.save(db, np.array([3, 20, 9, 15]))
+    tiles = grid.next_grids(db, wanted(selection=selection)).items[0].tiles
+    assert [(tile.image.id, tile.state) for tile in tiles] == [(15, None), (9, None), (3, None), (20, -1)]
+    assert grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0].class_id == 2
+    have = [(tile.image.id, 1) for tile in tiles]
+    done = grid.next_grids(db, wanted(selection=selection, passed=have))
+    assert not done.items and "selection" in done.empty
+
+
+def test_a_selection_before_the_first_run_shows_its_images(db):
+    selection = selections.save(db, np.array([3, 20]))
+    found = grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0]
+    assert {tile.image.id for tile in found.tiles} == {3, 20}
+
+
+def test_what_is_not_there_is_said(db):
+    with pytest.raises(AnnotatorError, match="no class 9"):
+        grid.next_grids(db, wanted(class_id=9))
+    with pytest.raises(AnnotatorError, match="is gone"):
+        grid.next_grids(db, wanted(selection="abc"))
+
+
+def test_an_empty_grid_says_what_to_do(db, predicted):
+    everything = [(image_id, 1) for image_id in range(1, 25)]
+    assert "another class" in grid.next_grids(db, wanted(passed=everything)).empty
+    grid.next_grids(db, wanted("bob", size=24, annotator="Bob"))
+    assert "open on other pages" in grid.next_grids(db, wanted()).empty
+    empty = Database(db.paths.project.parent / "empty", create=True)
+    assert "no images" in grid.next_grids(empty, wanted(class_id=None)).empty
+    assert classes.all_classes(empty) == []

@@ -1,0 +1,159 @@
+"""What a run leaves for the page: orders as a full sort would give them, as of the decisions the run had seen."""
+
+import uuid
+
+import numpy as np
+import pytest
+from test_worker import say
+
+from annotator.engine import grid, rankings, suggest
+from annotator.engine.predictions import rankings_of
+from annotator.engine.train import train
+from annotator.records import Decision, WantedGrids
+from annotator.store import arrays, classes, decisions, runs
+from annotator.store.arrays import FeatureCache
+
+IMAGES, CLASSES = 24, 3
+
+
+def made_up(seed: int = 0) -> np.ndarray:
+    """(24, 3) float16 with many equal ones; the last class has no model."""
+    chances = np.random.default_rng(seed).integers(0, 11, (IMAGES, CLASSES)) / 10
+    chances[:, 2] = np.nan
+    return chances.astype(np.float16)
+
+
+def built(db, chances: np.ndarray, newest: int | None = None) -> rankings.Rankings:
+    newest = decisions.newest_decision(db) if newest is None else newest
+    return rankings.build(db, newest, np.arange(1, IMAGES + 1), np.arange(1, CLASSES + 1), chances)
+
+
+def answers(db, count: int = 40, seed: int = 1) -> np.ndarray:
+    """Random decisions; what they come to, (24, 3) float: 1, -1, 0 for unsure, nan where nobody said anything."""
+    rng = np.random.default_rng(seed)
+    result = np.full((IMAGES, CLASSES), np.nan)
+    for _ in range(count):
+        image_id, class_id, state = int(rng.integers(1, 25)), int(rng.integers(1, 4)), int(rng.integers(-1, 2))
+        say(db, image_id, class_id, state)
+        result[image_id - 1, class_id - 1] = state
+    return result
+
+
+def best_first(chances: np.ndarray) -> list[int]:
+    """Rows by a plain sort: largest first, equal ones by row; nan is left out."""
+    return sorted((row for row in range(len(chances)) if chances[row] >= 0), key=lambda row: (-chances[row], row))
+
+
+def test_rankings_are_what_a_full_sort_gives(db):
+    chances, said = made_up(), answers(db)
+    found = built(db, chances)
+    still_open = np.where(np.isnan(said), chances.astype(float), np.nan)
+    for column in range(CLASSES):
+        order = best_first(still_open[:, column])
+        assert found.by_class[column].tolist() == order + [-1] * (IMAGES - len(order))
+        assert found.scores[column, : len(order)].tolist() == still_open[order, column].tolist()
+    likeliest = np.nanmax(np.concatenate([still_open, np.full((IMAGES, 1), -1.0)], 1), 1)
+    order = best_first(likeliest)
+    assert found.by_image[: len(order)].tolist() == order and set(found.by_image[len(order) :]) <= {-1}
+    assert found.expected == pytest.approx(np.nansum(still_open, 0))
+
+
+def test_decisions_the_run_has_not_seen_change_nothing(db):
+    answers(db, 10)
+    seen = decisions.newest_decision(db)
+    before = built(db, made_up())
+    cells = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
+    open_cell = next(
+        (image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2) if (image_id, class_id) not in cells
+    )
+    say(db, *open_cell)
+    after = built(db, made_up(), seen)
+    assert after.by_class.tolist() == before.by_class.tolist() and after.expected.tolist() == before.expected.tolist()
+
+
+def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsure_ones(db):
+    chances, said = made_up(), answers(db)
+    apart = np.where(np.isin(said, (1, -1)), np.abs(chances.astype(float) - (said == 1)), np.nan)
+    expected = sorted(
+        (-apart[row, column], row, column) for row, column in np.argwhere(apart >= rankings.DOUBTFUL).tolist()
+    )
+    assert built(db, chances).disagreements.tolist() == [[row, column] for _, row, column in expected]
+    assert len(expected) > 3
+
+
+def test_classes_seen_together_are_counted_on_every_image(db):
+    said = answers(db, 60)
+    present = (said == 1).astype(int)
+    together = built(db, made_up()).cooccurrence
+    assert together.tolist() == (present.T @ present).tolist()
+    assert together.sum() > np.trace(together)
+
+
+def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_sampled_to_the_end(db, monkeypatch):
+    monkeypatch.setattr(rankings, "RANKED", 10)
+    chances = made_up()
+    found = built(db, chances)
+    order = best_first(chances[:, 0].astype(float))
+    kept = found.by_class[0].tolist()
+    assert kept[:8] == order[:8] and kept[-1] == order[-1] and len(set(kept)) == 10
+    assert rankings.whole(found) == 8
+
+
+def test_where_falling_probabilities_cross_a_limit():
+    scores = np.array([0.9, 0.5, 0.5, 0.2], np.float16)
+    assert [rankings.first_below(scores, low) for low in (1.0, 0.9, 0.5, 0.3, 0.0)] == [0, 0, 3, 3, 4]
+
+
+def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
+    arrays.add_features(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    cache = FeatureCache(db.paths.features("x"))
+    cache.refresh()
+    answers(db, 40)
+    classes.add_classes(db, [("owl", "")])
+    run = train(db, cache, "an", {}, "x")
+    found = suggest.predictions(db)
+    kept = rankings.load(str(db.paths.run(run.id)))
+    again = rankings.build(db, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
+    for name in vars(again):
+        assert np.array_equal(getattr(kept, name), getattr(again, name)), name
+    assert kept.expected[3] == 0 and set(kept.by_class[3].tolist()) == {-1}, "nobody has seen an owl yet"
+    assert grid.class_counts(db)[3].likely is None
+
+
+def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
+    def begin() -> int:
+        facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
+        run_id = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
+        arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
+        arrays.save_array(db.paths.run(run_id) / "probabilities.npy", made_up(run_id))
+        return run_id
+
+    first = begin()
+    rankings.save(db.paths.run(first), built(db, made_up(first)))
+    runs.publish(db, first, epochs=1, seconds=0.1, loss=[0.5])
+    begin()  # all arrays, no rankings, not published
+    half = db.paths.run(begin()) / "by_class.npy"
+    half.write_bytes(b"half a")
+    found = suggest.predictions(db)
+    assert found.run.id == first
+    assert rankings_of(db, found).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
+    tiles = grid.next_grids(db, WantedGrids("tab", "Ann", 1, 12, (), 1)).items[0].tiles
+    assert [tile.image.id - 1 for tile in tiles] == best_first(made_up(first)[:, 0].astype(float))[:12]
+
+
+def test_suggestions_from_rankings_are_those_from_all_probabilities(db):
+    chances = made_up()
+    facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
+    run_id = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
+    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
+    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances)
+    rankings.save(db.paths.run(run_id), built(db, chances))
+    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+    answers(db, 12)
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Ann", "click", image_id=7)])
+    decisions.undo(db, "Ann")
+    decisions.undo(db, "Ann")
+    for class_id in (None, 1, 2, 3):
+        everything = suggest.missing_positives(db, class_id, limit=None)
+        for limit in (0, 1, 7):
+            assert suggest.missing_positives(db, class_id, limit) == everything[:limit]

@@ -1,0 +1,117 @@
+"""Review's filters: by class, probability and person, and decisions that the model doubts, which go when answered."""
+
+import threading
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.engine import review
+from annotator.errors import AnnotatorError
+from annotator.records import Decision, Filter, Wanted
+from annotator.store import arrays, decisions, images, runs
+
+
+@pytest.fixture
+def chances(db) -> np.ndarray:
+    """A run of (24, 3) that has seen 6 decisions, no two probabilities alike."""
+    for image_id, state in ((1, 1), (2, 1), (3, -1), (4, -1), (5, 0), (6, 1)):
+        answer(db, image_id, 1, state, annotator="Ann" if image_id % 2 else "Bob")
+    found = np.random.default_rng(3).permutation(72).reshape(24, 3) / 100 + 0.1
+    found[:6, 0] = (0.05, 0.95, 0.97, 0.02, 0.99, 0.2)
+    facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
+    run_id = runs.begin(db, **facts, last_decision_id=6, threshold=0.5)
+    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
+    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", found.astype(np.float16))
+    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+    return found
+
+
+def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann") -> None:
+    one = Decision(str(uuid.uuid4()), "label", annotator, "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+
+
+def shown(db, holder: str = "tab", want: int = 24, passed=(), **only) -> list[tuple[int, list[tuple[int, int | None]]]]:
+    """What Review gives: image id, and its suggestions as (class, what a person said)."""
+    wanted = Wanted("review", holder, "Ann", (), want, Filter(**only), passed)
+    return [
+        (image_id, [(chip.class_id, chip.known) for chip in chips])
+        for image_id, chips in review.next_to_review(db, wanted, 0.5)
+    ]
+
+
+def test_one_class_shows_only_its_suggestions_likeliest_first(db, chances):
+    found = shown(db, class_id=2, low=0.4)
+    order = sorted(range(24), key=lambda row: -chances[row, 1])
+    assert found == [(row + 1, [(2, None)]) for row in order if chances[row, 1] >= 0.4]
+
+
+def test_a_range_of_probabilities_has_two_ends_and_is_in_order(db, chances):
+    low, high = 0.3, 0.455
+    still_open = chances.copy()
+    still_open[:6, 0] = np.nan
+    inside = np.where((still_open >= low - 0.001) & (still_open <= high), still_open, np.nan)
+    rows = [row for row in range(24) if not np.isnan(inside[row]).all()]
+    expected = sorted(rows, key=lambda row: -np.nanmax(inside[row]))
+    found = shown(db, low=low, high=high)
+    assert [image_id - 1 for image_id, _ in found] == expected
+    for image_id, chips in found:
+        assert {of - 1 for of, _ in chips} == set(np.flatnonzero(~np.isnan(inside[image_id - 1])))
+
+
+def test_a_range_goes_on_after_its_first_cells_are_used_up(db, chances, monkeypatch):
+    everything = shown(db, low=0.2, high=0.6)
+    monkeypatch.setattr(review, "MERGED", 3)  # one cell a class at first
+    assert shown(db, low=0.2, high=0.6) == everything
+    assert shown(db, low=0.2, high=0.6, passed=[everything[0][0]]) == everything[1:]
+
+
+def test_a_person_s_images_alone(db, chances):
+    assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6}
+    answer(db, 20, 3, 1, "Bob")
+    assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6, 20}
+    assert shown(db, low=0.0, by="Nobody") == []
+
+
+def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(db, chances):
+    assert shown(db, kind="disagreements") == [(3, [(1, -1)]), (1, [(1, 1)]), (6, [(1, 1)])]
+    assert shown(db, kind="disagreements", by="Bob") == [(6, [(1, 1)])]
+    assert shown(db, kind="disagreements", class_id=2) == []
+    assert shown(db, kind="disagreements", high=0.1) == [(1, [(1, 1)])]
+    answer(db, 3, 1, 1)
+    answer(db, 1, 1, 0)
+    assert shown(db, kind="disagreements") == [(6, [(1, 1)])]
+    decisions.undo(db, "Ann")
+    assert [image_id for image_id, _ in shown(db, kind="disagreements")] == [1, 6]
+
+
+def test_an_unknown_kind_lists_the_known_ones(db, chances):
+    with pytest.raises(AnnotatorError, match="missing"):
+        shown(db, kind="mising")
+
+
+def test_no_suggestion_that_somebody_has_answered_is_shown_while_others_decide(db, chances):
+    wrong, over = [], threading.Event()
+
+    def decide() -> None:
+        for image_id in np.random.default_rng(0).permutation(24).tolist():
+            for class_id in (1, 2, 3):
+                answer(db, image_id + 1, class_id, 1, "Bob")
+        over.set()
+
+    deciding = threading.Thread(target=decide)
+    deciding.start()
+    while not over.is_set():
+        before = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
+        for image_id, chips in shown(db, want=4, low=0.0):
+            wrong += [(image_id, of) for of, _ in chips if (image_id, of) in before]
+    deciding.join()
+    assert not wrong
+    assert shown(db, low=0.0) == []
+
+
+def test_an_image_whose_file_has_gone_is_not_shown(db, chances):
+    first = shown(db, want=1)[0][0]
+    images.mark_problem(db, first, "the file has gone")
+    assert first not in [image_id for image_id, _ in shown(db)]
