@@ -85,9 +85,9 @@ class Served:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.loads(answer.read())
 
-    def get(self, path: str, token: str | None = None) -> tuple[int, bytes, dict]:
-        """Status, body and headers of a GET, whatever the status."""
-        address = f"{self.address}{path}?token={self.token if token is None else token}"
+    def get(self, path: str, token: str | None = None, more: str = "") -> tuple[int, bytes, dict]:
+        """Status, body and headers of a GET, whatever the status. more: further query parameters, "&full=1"."""
+        address = f"{self.address}{path}?token={self.token if token is None else token}{more}"
         try:
             with urllib.request.urlopen(address, timeout=30) as answer:
                 return answer.status, answer.read(), dict(answer.headers)

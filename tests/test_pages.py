@@ -1,14 +1,17 @@
 """The Streamlit side of the pages, without a browser: what there is, and what to do when there is nothing."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from annotator.engine import recipe
+from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.store import classes, decisions, jobs
 from annotator.ui import context
+from annotator.ui.pages import settings
 from models import catalogue
 
 PAGES = ("annotate", "review", "progress", "export", "settings")
@@ -86,6 +89,31 @@ def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
     test.text_area(key="class_lines").input("lynx\ta cat")
     test.button[-1].click().run()
     assert classes.find_class(db, "lynx").description == "a cat"
+
+
+def test_settings_show_every_class_with_its_key_and_say_when_nothing_was_changed(show):
+    test = show("settings")
+    [table] = test.data_editor
+    assert list(zip(table.value["key"], table.value["class"], strict=True)) == [
+        ("1", "fox"),
+        ("2", "heron"),
+        ("3", "deer"),
+    ]
+    next(button for button in test.button if button.label == "Save").click().run()
+    assert not test.exception
+    assert any("Nothing was changed" in info.value for info in test.info)
+
+
+def test_settings_keep_keys_and_descriptions_and_tell_who_lost_a_key(db):
+    fox, heron, deer = classes.all_classes(db)
+    told = settings.save_classes(db, [replace(fox, key="3"), replace(heron, description="grey"), deer])
+    assert told == ["deer has no key now: 3 belongs to another class."]
+    fox, heron, deer = classes.all_classes(db)
+    assert (fox.key, heron.key, deer.key, heron.description) == ("3", "2", "", "grey")
+    with pytest.raises(AnnotatorError, match="given to 'fox' and 'heron'"):
+        settings.save_classes(db, [replace(fox, key="z"), replace(heron, key="z", description="lost"), deer])
+    assert classes.all_classes(db) == [fox, heron, deer]
+    assert settings.save_classes(db, [fox, heron, deer]) == ["Nothing was changed."]
 
 
 def test_export_by_the_model_without_a_run_says_what_to_do(show):

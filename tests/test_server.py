@@ -1,5 +1,6 @@
 """The app as a process: what its routes refuse, and that a kill at any moment loses nothing."""
 
+import io
 import json
 import os
 import random
@@ -63,7 +64,12 @@ def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypat
             with pytest.raises(urllib.error.HTTPError) as refused:
                 shared.post(path, {"decisions": []}, token=token)
             assert refused.value.code == 401, path
-        for path in ("/api/image/1", "/api/heatmap/1/1/1", f"/api/script/{token or 'none'}/annotate.js"):
+        for path in (
+            "/api/image/1",
+            "/api/thumb/1",
+            "/api/heatmap/1/1/1",
+            f"/api/script/{token or 'none'}/annotate.js",
+        ):
             assert shared.get(path, token=token)[0] == 401, path
     assert shared.get("/api/image/1")[0] == 200
     assert DAY * VALID_DAYS == 30 * 24 * 3600
@@ -132,6 +138,92 @@ def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_pa
         path.write_bytes(body)
         assert max(Image.open(path).size) <= 1600
     assert served.get(f"/api/image/{ids['small.jpg']}")[1] == (folder / "small.jpg").read_bytes()
+
+
+def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_for(tmp_path, processes, class_file):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
+    Image.new("I;16", (2000, 400), 40000).save(folder / "deep.tif")
+    draw(folder / "small.jpg", seed=3)
+    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    served = Served(tmp_path / "project", processes)
+    ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
+
+    def size(path: str) -> tuple[int, int]:
+        status, body, headers = served.get(path)
+        assert status == 200 and "immutable" in headers["cache-control"], path
+        return Image.open(io.BytesIO(body)).size
+
+    assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
+    kept = tmp_path / "project" / "thumbs" / "0" / f"{ids['wide.png']}-thumb.jpg"
+    made = kept.stat().st_mtime_ns
+    assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
+    assert kept.stat().st_mtime_ns == made
+    assert served.get(f"/api/thumb/{ids['small.jpg']}")[1] == (folder / "small.jpg").read_bytes()
+    assert size(f"/api/image/{ids['wide.png']}") == (1600, 533)
+    assert served.get(f"/api/image/{ids['wide.png']}", more="&full=1")[1] == (folder / "wide.png").read_bytes()
+    status, body, headers = served.get(f"/api/image/{ids['deep.tif']}", more="&full=1")
+    assert (status, headers["content-type"], Image.open(io.BytesIO(body)).size) == (200, "image/jpeg", (2000, 400))
+
+
+def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, class_file):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
+    set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
+    (tmp_path / "project" / "thumbs").mkdir()
+    older = draw(tmp_path / "project" / "thumbs" / "1.jpg", seed=5)
+    assert Served(tmp_path / "project", processes).get("/api/image/1")[1] == older.read_bytes()
+
+
+def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_path, processes, class_file):
+    for number in range(48):
+        draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(1400, 1000))
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    served = Served(tmp_path / "project", processes)
+    thumbs = []
+    askers = [
+        threading.Thread(target=lambda n=n: thumbs.append(served.get(f"/api/thumb/{n}")[0]), daemon=True)
+        for n in [*range(1, 49), 1, 1, 2]
+    ]
+    for asker in askers:
+        asker.start()
+    assert served.post("/api/decisions", {"decisions": [one := label(1)]})["saved"] == [one["uuid"]]
+    waiting = sum(asker.is_alive() for asker in askers)
+    for asker in askers:
+        asker.join(60)
+    assert thumbs == [200] * len(askers)
+    assert waiting, "the decision was answered before the thumbs were"
+
+
+def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, processes, class_file):
+    draw(tmp_path / "photos" / "one.jpg", seed=1, size=(3000, 2000))
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    served = Served(tmp_path / "project", processes)
+    (tmp_path / "photos" / "one.jpg").write_bytes(b"\xff\xd8\xff nothing of an image")
+    for path in ("/api/thumb/1", "/api/image/1"):
+        status, body, _ = served.get(path)
+        assert status == 409 and "has changed" in json.loads(body)["error"], path
+    assert "has changed" in images.bad_files(Database(tmp_path / "project"))[0].reason
+
+
+def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(served):
+    grid = {"uuid": "grid-one", "action": "batch", "source": "grid", "run": 3, "milliseconds": 900}
+    grid["cells"] = [[1, 1, 1, 0.9], [2, 1, -1, None], [3, 1, 0, 0.5]]
+    flag = {"uuid": "flag-one", "action": "flag", "image": 4, "note": " blurred "}
+    bad = grid | {"uuid": "grid-bad", "cells": [[5, 1, 1, 0.9], [999, 1, 1, 0.9]]}
+    odd = grid | {"uuid": "grid-odd", "cells": [[5, 1]]}
+    answer = served.post("/api/decisions", {"decisions": [grid, bad, odd, flag]})
+    assert answer["saved"] == ["grid-one", "flag-one"]
+    assert "cell 2 of 2" in answer["refused"]["grid-bad"] and "not a decision" in answer["refused"]["grid-odd"]
+    first, second = served.post("/api/recent", {})["decisions"]
+    assert (first["uuid"], first["action"], first["cells"]) == ("grid-one", "batch", grid["cells"])
+    assert (second["uuid"], second["image"], second["note"]) == ("flag-one", 4, "blurred")
+    undo = {"uuid": "undo-one", "action": "undo", "undoes": "grid-one:0"}
+    assert served.post("/api/decisions", {"decisions": [undo, undo]})["saved"] == ["undo-one", "undo-one"]
+    assert [one["uuid"] for one in served.post("/api/recent", {})["decisions"]] == ["flag-one"]
+    assert Database(served.project).value("SELECT count(*) FROM label") == 0
 
 
 def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator, tmp_path, photos):

@@ -12,8 +12,16 @@ from annotator.ui import context
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
 STYLE = """<style>
-[data-testid="stMainBlockContainer"] {padding: 4.3rem 1.2rem 0.6rem; max-width: none;}
-[data-testid="stDecoration"], [data-testid="stStatusWidget"] {display: none;}
+[data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
+[data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
+[data-testid="stHeader"] {height: 3rem; min-height: 3rem;}
+[data-testid="stTopNavLink"] {min-height: 2.5rem;}
+h2, h3 {letter-spacing: -0.01em;}
+[data-testid="stMetricValue"] {font-variant-numeric: tabular-nums;}
+[data-testid="stCaptionContainer"] {opacity: 0.8;}
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
+[data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] p {color: light-dark(#fff, #06211c);}
+@media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
 </style>"""
 
 

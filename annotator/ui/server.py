@@ -16,10 +16,13 @@ from filelock import FileLock, Timeout
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.ui import context
 from annotator.ui.routes import ROUTES
+from annotator.ui.sockets import send_at_once
 from annotator.ui.watch import Watch
 
 ADDRESS = "127.0.0.1"
-SCRIPT = Path(__file__).parent / "app.py"
+# In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and until
+# somebody had opened the first page an address like /grid, also after a restart, led to an empty one.
+SCRIPT = Path(__file__).parent / "entry" / "app.py"
 CONFIG = {
     "server.address": ADDRESS,  # unset would mean every network this machine is in
     "server.allowedHosts": ["127.0.0.1", "localhost"],  # no page of another name may reach in (DNS rebinding)
@@ -31,8 +34,16 @@ CONFIG = {
     "client.toolbarMode": "minimal",
     "client.showSidebarNavigation": False,
     "logger.hideWelcomeMessage": True,
-    "theme.light.primaryColor": "#0f7b6c",
-    "theme.dark.primaryColor": "#3fb8a5",
+    # Grounds without a tint of their own, since colours of photos are judged on them.
+    "theme.baseRadius": "9px",
+    "theme.light.primaryColor": "#0b7265",
+    "theme.light.backgroundColor": "#fcfcfb",
+    "theme.light.secondaryBackgroundColor": "#efefed",
+    "theme.light.textColor": "#1c2221",
+    "theme.dark.primaryColor": "#4cc2ae",
+    "theme.dark.backgroundColor": "#161817",
+    "theme.dark.secondaryBackgroundColor": "#232625",
+    "theme.dark.textColor": "#e9ecea",
 }
 
 
@@ -49,7 +60,13 @@ def build_app(project: Path) -> st.App:
         finally:
             watch.stop()
 
-    return st.App(SCRIPT, routes=ROUTES, lifespan=lifespan)
+    return page_app(lifespan=lifespan)
+
+
+def page_app(**options) -> st.App:
+    """The pages and routes of the project that is open, with further options of st.App."""
+    send_at_once()
+    return st.App(SCRIPT, routes=ROUTES, **options)
 
 
 def serve(project: Path, *, port: int, browser: bool = True) -> None:

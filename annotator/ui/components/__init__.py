@@ -38,5 +38,5 @@ export default function (component) {
 @cache
 def component(name: str):
     """The component of components/<name>.js with the shared and its own styles; call it with data= and key=."""
-    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in ("shared.css", f"{name}.css"))
+    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in ("shared.css", "stage.css", f"{name}.css"))
     return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=LOADER % name)

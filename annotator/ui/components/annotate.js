@@ -4,14 +4,54 @@
  * browser, before anything is sent.
  */
 
-import { Api, rememberName } from "./api.js";
-import { STATE_WORDS, afterPaint, capital, el, kbd, keyButton, showFoot } from "./dom.js";
+import { ClassCard } from "./classcard.js";
+import { ClassList, likelihoods } from "./classlist.js";
+import { STATE_WORDS, el, keyButton } from "./dom.js";
+import { Finder } from "./finder.js";
+import { FlagDialog } from "./flag.js";
 import { Hand } from "./hand.js";
-import { CLASS_KEYS, listen } from "./keys.js";
-import { Outbox } from "./outbox.js";
+import { Session } from "./session.js";
+import { STAGE_KEYS, Stage } from "./stage.js";
 
 const PRESENT = 1;
+const ABSENT = -1;
 const UNSURE = 0;
+const PAUSE = 80; // milliseconds an image is on screen before its likely classes are listed: never between two quick keys
+
+const WIDE = window.matchMedia("(min-width: 761px)");
+
+const HINTS = [
+  "Press the key on a class: the image is labeled and the next one is there.",
+  "Press / and type to find any class by its name.",
+  "Backspace takes back whatever you did; ? lists all keys.",
+];
+/** @type {{title: string, rows: [string | string[], string][]}[]} */
+const KEYS = [
+  {
+    title: "Label (Settings changes the keys of classes)",
+    rows: [
+      ["1", "the class with that key is on the image; on to the next image"],
+      [["Shift", "1"], "the same, and stay on this image"],
+      [["/", "Ctrl+K"], "find a class by its name; Enter takes the first, Shift+Enter takes it and stays"],
+      [["/", "?"], "while you find a class: what it means, with examples"],
+      ["Enter", "nothing else here: every class without an answer is absent"],
+      ["-", "the next class is marked unsure"],
+      [".", "stay on each image until you go on with Space"],
+    ],
+  },
+  {
+    title: "Move on, go back",
+    rows: [
+      [" ", "skip: the image comes back later; on a labeled image, go on"],
+      [["ArrowLeft", "ArrowRight"], "the image before, the image after"],
+      [",", "flag the image with a note"],
+      ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
+      [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
+      ["?", "this list (also F1)"],
+    ],
+  },
+  { title: "Look closer", rows: STAGE_KEYS },
+];
 
 /** @param {any} component */
 export function mount(component) {
@@ -20,260 +60,217 @@ export function mount(component) {
 
 class AnnotatePage {
   /** @param {any} component */
-  constructor({ data, parentElement, setTriggerValue }) {
-    this.renew = () => setTriggerValue("expired", Date.now());
-    this.root = parentElement;
-    this.drawFoot = afterPaint(() => showFoot(this.foot, this.outbox, this.hand));
-    rememberName(data.annotator);
-    this.api = new Api(data.token);
-    this.outbox = new Outbox({
-      api: this.api,
-      project: data.project,
-      annotator: data.annotator,
-      onChange: () => this.showFoot(),
-      onExpired: () => this.renew(),
-    });
-    /** @type {{uuid: string | null, image: number, item: any}[]} */
-    this.history = [];
+  constructor(component) {
     this.stay = false;
     this.unsure = false;
-    this.build();
-    this.setClasses(data.classes);
-    this.hand = new Hand({
-      api: this.api,
-      outbox: this.outbox,
-      mode: "annotate",
-      threshold: () => null,
-      onShow: () => this.show(),
-      onNews: () => this.showNews(),
+    this.pause = 0;
+    /** What the words beside the picture are about. @type {any} */
+    this.shown = null;
+    this.session = new Session(component, {
+      page: "annotate",
+      keys: KEYS,
+      hints: HINTS,
+      onKey: (key, event) => this.key(key, event),
+      onUndo: (step, how) => this.tookBack(step, how),
     });
-    this.stopListening = listen(parentElement, (key, event) => this.key(key, event));
-    this.adopting = window.setInterval(() => this.outbox.adopt(), 3000);
-    this.loadRecent();
+    this.build();
+    this.setClasses();
+    /** @type {Hand} */
+    this.hand = this.session.hand = new Hand({
+      session: this.session,
+      mode: "annotate",
+      onShow: () => this.show(),
+      onNews: () => !this.hand.current && this.show(),
+    });
   }
 
   /** A rerun of the page: a fresh pass, perhaps another class. @param {any} component */
-  update({ data, setTriggerValue }) {
-    this.renew = () => setTriggerValue("expired", Date.now());
-    if (this.api.token !== data.token) {
-      this.api.token = data.token;
-      this.outbox.annotator = data.annotator;
-      this.outbox.flush();
-      this.hand.ask();
-    }
-    if (JSON.stringify(data.classes) !== JSON.stringify(this.classes)) this.setClasses(data.classes);
+  update(component) {
+    if (this.session.fresh(component)) this.setClasses();
   }
 
   unmount() {
-    this.stopListening();
-    clearInterval(this.adopting);
-    this.outbox.close();
-    this.hand.close();
+    clearTimeout(this.pause);
+    this.card.hide();
+    this.session.close();
   }
 
   build() {
-    this.stage = el("div", { class: "stage" });
+    const { session } = this;
+    this.stage = new Stage();
     this.caption = el("div", { class: "caption" });
-    this.chips = el("div", { class: "chips", "aria-label": "Labels of this image" });
-    this.search = el("input", {
-      type: "search",
-      placeholder: "Type to find a class",
-      "aria-label": "Find a class",
-      "aria-keyshortcuts": "/",
-      autocomplete: "off",
-      oninput: () => this.filter(),
+    this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
+    this.chips.addEventListener("click", (event) => this.chipClicked(event));
+    this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.chipClicked(event));
+    this.card = new ClassCard(session.api);
+    this.list = new ClassList((one, stay) => this.choose(one, stay));
+    this.finder = new Finder({
+      likely: () => likelihoods(this.hand.current, session.classes),
+      states: () => this.list.marked,
+      onTake: (one, stay) => this.choose(one, stay),
+      // Where there is no room beside the list, a card would hide what one chooses from.
+      onPoint: (one, row) => this.card.point(one, WIDE.matches ? row : null),
     });
-    this.list = el("div", { class: "classes", role: "group", "aria-label": "Classes" });
-    this.tools = el(
-      "div",
-      { class: "tools", role: "group", "aria-label": "Other actions" },
-      keyButton("Undo", "Backspace", () => this.undo()),
+    for (const part of [this.list.list, this.list.near]) this.card.watch(part, (id) => this.list.byId.get(id));
+    this.flagging = new FlagDialog((note) => this.flag(note));
+    const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
+      keyButton("Earlier", "ArrowLeft", () => this.earlier()),
+      keyButton("Later", "ArrowRight", () => this.later()));
+    this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
+    this.stayButton = keyButton("Stay", ".", () => this.toggleStay(), { "aria-pressed": "false" });
+    const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
+      keyButton("Nothing else here", "Enter", () => this.done(), { class: "wide" }),
       keyButton("Skip", " ", () => this.skip()),
-      keyButton("Nothing else here", "Enter", () => this.done()),
-      (this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" })),
-      (this.stayButton = keyButton("Stay", ".", () => this.toggleStay(), { "aria-pressed": "false" })),
-    );
-    this.foot = el("div", { class: "foot" });
-    const side = el("div", { class: "side" }, el("div", { class: "find" }, this.search, kbd("/")), this.list, this.tools);
-    const picture = el("div", { class: "left" }, this.stage, this.caption, this.chips);
-    this.help = this.buildHelp();
-    const main = el("div", { class: "work" }, picture, side);
-    this.root.querySelector(".root").replaceChildren(main, this.foot, this.help);
+      this.unsureButton,
+      this.stayButton,
+      keyButton("Flag", ",", () => this.openFlag()));
+    const about = el("div", { class: "about" }, this.caption, session.words);
+    const left = el("div", { class: "left" }, this.stage.element, about, this.chips,
+      el("div", { class: "row" }, steps, session.toolbar));
+    const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
+    session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
+      session.help.dialog, this.flagging.element, this.card.element);
   }
 
-  buildHelp() {
-    const rows = [
-      ["1", "the class with that key is on the image; on to the next image"],
-      ["Shift", "held with a class key: the same, and stay on this image"],
-      ["/", "find a class by its name, Enter takes the first"],
-      [" ", "skip: the image comes back later"],
-      ["Enter", "nothing else here: every class not answered is absent, the image is complete"],
-      ["-", "the next class is marked unsure"],
-      [".", "stay on an image until you go on with Space"],
-      ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
-      ["?", "this list"],
-    ];
-    const dialog = el(
-      "dialog",
-      { "aria-label": "Keys" },
-      el("h3", {}, "Keys"),
-      el("dl", {}, ...rows.flatMap(([key, text]) => [el("dt", {}, kbd(key)), el("dd", {}, text)])),
-      el("form", { method: "dialog" }, el("button", {}, "Close")),
-    );
-    return /** @type {HTMLDialogElement} */ (dialog);
-  }
-
-  /** @param {{id: number, name: string, description: string}[]} classes */
-  setClasses(classes) {
-    this.classes = classes;
-    this.names = new Map(classes.map((one) => [one.id, one.name]));
-    /** @type {Map<number, number>} what the buttons show */
-    this.marked = new Map();
-    this.byKey = new Map();
-    this.buttons = new Map();
-    const nodes = classes.map((one, index) => {
-      const key = CLASS_KEYS[index];
-      if (key) this.byKey.set(key, one);
-      const button = el(
-        "button",
-        {
-          type: "button",
-          class: "class",
-          title: one.description || one.name,
-          "data-class": one.id,
-          "aria-keyshortcuts": key,
-          "aria-pressed": "false",
-          onclick: (/** @type {MouseEvent} */ event) => this.choose(one, event.shiftKey),
-        },
-        el("span", {}, one.name),
-        ...(key ? [kbd(key)] : []),
-      );
-      this.buttons.set(one.id, button);
-      return button;
-    });
-    this.list.replaceChildren(...nodes);
-    this.filter();
-    if (this.hand) this.showLabels();
+  setClasses() {
+    this.list.setClasses(this.session.classes);
+    this.finder.setClasses(this.session.classes);
+    if (this.hand) this.show();
   }
 
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event */
   key(key, event) {
-    if (this.help.open) {
-      if (key === "?" || key === "Escape") this.help.close();
+    if (this.flagging.element.open) return this.flagging.key(key, event);
+    if (event.composedPath()[0] === this.finder.field && key !== "find") {
+      if (key !== "?") return this.finder.key(event);
+      const [one, row] = this.finder.chosen;
+      this.card.point(one, row, 0);
       return true;
     }
-    if (this.root.activeElement === this.search) return this.searchKey(event);
-    const one = this.byKey.get(key);
+    const one = this.list.byKey.get(key);
     if (one) {
       if (!event.repeat) this.choose(one, event.shiftKey);
       return true;
     }
+    if (this.stage.key(key, event)) return true;
+    const once = (/** @type {() => void} */ act) => () => !event.repeat && act();
     const command = {
-      "/": () => this.search.focus(),
-      " ": () => !event.repeat && this.skip(),
-      Enter: () => !event.repeat && this.done(),
-      Backspace: () => this.undo(),
-      undo: () => this.undo(),
-      "-": () => this.toggleUnsure(),
-      ".": () => this.toggleStay(),
-      "?": () => this.help.showModal(),
+      "/": () => this.finder.focus(),
+      find: () => this.finder.focus(),
+      " ": once(() => this.skip()),
+      Enter: once(() => this.done()),
+      "-": once(() => this.toggleUnsure()),
+      ".": once(() => this.toggleStay()),
+      ",": once(() => this.openFlag()),
+      ArrowLeft: () => this.earlier(),
+      ArrowRight: () => this.later(),
+      Escape: () => this.card.hide(),
     }[key];
     if (!command) return false;
     command();
     return true;
   }
 
-  /** @param {KeyboardEvent} event true when the field itself has no use for the key */
-  searchKey(event) {
-    const first = this.found[0];
-    if (event.key !== "Escape" && !(event.key === "Enter" && first)) return false;
-    this.search.value = "";
-    this.filter();
-    this.search.blur();
-    if (event.key === "Enter") this.choose(first, event.shiftKey);
-    return true;
-  }
-
-  /** Show the classes that fit what is typed: names that begin with it, then contain it, then have its letters in order. */
-  filter() {
-    const typed = this.search.value.trim().toLowerCase();
-    const ranked = this.classes
-      .map((one, index) => ({ one, index, rank: fit(one.name.toLowerCase(), typed) }))
-      .filter((entry) => entry.rank < Infinity)
-      .sort((a, b) => a.rank - b.rank || a.index - b.index);
-    this.found = ranked.map((entry) => entry.one);
-    const shown = new Map(ranked.map((entry, place) => [entry.one.id, place]));
-    for (const [id, button] of this.buttons) {
-      button.hidden = !shown.has(id);
-      button.style.order = typed ? String(shown.get(id)) : "";
-      button.classList.toggle("first", typed !== "" && shown.get(id) === 0);
-    }
-  }
-
   /** @param {{id: number, name: string}} one @param {boolean} stay */
   choose(one, stay) {
-    if (!this.canDecide()) return;
+    const item = this.ready();
+    if (!item) return;
     const state = this.unsure ? UNSURE : PRESENT;
-    const item = this.hand.current;
-    const before = item.labels;
-    item.labels = [...before.filter((label) => label.class !== one.id), { class: one.id, state, source: "click" }];
-    const keepHere = stay || this.stay || this.unsure;
-    this.decide(item, { action: "label", class: one.id, state }, before);
+    const goOn = !stay && !this.stay && !this.unsure;
     if (this.unsure) this.toggleUnsure();
-    if (keepHere) this.showLabels();
-    else this.hand.advance();
+    this.label(item, one.id, state, goOn);
+  }
+
+  /** @param {any} item @param {number} id of the class @param {number} state @param {boolean} goOn */
+  label(item, id, state, goOn) {
+    const labels = [...item.labels.filter((label) => label.class !== id), { class: id, state, source: "click" }];
+    this.card.forget(id);
+    this.answer(item, { action: "label", class: id, state }, labels, goOn);
   }
 
   skip() {
     const item = this.hand.current;
     if (!item) return;
     // With a label on it the image is not left open: going on is all that is meant.
-    if (item.labels.length === 0) this.decide(item, { action: "skip" }, item.labels);
-    this.hand.advance();
+    if (item.labels.length) this.hand.advance();
+    else this.answer(item, { action: "skip" }, item.labels, true);
   }
 
   done() {
-    if (!this.canDecide()) return;
-    const item = this.hand.current;
+    const item = this.ready();
+    if (!item) return;
+    const answered = new Set(item.labels.map((label) => label.class));
+    const rest = this.session.classes.filter((one) => !answered.has(one.id));
+    const labels = [...item.labels, ...rest.map((one) => ({ class: one.id, state: ABSENT, source: "done" }))];
+    this.answer(item, { action: "done", source: "done" }, labels, true);
+  }
+
+  /**
+   * A decision about an image, which has these labels from then on.
+   * @param {any} item @param {object} decision @param {any[]} labels @param {boolean} goOn to the next image
+   */
+  answer(item, decision, labels, goOn) {
     const before = item.labels;
-    const answered = new Set(before.map((label) => label.class));
-    const rest = this.classes.filter((one) => !answered.has(one.id));
-    item.labels = [...before, ...rest.map((one) => ({ class: one.id, state: -1, source: "done" }))];
-    this.decide(item, { action: "done", source: "done" }, before);
-    this.hand.advance();
+    const first = Number(before.length === 0 && labels.length > 0);
+    const one = Number(labels.length > 0);
+    const become = (/** @type {any[]} */ now, /** @type {number} */ sign) => {
+      item.labels = now;
+      this.hand.count(sign * first, sign * one);
+    };
+    become(labels, 1);
+    this.session.decide({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
+      back: () => {
+        become(before, -1);
+        this.bringBack(item);
+        this.session.say(`Taken back: ${this.inWords(decision)}.`);
+      },
+      again: () => {
+        become(labels, 1);
+        if (goOn && this.hand.current?.id === item.id) this.hand.advance();
+        else this.bringBack(item);
+        this.session.say(`Done again: ${this.inWords(decision)}.`);
+      },
+    });
+    if (goOn) this.hand.advance();
+    else this.showLabels();
   }
 
-  /** @param {any} item @param {object} decision @param {any[]} before the image's labels until now */
-  decide(item, decision, before) {
-    const first = before.length === 0 && item.labels.length > 0;
-    this.hand.count(first ? 1 : 0, item.labels.length > 0 ? 1 : 0);
-    const uuid = this.outbox.add({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked });
-    this.history.push({ uuid, image: item.id, item, before });
-    if (this.history.length > 500) this.history.shift();
+  openFlag() {
+    const item = this.hand.current;
+    if (item) this.flagging.open(item.name, item.flag ?? "");
   }
 
-  async undo() {
-    const last = this.history.pop();
-    if (!last) {
-      this.say("Nothing left to undo.");
-      return;
-    }
-    this.outbox.add({ action: "undo", undoes: last.uuid, source: "click" });
-    if (last.item) {
-      this.hand.count(last.before.length === 0 && last.item.labels.length > 0 ? -1 : 0, last.item.labels.length ? -1 : 0);
-      last.item.labels = last.before;
-    } else last.item = await this.fetchItem(last.image);
-    if (!last.item) return;
-    this.hand.bringBack(last.item);
+  /** @param {string} note */
+  flag(note) {
+    const item = this.hand.current;
+    const before = item?.flag ?? "";
+    if (!item || note === before) return;
+    const put = (/** @type {string} */ now) => {
+      item.flag = now || null;
+      this.bringBack(item);
+    };
+    item.flag = note || null;
+    this.session.decide({ action: "flag", image: item.id, note, source: "click", milliseconds: this.hand.looked }, {
+      back: () => put(before),
+      again: () => put(note),
+    });
     this.showLabels();
+  }
+
+  async earlier() {
+    if (!(await this.hand.earlier())) this.session.say("There is no earlier image.");
+  }
+
+  later() {
+    if (!this.hand.later()) this.session.say("This is the newest image. Label it, or press Space to skip it.");
   }
 
   toggleUnsure() {
     this.unsure = !this.unsure;
     this.unsureButton.setAttribute("aria-pressed", String(this.unsure));
-    this.list.classList.toggle("unsure", this.unsure);
+    this.list.unsure(this.unsure);
   }
 
   toggleStay() {
@@ -281,95 +278,93 @@ class AnnotatePage {
     this.stayButton.setAttribute("aria-pressed", String(this.stay));
   }
 
+  /** The cross on a chip: a person says that the class is not there. @param {Event} event */
+  chipClicked(event) {
+    const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
+    if (!button) return;
+    const item = this.ready();
+    if (button.dataset.class == null) this.openFlag();
+    else if (item) this.label(item, Number(button.dataset.class), ABSENT, false);
+  }
+
   /** A key is about the picture that is on screen; while there is none it is about nothing. */
-  canDecide() {
-    if (this.hand.ready) return true;
-    if (this.hand.current) this.say("The picture is still on its way.");
-    return false;
+  ready() {
+    if (this.hand.ready) return this.hand.current;
+    if (!this.hand.current) return null;
+    this.session.say("The picture is still on its way.");
+    this.shown = null; // its arrival takes these words away
+    return null;
   }
 
-  /** After a reload: what this person can still undo. */
-  async loadRecent() {
-    await this.outbox.flush();
-    const answer = await this.api.post("/api/recent", {}).catch(() => ({ decisions: [] }));
-    const known = new Set(this.history.map((entry) => entry.uuid));
-    const older = answer.decisions.filter((entry) => !known.has(entry.uuid));
-    this.history.unshift(...older.map((entry) => ({ uuid: entry.uuid, image: entry.image, item: null, before: [] })));
+  /** @param {any} item */
+  bringBack(item) {
+    this.hand.bringBack(item);
+    this.showLabels();
   }
 
-  /** The image as it is once what waits has been saved. @param {number} id */
-  async fetchItem(id) {
-    await this.outbox.flush();
-    const answer = await this.api.post("/api/items", { images: [id] }).catch(() => ({ images: [] }));
-    return answer.images[0] ?? null;
+  /**
+   * Something from before a reload, or given on another page, was taken back or done again: the image comes as the
+   * server has it then.
+   * @param {import("./session.js").Step} step @param {"undone" | "redone"} how
+   */
+  async tookBack({ entry }, how) {
+    const words = `${how === "undone" ? "Taken back" : "Done again"}: ${this.inWords(entry)}.`;
+    if (entry?.image != null) {
+      const item = await this.hand.recall(entry.image);
+      if (item && this.hand.current?.id === item.id) {
+        Object.assign(this.hand.current, { labels: item.labels, flag: item.flag });
+        this.showLabels();
+      }
+    }
+    this.session.say(words);
+  }
+
+  /** @param {any} entry a decision */
+  inWords(entry) {
+    if (entry.action === "batch") return `${entry.cells?.length ?? "several"} answers at once`;
+    if (entry.action === "label") return `${this.session.names.get(entry.class) ?? "a class"} ${STATE_WORDS[entry.state] ?? ""}`.trim();
+    return { done: "nothing else here", skip: "a skip", flag: "a flag" }[entry.action] ?? "a decision";
   }
 
   // What the person sees
 
   show() {
     const item = this.hand?.current;
-    if (!item) {
-      this.stage.replaceChildren(el("p", { class: "empty" }, this.hand?.news.empty || "One moment..."));
-      this.caption.replaceChildren();
-    } else if (item.broken) {
-      const text = `${item.name} cannot be shown: ${item.broken} Press Space to go on.`;
-      this.stage.replaceChildren(el("p", { class: "empty" }, text));
-    } else if (item.loaded) {
-      this.stage.replaceChildren(item.picture);
-      this.caption.replaceChildren(item.name);
-    } else {
-      this.stage.replaceChildren(el("p", { class: "empty" }, "Loading the picture..."));
-    }
+    if (!item) this.stage.empty(this.hand?.news.empty || "One moment...");
+    else if (item.broken) this.stage.empty(`${item.name} cannot be shown: ${item.broken} Press Space to go on.`);
+    else if (item.loaded) this.stage.show(item);
+    else this.stage.empty("Loading the picture...");
+    this.caption.textContent = item?.name ?? "";
+    this.list.forgetLikely();
     this.showLabels();
+    if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
+    this.shown = item;
+    this.session.shown();
   }
 
   showLabels() {
-    const labels = this.hand?.current?.labels ?? [];
-    const states = new Map(labels.map((label) => [label.class, label.state]));
-    // Only what changes: there may be hundreds of buttons, and the next picture waits for them.
-    for (const id of new Set([...this.marked.keys(), ...states.keys()])) {
-      const state = states.get(id);
-      const button = this.buttons.get(id);
-      if (!button || state === this.marked.get(id)) continue;
-      button.dataset.state = state == null ? "" : STATE_WORDS[state];
-      button.setAttribute("aria-pressed", String(state === PRESENT));
+    const item = this.hand?.current;
+    const labels = item?.labels ?? [];
+    this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
+    // What is not there is crossed out in the list; only a correction by hand is worth a chip.
+    const chips = labels
+      .filter((label) => label.state !== ABSENT || label.source === "click")
+      .map((label) => this.chip(label));
+    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Change the note" }, `Flag: ${item.flag}`));
+    if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
+    clearTimeout(this.pause);
+    this.pause = window.setTimeout(() => this.list.showLikely(this.hand?.current), PAUSE);
+  }
+
+  /** @param {any} label */
+  chip({ class: id, state, by }) {
+    const name = this.session.names.get(id) ?? "?";
+    const words = state === PRESENT ? name : `${name} (${STATE_WORDS[state]})`;
+    const chip = el("span", { class: "chip", "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
+    if (state !== ABSENT) {
+      const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Not on the image (Delete)" };
+      chip.append(el("button", cross, "×"));
     }
-    this.marked = states;
-    const shown = labels.filter((label) => label.source !== "done");
-    this.chips.replaceChildren(
-      ...shown.map((label) =>
-        el("span", { class: "chip", "data-state": STATE_WORDS[label.state] },
-          `${this.names.get(label.class) ?? "?"}${label.state === PRESENT ? "" : ` (${STATE_WORDS[label.state]})`}`)),
-    );
+    return chip;
   }
-
-  showNews() {
-    if (!this.hand.current) this.show();
-    this.showFoot();
-  }
-
-  showFoot() {
-    if (!this.hand) return;
-    // The number is right at once; drawing it can wait until the next picture is there.
-    this.foot.firstElementChild?.setAttribute("data-waiting", String(this.outbox.waiting.size));
-    this.drawFoot();
-  }
-
-  /** @param {string} text */
-  say(text) {
-    this.caption.replaceChildren(capital(text));
-  }
-}
-
-/** How well a name fits what was typed: 0 begins with it, 1 a word does, 2 contains it, 3 has its letters in order. */
-function fit(/** @type {string} */ name, /** @type {string} */ typed) {
-  if (!typed || name.startsWith(typed)) return 0;
-  if (name.split(/[\s_-]+/).some((word) => word.startsWith(typed))) return 1;
-  if (name.includes(typed)) return 2;
-  let at = 0;
-  for (const letter of typed) {
-    at = name.indexOf(letter, at) + 1;
-    if (at === 0) return Infinity;
-  }
-  return 3;
 }

@@ -1,6 +1,8 @@
 // @ts-check
 /** Talking to the routes: every request carries the pass that the page was given. */
 
+const KEPT_ALIVE = 30_000; // characters: browsers carry at most 64 KB past the end of a page, all requests together
+
 export class Api {
   /** @param {string} token */
   constructor(token) {
@@ -12,13 +14,14 @@ export class Api {
    * @param {string} path @param {object} body @param {{keepalive?: boolean}} [options]
    */
   async post(path, body, options = {}) {
+    const text = JSON.stringify(body);
     let response;
     try {
       response = await fetch(path, {
         method: "POST",
         headers: { "content-type": "application/json", "x-annotator-token": this.token },
-        body: JSON.stringify(body),
-        keepalive: options.keepalive ?? false,
+        body: text,
+        keepalive: Boolean(options.keepalive) && text.length < KEPT_ALIVE,
       });
     } catch {
       throw new ApiError(0, "the server cannot be reached");

@@ -1,9 +1,11 @@
 // @ts-check
-/** Small helpers to build the page with, and the line at its foot that all components share. */
+/** Small helpers to build the page with. */
 
 /**
  * An element. Text is always text, never markup: names of classes and files come from strangers.
- * @param {string} tag @param {Record<string, any>} [props] @param {(Node | string)[]} children
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Record<string, any>} [props] @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -16,10 +18,14 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+const KEY_SIGNS = {
+  " ": "Space", Backspace: "⌫", "Shift+Backspace": "⇧⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→",
+  PageUp: "PgUp", PageDown: "PgDn",
+};
+
 /** @param {string} key */
 export function kbd(key) {
-  const names = { " ": "Space", Backspace: "⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑" };
-  return el("kbd", {}, names[key] ?? key.toUpperCase());
+  return el("kbd", {}, KEY_SIGNS[key] ?? (key.length === 1 ? key.toUpperCase() : key));
 }
 
 /**
@@ -27,36 +33,12 @@ export function kbd(key) {
  * @param {string} text @param {string} key @param {() => void} act @param {Record<string, any>} [props]
  */
 export function keyButton(text, key, act, props = {}) {
-  const named = { Backspace: "Backspace", Enter: "Enter", " ": "Space" };
   return el(
     "button",
-    { type: "button", onclick: act, "aria-keyshortcuts": named[key] ?? key, ...props },
+    { type: "button", onclick: act, "aria-keyshortcuts": key === " " ? "Space" : key, ...props },
     el("span", {}, text),
     kbd(key),
   );
-}
-
-/**
- * "12 saved, 0 waiting" and the quiet line about the worker.
- * @param {HTMLElement} foot @param {import("./outbox.js").Outbox} outbox @param {import("./hand.js").Hand} hand
- */
-export function showFoot(foot, outbox, hand) {
-  const waiting = outbox.waiting.size;
-  const trouble = outbox.trouble || hand.trouble;
-  const parts = [
-    el("span", { class: waiting ? "waiting" : "saved", role: "status", "data-waiting": waiting, "data-saved": outbox.saved },
-      waiting ? `${waiting} waiting to be saved` : `${outbox.saved} saved`),
-  ];
-  if (trouble) parts.push(el("span", { class: "trouble", role: "alert" }, `${capital(trouble)}. Nothing is lost; trying again.`));
-  for (const { reason } of outbox.refused.slice(-1)) {
-    parts.push(el("span", { class: "trouble", role: "alert" },
-      `${outbox.refused.length} not accepted: ${reason}.`));
-  }
-  const { left, mine, worker } = hand.news;
-  if (left != null) parts.push(el("span", {}, `${left.toLocaleString("en")} images without a label`));
-  parts.push(el("span", {}, `${mine.toLocaleString("en")} decisions by you`));
-  parts.push(el("span", { class: "worker" }, worker));
-  foot.replaceChildren(...parts);
 }
 
 /** @param {string} text */

@@ -1,39 +1,50 @@
 // @ts-check
 /**
- * The images in a person's hands: the one on screen, those that come next (fetched and decoded already) and what was
- * decided before. Which image comes next is the server's affair; here it only never has to be waited for.
+ * What a person has in hand: the image (or grid) on screen, those that come next, fetched and decoded already, and
+ * those that were on screen before. What comes next is the server's affair; here it only never has to be waited for.
  */
 
 import { afterPaint } from "./dom.js";
 
-const LOW = 48; // ask for more below this many
-const WANT = 64;
 const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at most: all in hand, when they are small
 const DISPLAY_PIXELS = 1600 * 1600; // the server sends nothing larger
+const KEPT_BACK = 30; // pictures of earlier images kept decoded
 const RENEW = 8000; // milliseconds: the lease of everything in hand is renewed, the worker's line refreshed
 const RETRY = 1500;
 const LOOK_AGAIN = 3000; // with nothing in hand
 
+/** @typedef {{id: any, loaded?: boolean, broken?: string, passedOn?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
+
 export class Hand {
   /**
-   * @param {{api: import("./api.js").Api, outbox: import("./outbox.js").Outbox, mode: string,
-   *          threshold: () => number | null, onShow: () => void, onNews: () => void}} options
+   * @param {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
+   *          path?: string, request?: () => object, low?: number, want?: number,
+   *          load?: (item: Item) => Promise<unknown>, have?: (items: Item[]) => any[]}} options
    */
-  constructor({ api, outbox, mode, threshold, onShow, onNews }) {
-    this.api = api;
-    this.outbox = outbox;
+  constructor({ session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, have }) {
+    this.session = session;
+    this.api = session.api;
     this.mode = mode;
-    this.threshold = threshold;
     this.onShow = onShow;
     this.onNews = onNews;
-    Object.assign(this, holderNames(mode));
-    /** @type {any[]} */
+    this.path = path;
+    this.request = request ?? (() => ({ mode }));
+    this.low = low;
+    this.want = want;
+    this.loadItem = load;
+    this.have = have ?? ((items) => [...new Set([...items.map((item) => item.id), ...session.outbox.images()])]);
+    const { holder, instead } = holderNames(mode);
+    this.holder = holder;
+    this.instead = instead;
+    /** @type {Item[]} */
     this.queue = [];
-    /** @type {any} */
+    /** @type {Item | null} */
     this.current = null;
-    /** @type {Set<number>} */
+    /** What was on screen before, the last one last. @type {Item[]} */
+    this.earlierItems = [];
+    /** Ids that are not to come again. @type {Set<any>} */
     this.passed = new Set();
-    this.news = { left: null, mine: 0, empty: "", worker: "", run: null };
+    this.news = { left: null, of: null, mine: 0, empty: "", worker: "", run: null };
     this.trouble = "";
     this.shownAt = 0;
     this.asking = false;
@@ -48,12 +59,12 @@ export class Hand {
     this.ask();
   }
 
-  /** Whether the picture on screen is the current image's, so that a key can be about it. */
+  /** Whether what is on screen is the current item's picture, so that a key can be about it. */
   get ready() {
     return Boolean(this.current?.loaded);
   }
 
-  /** Milliseconds for which the current image has been on screen. */
+  /** Milliseconds for which the current item has been on screen. */
   get looked() {
     return Math.round(performance.now() - this.shownAt);
   }
@@ -64,25 +75,55 @@ export class Hand {
     this.news.mine += decided;
   }
 
-  /** Go on to the next image. */
+  /** Go on: past what was gone back over, to the first that has not been on screen. */
   advance() {
-    this.current = null;
+    this.#leaveCurrent();
+    while (this.queue[0]?.passedOn) this.earlierItems.push(/** @type {Item} */ (this.queue.shift()));
     this.#show();
     this.refill();
   }
 
-  /** Bring an image back on screen; the one there now comes right after it. @param {any} item */
+  /** Back to the one before, also to images of before a reload. @returns {Promise<boolean>} whether there was one */
+  async earlier() {
+    if (!this.earlierItems.length) await this.#fetchOlder();
+    const item = this.earlierItems.pop();
+    if (!item || this.closed) return false;
+    if (this.current) this.queue.unshift(this.current);
+    this.current = null;
+    this.queue.unshift(item);
+    this.#show();
+    return true;
+  }
+
+  /** Forward again after `earlier`; false where the next one is new. */
+  later() {
+    if (!this.current?.passedOn) return false;
+    this.#leaveCurrent();
+    this.#show();
+    return true;
+  }
+
+  /** Bring an item back on screen because its decision was taken back; the one there now comes right after it. @param {Item} item */
   bringBack(item) {
+    item.passedOn = false;
+    this.passed.delete(item.id);
     if (this.current?.id === item.id) return;
     this.queue = this.queue.filter((other) => other.id !== item.id);
+    this.earlierItems = this.earlierItems.filter((other) => other.id !== item.id);
     if (this.current) this.queue.unshift(this.current);
-    this.passed.delete(item.id);
     this.current = null;
     this.queue.unshift(item);
     this.#show();
   }
 
-  /** Forget what is in hand and ask anew (another threshold). */
+  /** Bring back an image that is known by its id only. @param {number} id */
+  async recall(id) {
+    const item = await this.session.fetchItem(id);
+    if (item && !this.closed) this.bringBack(item);
+    return item;
+  }
+
+  /** Forget what is in hand and ask anew: another filter, another class. */
   restart() {
     this.queue = [];
     this.current = null;
@@ -100,7 +141,7 @@ export class Hand {
     this.#letGo();
   }
 
-  /** Ask the server for images and news. */
+  /** Ask the server for more, and for news. */
   async ask() {
     if (this.asking) {
       this.again = true;
@@ -109,57 +150,78 @@ export class Hand {
     clearTimeout(this.timer);
     this.asking = true;
     let pause = RENEW;
+    const request = this.request();
+    const asked = JSON.stringify(request);
     try {
-      const inHand = [this.current, ...this.queue].filter(Boolean).map((item) => item.id);
-      const room = inHand.length < LOW ? WANT - inHand.length : 0;
-      const threshold = this.threshold();
-      const news = await this.api.post("/api/work", {
-        mode: this.mode,
+      const inHand = this.#inHand();
+      const room = inHand.length < this.low ? this.want - inHand.length : 0;
+      const news = await this.api.post(this.path, {
+        ...request,
         holder: this.holder,
         instead: this.instead,
-        have: [...new Set([...inHand, ...this.outbox.images()])],
+        have: this.have(inHand),
         passed: [...this.passed].slice(-5000),
         want: room,
-        threshold,
       });
-      if (this.closed || threshold !== this.threshold()) return;
-      const held = new Set([this.current, ...this.queue].filter(Boolean).map((item) => item.id));
-      const waiting = new Set(this.outbox.images());
-      for (const item of news.images) {
-        if (!held.has(item.id) && !waiting.has(item.id) && !this.passed.has(item.id)) this.queue.push(item);
+      if (this.closed) return;
+      if (asked !== JSON.stringify(this.request())) {
+        this.again = true; // it was for something else
+        return;
       }
-      this.news = news;
-      // The server does not know yet of what waits here.
-      this.count(waiting.size, this.outbox.waiting.size);
-      this.trouble = "";
-      if (!this.current) {
-        this.#show();
-        if (!this.current) pause = LOOK_AGAIN;
-      }
-      this.#prefetch();
+      this.#receive(news);
+      if (!this.current) pause = LOOK_AGAIN;
     } catch (error) {
       this.trouble = error.message;
-      if (error.status === 401) this.outbox.onExpired();
+      if (error.status === 401) this.session.renew();
       pause = RETRY;
     } finally {
       this.asking = false;
       if (!this.closed) {
         this.onNews();
+        this.session.changed();
         this.timer = window.setTimeout(() => this.ask(), this.again ? 0 : pause);
         this.again = false;
       }
     }
   }
 
+  /** @param {any} news */
+  #receive(news) {
+    const held = new Set(this.#inHand().map((item) => item.id));
+    const waiting = new Set(this.session.outbox.images());
+    for (const item of news.items) {
+      if (!held.has(item.id) && !waiting.has(item.id) && !this.passed.has(item.id)) this.queue.push(item);
+    }
+    this.news = news;
+    // The server does not know yet of what waits here.
+    this.count(waiting.size, this.session.outbox.waiting.size);
+    this.trouble = "";
+    if (!this.current) this.#show();
+    this.#prefetch();
+  }
+
+  #inHand() {
+    return [this.current, ...this.queue].filter((item) => item != null);
+  }
+
   #letGo() {
-    const nothing = { mode: this.mode, holder: this.holder, have: [], want: 0 };
-    this.api.post("/api/work", nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
+    const nothing = { ...this.request(), holder: this.holder, have: [], want: 0 };
+    this.api.post(this.path, nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
   }
 
   #refill() {
     if (this.closed) return;
-    if (this.queue.length < LOW) this.ask();
+    if (this.queue.length < this.low) this.ask();
     this.#prefetch();
+  }
+
+  #leaveCurrent() {
+    if (!this.current) return;
+    this.current.passedOn = true;
+    this.earlierItems.push(this.current);
+    const far = this.earlierItems.at(-1 - KEPT_BACK);
+    if (far) forget(far);
+    this.current = null;
   }
 
   #show() {
@@ -172,33 +234,29 @@ export class Hand {
   }
 
   #prefetch() {
+    if (this.loadItem) {
+      for (const item of this.queue) this.#load(item);
+      return;
+    }
     let room = AHEAD_PIXELS;
     for (const item of this.queue) {
       room -= Math.min(item.width * item.height, DISPLAY_PIXELS);
       if (room > 0) this.#load(item);
-      else item.picture = item.loaded = undefined; // far back again, after many were undone
+      else forget(item); // far back again, after many were undone
     }
   }
 
-  /** @param {any} item */
+  /** @param {Item} item */
   #load(item) {
-    if (item.picture) return;
-    const picture = new Image();
-    picture.decoding = "sync";
-    picture.draggable = false;
-    picture.alt = item.name;
-    picture.dataset.image = String(item.id);
-    picture.src = this.api.url(`/api/image/${item.id}`);
-    item.picture = picture;
+    if (item.coming) return;
     item.broken = "";
-    picture
-      .decode()
+    item.coming = (this.loadItem ? this.loadItem(item) : this.#loadPicture(item))
       .then(() => {
         item.loaded = true;
       })
       .catch(async () => {
         item.broken = await this.#reason(item);
-        item.picture = undefined;
+        item.picture = item.coming = undefined;
       })
       .finally(() => {
         if (this.current === item && !this.closed) {
@@ -208,17 +266,42 @@ export class Hand {
       });
   }
 
-  /** Why the picture did not come. @param {any} item */
+  /** @param {Item} item */
+  #loadPicture(item) {
+    const picture = new Image();
+    picture.decoding = "sync";
+    picture.draggable = false;
+    picture.alt = item.name;
+    picture.dataset.image = String(item.id);
+    picture.src = this.api.url(`/api/image/${item.id}`);
+    item.picture = picture;
+    return picture.decode();
+  }
+
+  /** Why the picture did not come. @param {Item} item */
   async #reason(item) {
     try {
       const response = await fetch(this.api.url(`/api/image/${item.id}`));
       if (response.ok) return "this browser cannot show it";
       return (await response.json()).error ?? `the server answered ${response.status}`;
     } catch {
-      window.setTimeout(() => this.current === item && this.#load(item), RETRY);
+      window.setTimeout(() => this.current === item && !this.closed && this.#load(item), RETRY);
       return "the server cannot be reached; it is tried again";
     }
   }
+
+  async #fetchOlder() {
+    const shown = new Set(this.#inHand().map((item) => item.id));
+    let id = this.session.older.pop();
+    while (id != null && shown.has(id)) id = this.session.older.pop();
+    const item = id == null ? null : await this.session.fetchItem(id);
+    if (item) this.earlierItems.push({ ...item, passedOn: true });
+  }
+}
+
+/** @param {Item} item */
+function forget(item) {
+  item.picture = item.loaded = item.coming = undefined;
 }
 
 /**
@@ -233,7 +316,7 @@ function holderNames(mode) {
   try {
     const known = sessionStorage.getItem(key) ?? "";
     // A duplicated tab copies the session: that name is still in use by the page it was copied from.
-    const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    const reloaded = /** @type {any} */ (performance.getEntriesByType("navigation")[0])?.type === "reload";
     if (reloaded || ours.has(known)) instead = known;
     sessionStorage.setItem(key, holder);
   } catch {

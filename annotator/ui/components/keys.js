@@ -4,15 +4,13 @@
  * well as on keyup, so both are stopped at the window before it.
  */
 
-/** Keys for classes, in the order in which hands find them. Commands use none of them. */
-export const CLASS_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
-
 /**
  * @param {ShadowRoot | HTMLElement} root our own part of the page
  * @param {(key: string, event: KeyboardEvent) => boolean} handle true when the key was ours
+ * @param {(key: string) => void} [released] told of keys that are let go
  * @returns {() => void} stops listening
  */
-export function listen(root, handle) {
+export function listen(root, handle, released) {
   // Reached by Tab, a button or link has Enter and Space for itself; clicked, it has not: a person who came here by a
   // click on "Annotate" and presses Enter means the image.
   let tabbed = false;
@@ -23,40 +21,61 @@ export function listen(root, handle) {
   const down = (event) => {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (!plain && !isUndo(event)) return;
+    const command = commandName(event);
+    if (!command && (event.ctrlKey || event.metaKey || event.altKey)) return;
+    if (command && typing(event) && command !== "find") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
     if (tabbed && pressesButton(event)) {
       event.stopImmediatePropagation();
       return;
     }
-    if (handle(isUndo(event) ? "undo" : keyName(event), event)) event.preventDefault();
+    if (handle(command || keyName(event), event)) event.preventDefault();
     event.stopImmediatePropagation();
   };
   /** @param {KeyboardEvent} event */
   const up = (event) => {
-    if (!typesElsewhere(event, root) && !event.ctrlKey && !event.metaKey) event.stopImmediatePropagation();
+    if (typesElsewhere(event, root) || event.ctrlKey || event.metaKey) return;
+    released?.(keyName(event));
+    event.stopImmediatePropagation();
   };
+  // A window that loses the keyboard never hears that a key was let go.
+  const away = () => released?.("Shift");
   window.addEventListener("keydown", down, true);
   window.addEventListener("keyup", up, true);
   window.addEventListener("pointerdown", point, true);
+  window.addEventListener("blur", away);
   return () => {
     window.removeEventListener("keydown", down, true);
     window.removeEventListener("keyup", up, true);
     window.removeEventListener("pointerdown", point, true);
+    window.removeEventListener("blur", away);
   };
 }
 
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
 export function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-  if (digit) return digit[1];
+  // Where a layout has "/" or "?" above a digit it is still "/" and "?": those are commands everywhere.
+  if (digit && event.key !== "/" && event.key !== "?") return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
-/** @param {KeyboardEvent} event */
-function isUndo(event) {
-  return (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
+/** Whether the person is typing text into a field. @param {KeyboardEvent} event */
+export function typing(event) {
+  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])");
+}
+
+/** Undo, redo and find, which keep the keys they have everywhere. @param {KeyboardEvent} event */
+function commandName(event) {
+  const control = (event.ctrlKey || event.metaKey) && !event.altKey;
+  const key = event.key.toLowerCase();
+  if (control && key === "z") return event.shiftKey ? "redo" : "undo";
+  if (control && key === "y") return "redo";
+  if (control && key === "k") return "find";
+  if (!control && !event.altKey && event.shiftKey && event.key === "Backspace") return "redo";
+  return "";
 }
 
 /** Someone types into a field that is not ours, or moves about in Streamlit's own widgets. */
@@ -71,5 +90,8 @@ function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoo
 function pressesButton(event) {
   if (event.key !== "Enter" && event.key !== " ") return false;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  return target instanceof HTMLElement && target.matches("button, a, summary");
+  if (!(target instanceof HTMLElement)) return false;
+  // A tile is turned with Space; Enter is the whole grid's, wherever one has tabbed to.
+  if (event.key === "Enter" && target.dataset.enter === "page") return false;
+  return target.matches("button, a, summary");
 }

@@ -34,7 +34,8 @@ export class Outbox {
     /** What localStorage holds of it. @type {Set<string>} */
     this.kept = new Set(this.waiting.keys());
     this.pause = FIRST_PAUSE;
-    this.sending = false;
+    /** @type {Promise<void> | null} */
+    this.sending = null;
     this.closed = false;
     this.timer = 0;
     this.send = afterPaint(() => this.flush());
@@ -61,18 +62,34 @@ export class Outbox {
 
   /** Image ids with a decision the server may not know yet. */
   images() {
-    return [...this.waiting.values()].map((entry) => entry.image).filter((id) => id != null);
+    const ids = new Set();
+    for (const entry of this.waiting.values()) {
+      if (entry.image != null) ids.add(entry.image);
+      for (const [image] of entry.cells ?? []) ids.add(image);
+    }
+    return [...ids];
   }
 
-  /** Send what waits, now. */
-  async flush() {
-    if (this.sending || this.closed) return;
+  /** Cells [image, class] with an answer the server may not know yet. @returns {[number, number][]} */
+  cells() {
+    return [...this.waiting.values()].flatMap((entry) =>
+      entry.cells ? entry.cells.map(([image, one]) => [image, one]) : entry.class == null ? [] : [[entry.image, entry.class]]);
+  }
+
+  /** Send what waits, now. Whoever awaits this while it is under way waits for the end of it. @returns {Promise<void>} */
+  flush() {
+    this.sending ??= this.#send().finally(() => {
+      this.sending = null;
+    });
+    return this.sending;
+  }
+
+  async #send() {
     clearTimeout(this.timer);
-    this.sending = true;
     try {
       while (this.waiting.size && !this.closed) {
         const batch = [...this.waiting.values()].sort((a, b) => a.order - b.order).slice(0, BATCH);
-        const answer = await this.api.post("/api/decisions", { decisions: batch }, { keepalive: batch.length < 50 });
+        const answer = await this.api.post("/api/decisions", { decisions: batch }, { keepalive: true });
         for (const uuid of answer.saved) {
           this.#forget(uuid);
           this.saved += 1;
@@ -91,8 +108,6 @@ export class Outbox {
       if (!this.closed) this.timer = window.setTimeout(() => this.flush(), this.pause);
       this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
       this.onChange();
-    } finally {
-      this.sending = false;
     }
   }
 

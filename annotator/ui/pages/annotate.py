@@ -23,7 +23,9 @@ def page() -> None:
             "token": frame.token(),
             "annotator": name,
             "project": context.tokens().project,
-            "classes": [{"id": one.id, "name": one.name, "description": one.description} for one in known],
+            "classes": [
+                {"id": one.id, "name": one.name, "description": one.description, "key": one.key} for one in known
+            ],
         },
         key="annotate",
         on_expired_change=lambda: None,

@@ -1,18 +1,32 @@
-"""Progress: how far the project is, how the model fares, what the worker does, what went wrong."""
+"""Progress: how far the project is, how the model fares, what the worker does, what went wrong.
+
+It refreshes by itself every few seconds and reads tallies only, so that it costs the same at a million images.
+"""
 
 import time
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 
+from annotator.engine.predictions import predictions, rankings_of
 from annotator.engine.status import status
-from annotator.store import overview, runs
-from annotator.ui import context, frame
+from annotator.records import Run
+from annotator.store import classes, overview, runs
+from annotator.store.database import Database
+from annotator.ui import charts, context, frame
+from annotator.ui.charts import Palette
 
-COLOURS = {"present": "#0f7b6c", "absent": "#b3261e", "unsure": "#c98a1b"}
 REFRESH = 5.0
+DAY = 24 * 3600
+HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
+STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
+FLAGS_SHOWN = 200
+PAIRS_LISTED = 1000
 
 
 def page() -> None:
@@ -24,151 +38,161 @@ def page() -> None:
 @st.fragment(run_every=REFRESH)
 def _live() -> None:
     with frame.errors_shown():
-        db = context.db()
-        found = status(db)
+        db, colours = context.db(), _colours()
+        found, run = status(db), runs.current_run(db)
         _numbers(found)
         _worker(found)
         left, right = st.columns(2)
         with left:
-            _decisions(db)
-            _loss(db)
+            _decisions(db, colours)
+            _reliability(db, colours)
+            _fates(db, colours)
         with right:
-            _labels(db)
-            _fates(db)
+            _labels(db, colours)
+            _training(run, colours)
+        _together(db, colours)
+        _flagged(db)
         _kept_out(found)
 
 
 def _numbers(found: dict) -> None:
-    columns = st.columns(5)
     done = found["images"] - found["images_without_decision"]
-    columns[0].metric("Images with a label", f"{done:,} of {found['images']:,}")
-    columns[1].metric("Complete images", f"{found['images_complete']:,}")
-    columns[2].metric("Present", f"{found['labels']['present']:,}")
-    columns[3].metric("Absent", f"{found['labels']['absent']:,}")
-    columns[4].metric("Unsure", f"{found['labels']['unsure']:,}")
+    share = done / max(found["images"], 1)
+    with st.container(horizontal=True, gap="medium"):
+        for label, value in {
+            "Images with a label": f"{done:,} of {found['images']:,}",
+            "Complete images": f"{found['images_complete']:,}",
+            "Present": f"{found['labels']['present']:,}",
+            "Absent": f"{found['labels']['absent']:,}",
+            "Unsure": f"{found['labels']['unsure']:,}",
+            "Flagged": f"{found['flagged']:,}",
+        }.items():
+            st.metric(label, value, width="content")
+    st.progress(share, text=f"{share:.0%} of the images have a label")
 
 
 def _worker(found: dict) -> None:
     worker, run = found["worker"], found["run"]
-    share = found["features"] / max(found["images"], 1)
-    st.progress(min(share, 1.0), text=f"Features: {found['features']:,} of {found['images']:,} ({found['backbone']})")
+    words = []
     if worker["alive"]:
-        beat = time.time() - worker["heartbeat_at"]
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
-        st.caption(f"Worker: {worker['state']}{steps}, heartbeat {beat:.0f} s ago (process {worker['pid']}).")
+        beat = time.time() - worker["heartbeat_at"]
+        words.append(f"Worker: {worker['state']}{steps}, heartbeat {beat:.0f} s ago.")
     else:
         st.warning(f"The worker is not running (it was: {worker['state']}). The app starts it again by itself.")
+    if found["features"] < found["images"]:
+        words.append(f"It has looked at {found['features']:,} of {found['images']:,} images.")
     if run:
-        st.caption(
-            f"Run {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.2f} s over "
+        words.append(
+            f"Run {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.1f} s over "
             f"{run['images']:,} images; {run['newer_decisions']:,} decisions are newer."
         )
     else:
-        st.caption("No run yet: the first comes after about 20 labeled images.")
+        words.append("No run yet: the first comes after about 20 labeled images.")
+    st.caption(frame.escaped(" ".join(words)))
     if found["last_error"]:
         with st.expander("The worker's last error", icon=":material/error:"):
             st.code(found["last_error"], language=None)
 
 
-def _decisions(db) -> None:
-    st.subheader("Decisions over time")
-    rows = overview.decisions_over_time(db, 60)
+def _decisions(db: Database, colours: Palette) -> None:
+    seconds = overview.time_step(db)
+    rows = overview.decisions_over_time(db, seconds)
+    if rows and rows[-1]["at"] - rows[0]["at"] > HOURS_SHOWN * 3600:
+        seconds = DAY
+        rows = overview.decisions_over_time(db, seconds)
+    step = STEPS[seconds]
+    with _card(f"Decisions {step}"):
+        if not rows:
+            st.info("Nothing decided yet. Start on the Annotate page: one key an image.")
+            return
+        zone = _zone()
+        table = pd.DataFrame(rows)
+        table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
+        table["until"] = table["at"] + timedelta(seconds=seconds)
+        order = {name: place for place, name in enumerate(charts.KINDS)}
+        table["order"] = table["source"].map(order)
+        table["kind"] = table["source"].map(charts.KINDS)
+        count = f"{table['decisions'].sum():,} decisions by kind, over time"
+        _chart(charts.decisions(table, step, colours), table[["at", "kind", "decisions"]], "decisions", count)
+
+
+def _labels(db: Database, colours: Palette) -> None:
+    with _card("Labels by class"):
+        table = pd.DataFrame(overview.labels_by_class(db))
+        if table.empty:
+            st.info("No classes yet: name them on the Annotate page.")
+            return
+        if len(table) > charts.CLASSES_SHOWN:
+            st.caption(
+                f"The {charts.CLASSES_SHOWN} classes with most labels of {len(table):,}; all are in the numbers."
+            )
+        words = "Images present, absent and unsure, by class"
+        _chart(charts.labels(table, colours), table, "labels", words)
+
+
+def _reliability(db: Database, colours: Palette) -> None:
+    with _card("Can its probabilities be trusted?"):
+        table = charts.reliability_table(overview.answers_by_score(db))
+        if table.empty:
+            st.info("No suggestion answered yet. The Review page shows them.")
+            return
+        st.caption("Found present by people, of what was shown at each probability; on the dashed line both agree.")
+        words = "Share of suggestions found present, by the probability that was shown, with 95 % intervals"
+        _chart(charts.reliability(table, colours), table, "reliability", words)
+
+
+def _fates(db: Database, colours: Palette) -> None:
+    with _card("How suggestions fared"):
+        table = pd.DataFrame(runs.suggestion_fates(db))
+        if table.empty:
+            st.info("No suggestion answered yet. The Review page shows them.")
+            return
+        accepted, answered = table["accepted"].sum(), table[["accepted", "rejected"]].to_numpy().sum()
+        shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
+        if answered:
+            st.caption(f"{accepted / answered:.0%} of {answered:,} answered suggestions were present.{shown}")
+        _chart(charts.fates(table, colours), table, "fates", "Suggestions accepted, rejected and unsure, by run")
+
+
+def _training(run: Run | None, colours: Palette) -> None:
+    with _card(f"Training of run {run.id}" if run else "Training"):
+        if run is None:
+            st.info("No run yet. The first comes by itself, after about 20 labeled images.")
+            return
+        chart = charts.training(run.loss, run.method, colours)
+        _chart(chart, charts.loss_table(run.loss), "training", f"Loss of run {run.id} over {run.epochs} epochs")
+
+
+def _together(db: Database, colours: Palette) -> None:
+    found = predictions(db)
+    kept = rankings_of(db, found) if found else None
+    if kept is None:
+        return
+    with _card("Classes seen together"):
+        names = {one.id: one.name for one in classes.all_classes(db)}
+        table = charts.together_table(kept.cooccurrence, [names[int(one)] for one in found.class_ids])
+        if not table["images"].any():
+            st.info("No image has labels of two classes yet.")
+            return
+        st.caption(
+            f"Of 100 images with the class at the left, so many show the one above, too. As of run {found.run.id}."
+        )
+        pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
+        _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
+
+
+def _flagged(db: Database) -> None:
+    rows = overview.flagged(db, FLAGS_SHOWN)
     if not rows:
-        st.info("Nothing decided yet. Start on the Annotate page: one key an image.")
         return
-    span = rows[-1]["at"] - rows[0]["at"]
-    if span > 4 * 3600:
-        rows = overview.decisions_over_time(db, 3600)
-    frame_ = pd.DataFrame(rows)
-    frame_["at"] = [datetime.fromtimestamp(at, UTC).astimezone() for at in frame_["at"]]
-    chart = (
-        alt.Chart(frame_)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "at:T",
-                timeUnit="yearmonthdatehours" if span > 4 * 3600 else "yearmonthdatehoursminutes",
-                title="Per hour" if span > 4 * 3600 else "Per minute",
-            ),
-            y=alt.Y("decisions:Q", title="Decisions"),
-            color=alt.Color("source:N", title="Source"),
-            tooltip=["at:T", "source:N", "decisions:Q"],
+    with _card("Flagged images"):
+        zone = _zone()
+        table = pd.DataFrame(rows)[["image", "note", "annotator", "at"]]
+        table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
+        st.dataframe(
+            table, hide_index=True, column_config={"at": st.column_config.DatetimeColumn(format="D MMM, HH:mm")}
         )
-        .properties(height=220)
-    )
-    _chart(chart, frame_)
-
-
-def _labels(db) -> None:
-    st.subheader("Labels by class")
-    table = pd.DataFrame(overview.labels_by_class(db))
-    if table.empty:
-        st.info("No classes yet: name them on the Annotate page.")
-        return
-    long = table.melt("class", var_name="state", value_name="cells")
-    chart = (
-        alt.Chart(long)
-        .mark_bar()
-        .encode(
-            y=alt.Y("class:N", sort=list(table["class"]), title=None, axis=alt.Axis(labelOverlap=False)),
-            x=alt.X("cells:Q", title="Images"),
-            color=alt.Color(
-                "state:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), title="State"
-            ),
-            tooltip=["class:N", "state:N", "cells:Q"],
-        )
-        .properties(height=max(220, 22 * len(table)))
-    )
-    _chart(chart, table)
-
-
-def _loss(db) -> None:
-    st.subheader("Loss of the current run")
-    run = runs.current_run(db)
-    if run is None:
-        st.info("No run yet.")
-        return
-    table = pd.DataFrame({"epoch": range(1, len(run.loss) + 1), "loss": run.loss})
-    chart = (
-        alt.Chart(table)
-        .mark_line(point=True, color="#0f7b6c")
-        .encode(
-            x=alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1), title="Epoch"),
-            y=alt.Y("loss:Q", scale=alt.Scale(zero=False), title=f"Loss ({run.method})"),
-            tooltip=["epoch:Q", "loss:Q"],
-        )
-        .properties(height=220)
-    )
-    _chart(chart, table)
-
-
-def _fates(db) -> None:
-    st.subheader("How suggestions fared")
-    rows = runs.suggestion_fates(db)
-    if not rows:
-        st.info("No suggestion answered yet. The Review page shows them.")
-        return
-    table = pd.DataFrame(rows)
-    long = table.melt("run", var_name="fate", value_name="suggestions")
-    chart = (
-        alt.Chart(long)
-        .mark_bar()
-        .encode(
-            x=alt.X("run:O", title="Run"),
-            y=alt.Y("suggestions:Q", title="Suggestions"),
-            color=alt.Color(
-                "fate:N",
-                scale=alt.Scale(domain=["accepted", "rejected", "unsure"], range=list(COLOURS.values())),
-                title="Answer",
-            ),
-            tooltip=["run:O", "fate:N", "suggestions:Q"],
-        )
-        .properties(height=220)
-    )
-    _chart(chart, table)
-    accepted, answered = table["accepted"].sum(), table[["accepted", "rejected"]].to_numpy().sum()
-    if answered:
-        st.caption(f"{accepted / answered:.0%} of {answered:,} answered suggestions were right.")
 
 
 def _kept_out(found: dict) -> None:
@@ -178,7 +202,26 @@ def _kept_out(found: dict) -> None:
             st.dataframe(pd.DataFrame(bad), hide_index=True)
 
 
-def _chart(chart: alt.Chart, numbers: pd.DataFrame) -> None:
-    st.altair_chart(chart)
-    with st.popover("Numbers"):
+@contextmanager
+def _card(title: str) -> Iterator[None]:
+    with st.container(border=True):
+        st.markdown(f"#### {title}")
+        yield
+
+
+def _chart(chart: alt.TopLevelMixin, numbers: pd.DataFrame, key: str, words: str) -> None:
+    st.altair_chart(charts.legible(chart, _colours()), key=f"chart_{key}", alt=words)
+    with st.popover("Numbers", key=f"numbers_{key}"):
         st.dataframe(numbers, hide_index=True)
+
+
+def _colours() -> Palette:
+    return charts.palette(st.context.theme.type)
+
+
+def _zone() -> tzinfo | None:
+    # The server may run elsewhere: times are those of whoever looks.
+    try:
+        return ZoneInfo(st.context.timezone)
+    except (TypeError, ValueError, KeyError, OSError):
+        return None

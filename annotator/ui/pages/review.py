@@ -1,7 +1,7 @@
 """Review: one image at a time, the labels that are probably missing, each with its heat map."""
 
 from annotator.settings import REVIEW_THRESHOLD
-from annotator.store import classes, runs
+from annotator.store import classes, overview, runs
 from annotator.ui import context, frame
 from annotator.ui.components import component
 
@@ -18,6 +18,7 @@ def page() -> None:
             "project": context.tokens().project,
             "threshold": run.threshold if run else REVIEW_THRESHOLD,
             "classes": [{"id": one.id, "name": one.name} for one in known],
+            "annotators": overview.annotators(context.db()),
         },
         key="review",
         on_expired_change=lambda: None,

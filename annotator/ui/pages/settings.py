@@ -1,9 +1,14 @@
 """Settings: who is at work, the training method with its parameters, the classes."""
 
+from collections.abc import Sequence
+from zlib import crc32
+
 import pandas as pd
 import streamlit as st
 
 from annotator.engine import recipe
+from annotator.errors import AnnotatorError
+from annotator.records import Class
 from annotator.store import classes, jobs
 from annotator.store.database import Database
 from annotator.ui import context, frame
@@ -36,16 +41,71 @@ def _settings() -> None:
     )
 
     st.subheader("Classes")
-    known = classes.all_classes(db)
-    if known:
-        st.dataframe(
-            pd.DataFrame([{"class": one.name, "description": one.description} for one in known]), hide_index=True
-        )
+    _classes(db)
     class_form(
         "Add classes",
         "One class a line; a tab and a description may follow. Classes are never removed, so that no decision loses "
         "its meaning.",
     )
+
+
+def save_classes(db: Database, edited: Sequence[Class]) -> list[str]:
+    """Keep changed keys and descriptions; returns what to tell the person. Raises AnnotatorError, keeping nothing."""
+    known = {one.id: one for one in classes.all_classes(db)}
+    keys = {one.id: one.key for one in edited if one.key != known[one.id].key}
+    descriptions = {one.id: one.description for one in edited if one.description != known[one.id].description}
+    lost = classes.set_keys(db, keys)
+    classes.describe(db, descriptions)
+    told = [f"{known[class_id].name} has no key now: {key} belongs to another class." for class_id, key in lost.items()]
+    return told or (["Saved."] if keys or descriptions else ["Nothing was changed."])
+
+
+def _classes(db: Database) -> None:
+    known = classes.all_classes(db)
+    if not known:
+        return
+    for text in st.session_state.pop("classes_told", []):
+        st.info(frame.escaped(text))
+    st.caption(
+        "A key is one letter or digit; it labels with its class on the Annotate page. "
+        "Double-click a field to change it, or press Enter on it."
+    )
+    table = pd.DataFrame(
+        {
+            "key": [one.key for one in known],
+            "class": [one.name for one in known],
+            "description": [one.description for one in known],
+        }
+    )
+    with st.form("keys_form", border=False):
+        edited = st.data_editor(
+            table,
+            hide_index=True,
+            disabled=["class"],
+            column_config={
+                "key": st.column_config.TextColumn("Key", width="small", max_chars=1),
+                "class": st.column_config.TextColumn("Class"),
+                "description": st.column_config.TextColumn("Description", width="large"),
+            },
+            # Other classes, or keys that somebody else has changed since, are another table: what was typed into the
+            # old one must not come to lie over it.
+            key=f"classes_{crc32(repr(known).encode())}",
+        )
+        if not st.form_submit_button("Save"):
+            return
+    rows = zip(known, edited["key"], edited["description"], strict=True)
+    changed = [Class(one.id, one.name, _text(description), _text(key)) for one, key, description in rows]
+    try:
+        st.session_state["classes_told"] = save_classes(db, changed)
+    except AnnotatorError as error:
+        st.error(str(error))
+        return
+    st.rerun()
+
+
+def _text(value: str | None) -> str:
+    """An emptied field of the table comes as None."""
+    return (value or "").strip()
 
 
 def _method(db: Database) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from annotator.ui import frame
-from annotator.ui.pages import annotate, export, progress, review, settings
+from annotator.ui.pages import annotate, export, grid, map, progress, review, settings
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
 ICON = (
@@ -16,7 +16,9 @@ frame.style()
 page = st.navigation(
     [
         st.Page(annotate.page, title="Annotate", icon=":material/touch_app:", url_path="annotate", default=True),
+        st.Page(grid.page, title="Grid", icon=":material/grid_view:", url_path="grid"),
         st.Page(review.page, title="Review", icon=":material/fact_check:", url_path="review"),
+        st.Page(map.page, title="Map", icon=":material/bubble_chart:", url_path="map"),
         st.Page(progress.page, title="Progress", icon=":material/monitoring:", url_path="progress"),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
         st.Page(settings.page, title="Settings", icon=":material/tune:", url_path="settings"),

@@ -1,0 +1,310 @@
+"""The charts of the Progress page: a table in, a chart out. Drawn for the theme that is on.
+
+Present, absent and unsure differ in lightness as well as in hue, so that they are told apart in grey, too.
+"""
+
+import math
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
+AROUND = 86  # pixels of that which axes and legend take where they lie above and below the rows
+LEAST_BARS = 20  # room for so many: the first minute of a project is not as wide as the page
+CLASSES_SHOWN = 40
+CLASSES_TOGETHER = 30
+RUNS_SHOWN = 60
+BIN_WIDTH = 0.1
+BELOW = -0.16  # room under the curve for the counts, on its own scale
+WORDS_IN_CELLS = 12  # classes up to which a cell of the matrix has room for its number
+Z = 1.96  # standard deviations on both sides that hold 95 %
+
+KINDS = {
+    "click": "Annotate",
+    "grid": "Grid",
+    "suggestion": "Review",
+    "audit": "Audit",
+    "done": "Nothing else",
+    "skip": "Skipped",
+    "flag": "Flagged",
+}
+"""What the page calls the sources of decisions, in the order of the chart."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one theme: states from three lightnesses, kinds of decisions, and from none to all."""
+
+    ground: str
+    text: str
+    quiet: str
+    states: tuple[str, str, str]
+    kinds: tuple[str, ...]
+    ramp: tuple[str, str]
+
+
+LIGHT = Palette(
+    ground="#fcfcfb",
+    text="#1c2221",
+    quiet="#6d7573",
+    states=("#0f7b6c", "#8a1f18", "#d79b2c"),
+    kinds=("#0f7b6c", "#5aa9d6", "#2c4a7c", "#9a6fb8", "#c3c8c6", "#d79b2c", "#8a1f18"),
+    ramp=("#eef1f0", "#0b6156"),
+)
+DARK = Palette(
+    ground="#161817",
+    text="#e9ecea",
+    quiet="#9aa3a0",
+    states=("#43b5a2", "#d65a50", "#f2cc74"),
+    kinds=("#43b5a2", "#2f78b0", "#a9c8ee", "#b48fd0", "#666d6b", "#f2cc74", "#d65a50"),
+    ramp=("#212524", "#5fd6c2"),
+)
+STATES = ("present", "absent", "unsure")
+
+
+def palette(theme: str | None) -> Palette:
+    """The colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
+    return DARK if theme == "dark" else LIGHT
+
+
+def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
+    """Bars of decisions over time; step says how long each is, as in "a minute".
+
+    table    at, until (times with a zone), kind, order, decisions
+    """
+    kinds = list(KINDS.values())
+    last, length = table["until"].max(), (table["until"] - table["at"]).max()
+    times = alt.Scale(domain=[_moment(min(table["at"].min(), last - LEAST_BARS * length)), _moment(last)])
+    shown = [kind for kind in kinds if kind in set(table["kind"])]
+    return (
+        alt.Chart(table)
+        .mark_bar(stroke=colours.ground, strokeWidth=0.6)
+        .encode(
+            x=alt.X("at:T", title=None, scale=times, axis=_clock()),
+            x2="until:T",
+            y=alt.Y("sum(decisions):Q", title=f"Decisions {step}", stack="zero"),
+            color=_categories("kind:N", shown, [colours.kinds[kinds.index(kind)] for kind in shown]),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("at:T", title="From", format="%d %b %H:%M"),
+                alt.Tooltip("kind:N", title="Kind"),
+                alt.Tooltip("decisions:Q", title="Decisions"),
+            ],
+        )
+        .properties(height=HEIGHT)
+    )
+
+
+def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
+    """Stacked bars, a class each. table: class, present, absent, unsure; the CLASSES_SHOWN with most labels."""
+    most = table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all")
+    long = most.melt(["class"], list(STATES), "state", "images")
+    long["order"] = long["state"].map({state: place for place, state in enumerate(STATES)})
+    return (
+        alt.Chart(long)
+        .mark_bar(stroke=colours.ground, strokeWidth=0.8)
+        .encode(
+            y=alt.Y(
+                "class:N",
+                sort=list(most["class"]),
+                title=None,
+                axis=alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=150),
+            ),
+            x=alt.X("images:Q", title="Images", axis=alt.Axis(tickMinStep=1)),
+            color=_categories("state:N", list(STATES), list(colours.states)),
+            order=alt.Order("order:Q"),
+            tooltip=["class:N", "state:N", "images:Q"],
+        )
+        .properties(height=AROUND + 20 * len(most))
+    )
+
+
+def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
+    """Stacked bars, a run each. table: run, accepted, rejected, unsure; the newest RUNS_SHOWN."""
+    answers = ["accepted", "rejected", "unsure"]
+    long = table.tail(RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
+    long["order"] = long["answer"].map({answer: place for place, answer in enumerate(answers)})
+    return (
+        alt.Chart(long)
+        .mark_bar(stroke=colours.ground, strokeWidth=0.8)
+        .encode(
+            x=alt.X("run:O", title="Run", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+            y=alt.Y("suggestions:Q", title="Suggestions answered", axis=alt.Axis(tickMinStep=1)),
+            color=_categories("answer:N", answers, list(colours.states)),
+            order=alt.Order("order:Q"),
+            tooltip=["run:O", "answer:N", "suggestions:Q"],
+        )
+        .properties(height=HEIGHT)
+    )
+
+
+def reliability_table(bins: list[dict]) -> pd.DataFrame:
+    """What people found, by the probability they were shown, in bins of BIN_WIDTH.
+
+    bins       low, high, present, absent, unsure; of any width that BIN_WIDTH is a multiple of
+    returns    shown from, shown to, present, absent, unsure, share present with its 95 % interval from and to
+
+    Bins without a yes or no are left out. The interval is Wilson's: "Probable Inference, the Law of Succession, and
+    Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
+    """
+    rows: dict[int, dict] = {}
+    for one in bins:
+        place = int((one["low"] + 1e-9) / BIN_WIDTH)
+        row = rows.setdefault(place, dict.fromkeys(STATES, 0))
+        for state in STATES:
+            row[state] += one[state]
+    table = []
+    for place, row in sorted(rows.items()):
+        answers = row["present"] + row["absent"]
+        if answers:
+            low, high = wilson(row["present"], answers)
+            edges = {"shown from": round(place * BIN_WIDTH, 2), "shown to": round((place + 1) * BIN_WIDTH, 2)}
+            table.append({**edges, **row, "share": row["present"] / answers, "from": low, "to": high})
+    return pd.DataFrame(table, columns=["shown from", "shown to", *STATES, "share", "from", "to"])
+
+
+def wilson(successes: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
+    share = successes / of
+    middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
+    half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart:
+    """The reliability curve: shares with their intervals over the diagonal, and how many answers stand behind each."""
+    shown = table.assign(
+        middle=(table["shown from"] + table["shown to"]) / 2, answers=table["present"] + table["absent"]
+    )
+    shown["bin"] = [
+        f"{low:.0%} to {high:.0%}" for low, high in zip(table["shown from"], table["shown to"], strict=True)
+    ]
+    percent = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
+    limits, shares = alt.Scale(domain=[0, 1]), alt.Scale(domain=[BELOW, 1])
+    x = alt.X("middle:Q", scale=limits, axis=percent, title="Probability that was shown")
+    tooltip = [
+        alt.Tooltip("bin:N", title="Shown"),
+        alt.Tooltip("share:Q", title="Present", format=".0%"),
+        alt.Tooltip("from:Q", title="95 % from", format=".0%"),
+        alt.Tooltip("to:Q", title="95 % to", format=".0%"),
+        alt.Tooltip("answers:Q", title="Answers"),
+    ]
+    diagonal = (
+        alt.Chart(pd.DataFrame({"middle": [0.0, 1.0], "share": [0.0, 1.0]}))
+        .mark_line(color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5)
+        .encode(x=x, y=alt.Y("share:Q", scale=shares, axis=percent, title="Found present"))
+    )
+    curve = alt.Chart(shown).encode(x=x)
+    intervals = curve.mark_rule(color=colours.states[0], strokeWidth=2).encode(y="from:Q", y2="to:Q")
+    points = curve.mark_line(color=colours.states[0], strokeWidth=2, point=_points(colours.states[0], 70)).encode(
+        y="share:Q", tooltip=tooltip
+    )
+    counts = curve.mark_text(color=colours.quiet, fontSize=11).encode(
+        y=alt.datum(BELOW / 2), text=alt.Text("answers:Q", format=".3~s")
+    )
+    return (diagonal + intervals + points + counts).properties(height=HEIGHT)
+
+
+def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
+    """Pairs of classes on one image, as shares of the images of the first.
+
+    counts     (C, C) images on which people saw both; the diagonal counts the class itself
+    names      C names
+    returns    class, with, images, share; of the CLASSES_TOGETHER classes seen most, a pair twice
+    """
+    most = np.argsort(-np.diagonal(counts), kind="stable")[:CLASSES_TOGETHER]
+    most = [place for place in most if counts[place, place]]
+    return pd.DataFrame(
+        [
+            {
+                "class": names[row],
+                "with": names[column],
+                "images": int(counts[row, column]),
+                "share": counts[row, column] / counts[row, row],
+            }
+            for row in most
+            for column in most
+            if row != column
+        ],
+        columns=["class", "with", "images", "share"],
+    )
+
+
+def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Chart:
+    """The matrix of which classes are seen together, from together_table."""
+    names = list(dict.fromkeys(table["class"]))
+    side = {"sort": names, "title": None}
+    most = max(float(table["share"].max()), 0.05)
+    cells = alt.Chart(table.assign(percent=100 * table["share"])).encode(
+        x=alt.X("with:N", axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=110, labelOverlap=False), **side),
+        y=alt.Y("class:N", axis=alt.Axis(labelLimit=130, labelOverlap=False, labelFlush=False), **side),
+        tooltip=[
+            alt.Tooltip("class:N", title="Of the images with"),
+            alt.Tooltip("share:Q", title="so many show", format=".0%"),
+            alt.Tooltip("with:N", title="too"),
+            alt.Tooltip("images:Q", title="Images"),
+        ],
+    )
+    squares = cells.mark_rect(stroke=colours.ground, strokeWidth=1).encode(
+        color=alt.Color(
+            "share:Q",
+            scale=alt.Scale(domain=[0, most], range=list(colours.ramp)),
+            legend=alt.Legend(title=None, format=".0%", orient="bottom", gradientLength=160),
+        )
+    )
+    height = 2 * AROUND + (20 if len(names) > WORDS_IN_CELLS else 28) * len(names)
+    if len(names) > WORDS_IN_CELLS:
+        return squares.properties(height=height)
+    numbers = cells.mark_text(fontSize=11).encode(
+        text=alt.Text("percent:Q", format=".0f"),
+        color=alt.condition(alt.datum.share > 0.55 * most, alt.value(colours.ground), alt.value(colours.text)),
+    )
+    return (squares + numbers).properties(height=height)
+
+
+def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:
+    """The loss of a run, epoch by epoch."""
+    return (
+        alt.Chart(loss_table(loss))
+        .mark_line(color=colours.states[0], strokeWidth=2, point=_points(colours.states[0], 40))
+        .encode(
+            x=alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1), title="Epoch"),
+            y=alt.Y("loss:Q", scale=alt.Scale(zero=False), title=f"Loss ({method})"),
+            tooltip=["epoch:Q", alt.Tooltip("loss:Q", format=".4f")],
+        )
+        .properties(height=HEIGHT)
+    )
+
+
+def loss_table(loss: list[float]) -> pd.DataFrame:
+    """epoch, loss."""
+    return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
+
+
+def legible(chart: alt.TopLevelMixin, colours: Palette) -> alt.TopLevelMixin:
+    """The chart with words in the theme's colours: Streamlit's own grey is too pale to read in both."""
+    words = {"labelColor": colours.quiet, "titleColor": colours.quiet}
+    return chart.configure_axis(**words).configure_legend(**words)
+
+
+def _clock() -> alt.Axis:
+    midnight = "hours(datum.value) == 0 && minutes(datum.value) == 0"
+    words = f"timeFormat(datum.value, {midnight} ? '%d %b' : '%H:%M')"
+    return alt.Axis(grid=False, tickCount=6, labelOverlap=True, labelExpr=words)
+
+
+def _points(colour: str, size: int) -> alt.OverlayMarkDef:
+    return alt.OverlayMarkDef(size=size, filled=True, color=colour)
+
+
+def _moment(time: pd.Timestamp) -> alt.DateTime:
+    return alt.DateTime(
+        year=time.year, month=time.month, date=time.day, hours=time.hour, minutes=time.minute, seconds=time.second
+    )
+
+
+def _categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
+    scale = alt.Scale(domain=names, range=colours)
+    return alt.Color(field, scale=scale, legend=alt.Legend(title=None, orient="top", columns=3, offset=4, padding=0))

@@ -1,0 +1,125 @@
+// @ts-check
+/**
+ * The suggestions of one image as a list: likeliest first, one of them selected, with the line between those that are
+ * accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
+ */
+
+import { STATE_WORDS, el, kbd } from "./dom.js";
+
+/** What a person does with a suggestion, and with an answer that the model doubts. */
+const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
+const DO = { 1: "Accept", "-1": "Reject", 0: "Unsure" };
+const DO_DOUBTED = { 1: "Present", "-1": "Absent", 0: "Unsure" };
+const SHAPES = { 1: "M5 13l5 5L19 7", "-1": "M6 6l12 12M18 6L6 18" }; // in 24 x 24
+
+export class Chips {
+  /**
+   * @param {any} item
+   * @param {{name: (id: number) => string, onSelect: (at: number) => void,
+   *          onAnswer: (at: number, state: number) => void}} page
+   */
+  constructor(item, { name, onSelect, onAnswer }) {
+    this.item = item;
+    this.at = -1;
+    this.rows = item.suggestions.map((chip, at) => {
+      const pick = el("button",
+        { type: "button", class: "pick", "aria-keyshortcuts": at < 9 ? at + 1 : null, onclick: () => onSelect(at) },
+        at < 9 ? kbd(String(at + 1)) : el("span"),
+        el("span", { class: "name" }, name(chip.class_id)),
+        el("span", { class: "percent" }, percent(chip.probability)));
+      if (chip.known != null) pick.append(el("span", { class: "against" }, contradiction(item, chip)));
+      const said = el("span", { class: "said" });
+      const answers = [1, -1].map((state) => el("button",
+        { type: "button", class: state > 0 ? "yes" : "no", onclick: () => onAnswer(at, state),
+          "aria-label": answerText(chip, state, name(chip.class_id)) }, drawing(SHAPES[state])));
+      const bar = el("span", { class: "bar", "aria-hidden": "true" },
+        el("span", { style: `width:${Math.round(chip.probability * 100)}%` }));
+      const kind = chip.known == null ? "suggestion" : "suggestion doubted";
+      const row = el("div", { class: kind, "data-class": chip.class_id }, pick,
+        el("span", { class: "tail" }, bar, said, ...answers));
+      row.addEventListener("focusin", () => at !== this.at && onSelect(at));
+      row.addEventListener("pointermove", (event) => at !== this.at && moved(event) && onSelect(at));
+      return { row, pick, said };
+    });
+    this.rows.forEach((_, at) => this.mark(at));
+    this.marker = el("div", { class: "line", "aria-hidden": "true" });
+    this.element = el("div", { class: "suggestions", role: "group", "aria-label": "Suggested labels" },
+      ...this.rows.map(({ row }) => row));
+    this.line = -1;
+  }
+
+  /** @param {number} at */
+  select(at) {
+    if (at === this.at) return;
+    const before = this.rows[this.at];
+    before?.row.classList.remove("selected");
+    before?.pick.removeAttribute("aria-current");
+    this.at = at;
+    const now = this.rows[at];
+    now?.row.classList.add("selected");
+    now?.pick.setAttribute("aria-current", "true");
+  }
+
+  /** Show what was answered, or that nothing was. @param {number} at */
+  mark(at) {
+    const { given, known } = this.item.suggestions[at];
+    const { row, said } = this.rows[at];
+    row.dataset.given = given == null ? "" : STATE_WORDS[given];
+    said.textContent = given == null ? "" : (known == null ? SAID : STATE_WORDS)[given];
+  }
+
+  /** @param {number} line 0..1 */
+  drawLine(line) {
+    if (line === this.line) return;
+    this.line = line;
+    const below = this.rows.find((_, at) => this.item.suggestions[at].probability < line);
+    if (this.item.suggestions.some((chip) => chip.known != null)) return; // a doubt is looked at by itself
+    this.marker.textContent = `the line: ${percent(line)}`;
+    this.element.insertBefore(this.marker, below?.row ?? null);
+  }
+
+  /** Bring the selected one into view, where the list is longer than its room. */
+  follow() {
+    this.rows[this.at]?.row.scrollIntoView({ block: "nearest" });
+  }
+}
+
+/** What an answer is called. @param {any} chip @param {number} state @param {string} [name] of the class */
+export function answerText(chip, state, name = "") {
+  const words = (chip?.known == null ? DO : DO_DOUBTED)[state];
+  return name ? `${words}: ${name}` : words;
+}
+
+/** @param {string} lines */
+function drawing(lines) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", lines);
+  svg.append(path);
+  return svg;
+}
+
+/** @param {number} share 0..1 */
+export function percent(share) {
+  return `${Math.round(share * 100)}\u00a0%`;
+}
+
+/** "Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
+function contradiction(item, chip) {
+  const by = item.labels.find((label) => label.class === chip.class_id)?.by || "somebody";
+  return `${by} said ${STATE_WORDS[chip.known]}; the model says ${percent(chip.probability)}`;
+}
+
+let last = "";
+/**
+ * Whether the pointer itself moved: rows that come to lie under a resting one are not chosen by it.
+ * @param {PointerEvent} event
+ */
+function moved(event) {
+  const place = `${event.screenX},${event.screenY}`;
+  const changed = last !== "" && place !== last;
+  last = place;
+  return changed && event.pointerType === "mouse";
+}

@@ -1,0 +1,127 @@
+// @ts-check
+/**
+ * The classes as buttons, in the project's order, which never changes; with many of them the likeliest on this image
+ * stand above. A new picture touches only the buttons that were marked or are to be.
+ */
+
+import { STATE_WORDS, el, kbd } from "./dom.js";
+
+const AT_A_GLANCE = 35; // up to here the whole list is seen, and each class has a key
+const LIKELY = 8;
+const WORTH_SHOWING = 0.02;
+const CHUNK = 40; // buttons that the browser lays out together, or not at all
+const NO_MODEL = 255;
+
+/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+
+export class ClassList {
+  /** @param {(one: Class, stay: boolean) => void} onChoose */
+  constructor(onChoose) {
+    this.onChoose = onChoose;
+    /** @type {Class[]} */
+    this.classes = [];
+    /** @type {Map<number, Class>} */
+    this.byId = new Map();
+    /** @type {Map<string, Class>} */
+    this.byKey = new Map();
+    /** @type {Map<number, HTMLButtonElement>} */
+    this.buttons = new Map();
+    /** What the buttons show. @type {Map<number, number>} */
+    this.marked = new Map();
+    this.list = el("div", { class: "classes", role: "group", "aria-label": "Classes" });
+    this.near = el("div", { class: "near", role: "group", "aria-label": "Likely on this image" });
+    this.likelyPart = el("section", { class: "likely", hidden: true }, el("h3", {}, "Likely here"), this.near);
+    for (const part of [this.list, this.near]) {
+      part.addEventListener("click", (event) => {
+        const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-class]"));
+        const one = button && this.byId.get(Number(button.dataset.class));
+        if (one) this.onChoose(one, event.shiftKey);
+      });
+    }
+  }
+
+  /** @param {Class[]} classes */
+  setClasses(classes) {
+    this.classes = classes;
+    this.byId = new Map(classes.map((one) => [one.id, one]));
+    this.byKey = new Map(classes.filter((one) => one.key).map((one) => [one.key, one]));
+    this.marked = new Map();
+    const buttons = classes.map((one) => classButton(one, one.key ? [kbd(one.key)] : []));
+    this.buttons = new Map(classes.map((one, index) => [one.id, buttons[index]]));
+    const chunks = Array.from({ length: Math.ceil(buttons.length / CHUNK) }, (_, index) =>
+      el("div", { class: "chunk" }, ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
+    this.list.replaceChildren(...chunks);
+    this.list.classList.toggle("many", classes.length > AT_A_GLANCE);
+    this.likelyPart.hidden = true;
+  }
+
+  /** @param {Map<number, number>} states class -> state of the image on screen */
+  mark(states) {
+    for (const id of this.marked.keys()) if (!states.has(id)) this.#set(this.buttons.get(id), undefined);
+    for (const [id, state] of states) if (this.marked.get(id) !== state) this.#set(this.buttons.get(id), state);
+    this.marked = states;
+  }
+
+  /** The next class is marked unsure, or present again. @param {boolean} on */
+  unsure(on) {
+    this.list.classList.toggle("unsure", on);
+    this.near.classList.toggle("unsure", on);
+  }
+
+  /** Another picture: what was likely on the one before is said no longer. */
+  forgetLikely() {
+    if (this.near.firstChild) this.near.replaceChildren();
+  }
+
+  /** The likeliest classes of this image, where there are more classes than one sees at a glance. @param {any} item */
+  showLikely(item) {
+    if (this.classes.length <= AT_A_GLANCE) return;
+    this.likelyPart.hidden = !item?.likely;
+    if (!item?.likely) return;
+    const best = [...likelihoods(item, this.classes)]
+      .filter(([, share]) => share >= WORTH_SHOWING)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, LIKELY);
+    this.near.replaceChildren(
+      ...best.map(([id, share]) => {
+        const button = classButton(/** @type {Class} */ (this.byId.get(id)), [el("span", { class: "percent" }, `${Math.round(100 * share)} %`)]);
+        this.#set(button, this.marked.get(id));
+        return button;
+      }),
+    );
+  }
+
+  /** @param {HTMLButtonElement | undefined} button @param {number | undefined} state */
+  #set(button, state) {
+    if (!button) return;
+    if (state == null) delete button.dataset.state;
+    else button.dataset.state = STATE_WORDS[state];
+    button.setAttribute("aria-pressed", String(state === 1));
+  }
+}
+
+/**
+ * The model's probability of each class on an image; empty before the first run, and without the classes that have no
+ * model yet.
+ * @param {any} item @param {Class[]} classes in the order in which the server counts them @returns {Map<number, number>}
+ */
+export function likelihoods(item, classes) {
+  const bytes = atob(item?.likely ?? "");
+  /** @type {[number, number][]} */
+  const known = [];
+  for (let index = 0; index < Math.min(bytes.length, classes.length); index += 1) {
+    const byte = bytes.charCodeAt(index);
+    if (byte !== NO_MODEL) known.push([classes[index].id, byte / 254]);
+  }
+  return new Map(known);
+}
+
+/** @param {Class} one @param {Node[]} more */
+function classButton(one, more) {
+  return el(
+    "button",
+    { type: "button", class: "class", "data-class": one.id, "aria-keyshortcuts": one.key || null, "aria-pressed": "false" },
+    el("span", { class: "name" }, one.name),
+    ...more,
+  );
+}

@@ -1,0 +1,97 @@
+// @ts-check
+/** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
+
+import { el, kbd } from "./dom.js";
+import { Stage } from "./stage.js";
+
+const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
+
+export class Enlarged {
+  /**
+   * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void,
+   *          onMove: (by: number) => void, onClose: () => void}} options
+   */
+  constructor({ url, onMark, onTurn, onMove, onClose }) {
+    this.url = url;
+    this.onTurn = onTurn;
+    this.onMove = onMove;
+    this.stage = new Stage();
+    this.name = el("span", { class: "name" });
+    this.buttons = STATES.map(([state, text]) =>
+      el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text)));
+    this.dialog = el("dialog", { class: "enlarged", tabindex: "-1", "aria-label": "One image of the grid" },
+      el("div", { class: "bar" },
+        step("Previous image", "ArrowLeft", "‹", () => onMove(-1)),
+        step("Next image", "ArrowRight", "›", () => onMove(1)),
+        this.name,
+        el("div", { class: "states", role: "group", "aria-label": "Is it there" }, ...this.buttons, kbd(" ")),
+        el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
+      this.stage.element);
+    this.dialog.addEventListener("close", () => {
+      this.item = null;
+      this.stage.empty("");
+      onClose();
+    });
+    /** @type {any} */
+    this.item = null;
+  }
+
+  get isOpen() {
+    return this.dialog.open;
+  }
+
+  /** @param {import("./tiles.js").Tile} tile @param {HTMLImageElement} small what the tile shows already @param {string} name of the class */
+  show(tile, small, name) {
+    const picture = /** @type {HTMLImageElement} */ (small.cloneNode());
+    picture.alt = tile.name;
+    const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
+    this.item = item;
+    const sure = tile.probability == null ? "" : ` · ${name} ${Math.round(tile.probability * 100)} %`;
+    this.name.replaceChildren(`${tile.name}${sure}`);
+    this.stage.show(item);
+    this.marked(tile.mark);
+    if (!this.dialog.open) {
+      this.dialog.showModal();
+      this.dialog.focus(); // Space is about the picture, not about whichever button comes first
+    }
+    const large = new Image();
+    large.decoding = "sync";
+    large.draggable = false;
+    large.alt = tile.name;
+    large.dataset.image = String(tile.id);
+    large.src = this.url(`/api/image/${tile.id}`);
+    large.decode().then(() => {
+      if (this.item !== item) return;
+      this.stage.frame.querySelector("img[data-image]")?.replaceWith(large);
+      item.picture = large;
+    }).catch(() => {}); // the small picture stays, which is better than none
+  }
+
+  /** @param {number} state what the tile is marked as */
+  marked(state) {
+    for (const button of this.buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.mark) === state));
+  }
+
+  /** Lay a heat map over the picture, or take away the one there is. @param {HTMLImageElement | null} picture */
+  heat(picture) {
+    this.stage.frame.querySelector(".heatmap")?.remove();
+    if (picture) this.stage.frame.append(picture);
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  key(key, event) {
+    const away = key === "Escape" || (key === "PageDown" && !event.shiftKey && this.stage.scale <= 1);
+    if (away) this.dialog.close();
+    else if (this.stage.key(key, event)) return true;
+    else if (key === " " && !event.repeat) this.onTurn();
+    else if (key === "ArrowLeft") this.onMove(-1);
+    else if (key === "ArrowRight") this.onMove(1);
+    else return key !== "Tab";
+    return true;
+  }
+}
+
+/** @param {string} name @param {string} key @param {string} sign @param {() => void} act */
+function step(name, key, sign, act) {
+  return el("button", { type: "button", class: "step", "aria-label": name, title: name, "aria-keyshortcuts": key, onclick: act }, sign);
+}

@@ -1,0 +1,173 @@
+// @ts-check
+/**
+ * The field that finds a class among any number: as one types, the names that fit, the likeliest on this image first;
+ * with nothing typed, all by how likely they are here. Enter takes the first. It only ever asks and tells: what is on
+ * the image already is not touched by a search.
+ */
+
+import { STATE_WORDS, el, kbd } from "./dom.js";
+import { fit } from "./fit.js";
+
+const MOST = 40; // rows; more are found by typing more
+
+/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+
+export class Finder {
+  /**
+   * @param {{likely: () => Map<number, number>, states: () => Map<number, number>,
+   *          onTake: (one: Class, stay: boolean) => void, onPoint: (one: Class | null, row: HTMLElement | null) => void}} options
+   *   likely   probability of each class on this image, as far as there is one
+   *   states   what is known of this image: class -> state
+   *   onPoint  which row is chosen at the moment
+   */
+  constructor({ likely, states, onTake, onPoint }) {
+    this.likely = likely;
+    this.states = states;
+    this.onTake = onTake;
+    this.onPoint = onPoint;
+    /** @type {{one: Class, name: string}[]} */
+    this.names = [];
+    /** @type {Class[]} */
+    this.found = [];
+    this.at = 0;
+    this.field = el("input", {
+      type: "text", role: "combobox", placeholder: "Find a class", "aria-label": "Find a class", "aria-keyshortcuts": "/ Control+K",
+      "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "found", autocomplete: "off", autocapitalize: "off",
+      spellcheck: "false", enterkeyhint: "done", oninput: () => this.#search(), onfocus: () => this.#open(), onblur: () => this.#shut(),
+    });
+    this.list = el("div", { class: "found", id: "found", role: "listbox", "aria-label": "Classes that fit", hidden: true });
+    this.count = el("span", { class: "sr-only", role: "status" });
+    // The field keeps the focus while a row is clicked, else the list would be gone before the click is done.
+    this.list.addEventListener("pointerdown", (event) => event.preventDefault());
+    this.list.addEventListener("click", (event) => this.#click(event));
+    this.element = el("div", { class: "finder" }, this.field, kbd("/"), this.list, this.count);
+  }
+
+  /** @param {Class[]} classes */
+  setClasses(classes) {
+    this.names = classes.map((one) => ({ one, name: one.name.toLowerCase() }));
+    if (this.open) this.#search();
+  }
+
+  get open() {
+    return !this.list.hidden;
+  }
+
+  /** The class that Enter would take, and its row. @returns {[Class | null, HTMLElement | null]} */
+  get chosen() {
+    return [this.found[this.at] ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
+  }
+
+  /** Ready to type, with nothing typed. */
+  focus() {
+    this.field.value = "";
+    this.field.focus();
+  }
+
+  close() {
+    this.field.value = "";
+    this.field.blur();
+    this.#shut();
+  }
+
+  /** @param {KeyboardEvent} event a key while the field has the focus @returns {boolean} false: the field's own */
+  key(event) {
+    const act = {
+      Escape: () => this.close(),
+      Enter: () => !event.repeat && this.#take(this.found[this.at], event.shiftKey),
+      ArrowDown: () => this.#select(this.at + 1),
+      ArrowUp: () => this.#select(this.at - 1),
+    }[event.key];
+    if (!act) return false;
+    act();
+    return true;
+  }
+
+  #open() {
+    this.list.hidden = false;
+    this.field.setAttribute("aria-expanded", "true");
+    this.#search();
+  }
+
+  #shut() {
+    if (!this.open) return;
+    this.list.hidden = true;
+    this.field.value = "";
+    this.field.setAttribute("aria-expanded", "false");
+    this.field.removeAttribute("aria-activedescendant");
+    this.onPoint(null, null);
+  }
+
+  #search() {
+    const typed = this.field.value.trim().toLowerCase();
+    const likely = this.likely();
+    const states = this.states();
+    const ranked = rank(this.names, typed, likely, states);
+    this.found = ranked.slice(0, MOST);
+    const rows = this.found.map((one, index) => row(one, index, likely.get(one.id), states.get(one.id)));
+    const more = ranked.length - rows.length;
+    const note = ranked.length === 0 ? "No class fits." : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
+    this.list.replaceChildren(...rows, ...(note ? [el("p", { class: "note" }, note)] : []));
+    this.list.scrollTop = 0;
+    this.count.replaceChildren(typed ? `${ranked.length} found` : "");
+    this.#select(0);
+  }
+
+  /** @param {number} index */
+  #select(index) {
+    this.list.children[this.at]?.setAttribute("aria-selected", "false");
+    if (!this.found.length) {
+      this.field.removeAttribute("aria-activedescendant");
+      this.onPoint(null, null);
+      return;
+    }
+    this.at = (index + this.found.length) % this.found.length;
+    const chosen = /** @type {HTMLElement} */ (this.list.children[this.at]);
+    chosen.setAttribute("aria-selected", "true");
+    chosen.scrollIntoView({ block: "nearest" });
+    this.field.setAttribute("aria-activedescendant", chosen.id);
+    this.onPoint(this.found[this.at], chosen);
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const chosen = /** @type {Element} */ (event.target).closest("[role=option]");
+    if (chosen) this.#take(this.found[[...this.list.children].indexOf(chosen)], event.shiftKey);
+  }
+
+  /** @param {Class | undefined} one @param {boolean} stay */
+  #take(one, stay) {
+    if (!one) return;
+    if (!stay) this.close();
+    this.onTake(one, stay);
+    if (!stay) return;
+    this.field.value = "";
+    this.#search();
+  }
+}
+
+/**
+ * The classes that fit what was typed, best first; equally good ones by their probability, then in the project's order.
+ * With nothing typed what is answered already comes last.
+ * @param {{one: Class, name: string}[]} names @param {string} typed lower case
+ * @param {Map<number, number>} likely @param {Map<number, number>} states
+ */
+function rank(names, typed, likely, states) {
+  return names
+    .map(({ one, name }, index) => ({
+      one, index, fit: typed ? fit(name, typed) : Number(states.has(one.id)), likely: likely.get(one.id) ?? -1,
+    }))
+    .filter((entry) => entry.fit < Infinity)
+    .sort((a, b) => a.fit - b.fit || b.likely - a.likely || a.index - b.index)
+    .map((entry) => entry.one);
+}
+
+/** @param {Class} one @param {number} index @param {number | undefined} likely @param {number | undefined} state */
+function row(one, index, likely, state) {
+  const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": one.id };
+  const node = el("div", props, el("span", { class: "name" }, one.name));
+  if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
+  if (likely != null) node.append(el("span", { class: "percent" }, `${Math.round(100 * likely)} %`));
+  if (one.key) node.append(kbd(one.key));
+  return node;
+}

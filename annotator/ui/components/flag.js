@@ -1,0 +1,46 @@
+// @ts-check
+/** A note on an image, for whoever looks at it later: a small dialog with one line of text. */
+
+import { el, kbd } from "./dom.js";
+
+const LONGEST = 300; // characters
+
+export class FlagDialog {
+  /** @param {(note: string) => void} onSave told the note; "" takes the flag away */
+  constructor(onSave) {
+    this.onSave = onSave;
+    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: LONGEST, placeholder: "What is odd about this image?", autocomplete: "off" });
+    this.title = el("h2", { id: "flag-title" });
+    this.element = el(
+      "dialog",
+      { class: "flagging", "aria-labelledby": "flag-title" },
+      this.title,
+      this.field,
+      el("p", { class: "quiet" }, "A flag changes no label. An empty note takes it away."),
+      el("div", { class: "tools" },
+        el("button", { type: "button", class: "main", onclick: () => this.save() }, "Save", kbd("Enter")),
+        el("button", { type: "button", onclick: () => this.element.close() }, "Cancel", kbd("Esc"))),
+    );
+  }
+
+  /** @param {string} name of the image @param {string} note the one it has */
+  open(name, note) {
+    this.title.replaceChildren(`Flag ${name}`);
+    this.field.value = note;
+    this.element.showModal();
+    this.field.select();
+  }
+
+  save() {
+    this.element.close();
+    this.onSave(this.field.value.trim());
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} false: the browser's own */
+  key(key, event) {
+    if (key === "Escape") this.element.close();
+    else if (key === "Enter" && event.composedPath()[0] === this.field) this.save();
+    else return false;
+    return true;
+  }
+}

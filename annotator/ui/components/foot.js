@@ -1,0 +1,65 @@
+// @ts-check
+/**
+ * The line at the foot: what is saved, waiting or failed, how far the work is, what the worker does.
+ *
+ * During quick work it is drawn in the frame of the next picture and never in one of its own: a frame just before a key
+ * would put the next picture off by a sixtieth of a second.
+ */
+
+import { capital, el } from "./dom.js";
+
+const QUIET = 700; // milliseconds without a new picture after which it is drawn by itself
+
+export class Foot {
+  constructor() {
+    this.saved = el("span", { class: "saved" });
+    this.trouble = el("span", { class: "trouble", role: "alert" });
+    this.bar = el("progress", { max: "1", value: "0", "aria-label": "Images with a label" });
+    this.far = el("span", { class: "far" });
+    this.worker = el("span", { class: "worker" });
+    this.element = el("div", { class: "foot" }, this.saved, this.trouble, this.bar, this.far, this.worker);
+    this.timer = 0;
+  }
+
+  /** @param {import("./outbox.js").Outbox} outbox @param {import("./hand.js").Hand | undefined} hand */
+  due(outbox, hand) {
+    this.#count(outbox);
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.draw(outbox, hand), QUIET);
+  }
+
+  /** @param {import("./outbox.js").Outbox} outbox @param {import("./hand.js").Hand | undefined} hand */
+  draw(outbox, hand) {
+    clearTimeout(this.timer);
+    this.#count(outbox);
+    const waiting = outbox.waiting.size;
+    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting} waiting · ${outbox.refused.length} failed`);
+    const trouble = outbox.trouble || hand?.trouble || "";
+    const refused = outbox.refused.at(-1);
+    const words = [
+      trouble && `${capital(trouble)}. Nothing is lost; trying again.`,
+      refused && `${outbox.refused.length} not accepted: ${refused.reason}.`,
+    ];
+    write(this.trouble, words.filter(Boolean).join(" "));
+    if (!hand || hand.news.of == null) return;
+    const { left, of, mine, worker } = hand.news;
+    this.bar.setAttribute("value", of ? String((of - left) / of) : "0");
+    write(this.far, `${(of - left).toLocaleString("en")} of ${of.toLocaleString("en")} images have a label · ${mine.toLocaleString("en")} decisions by you`);
+    write(this.worker, worker);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+  }
+
+  /** The numbers themselves are right at once, for whoever asks the page. @param {import("./outbox.js").Outbox} outbox */
+  #count(outbox) {
+    this.element.dataset.waiting = String(outbox.waiting.size);
+    this.element.dataset.saved = String(outbox.saved);
+  }
+}
+
+/** @param {HTMLElement} node @param {string} text */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -1,0 +1,42 @@
+// @ts-check
+/** What the grid tells a person about itself. */
+
+import { STAGE_KEYS } from "./stage.js";
+
+/** @type {{title: string, rows: [string | string[], string][]}[]} */
+export const KEYS = [
+  {
+    title: "Marking",
+    rows: [
+      ["1", "the tile with that key: turn it; again for unsure, and once more back"],
+      [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
+      [" ", "turn the tile one has moved to"],
+      [";", "begin the other way: all are, or none is"],
+      ["Enter", "decide all tiles, each as it is marked; on to the next grid"],
+      ["Backspace", "undo the whole grid, as often as you like (also Ctrl+Z)"],
+      ["Shift+Backspace", "redo (also Ctrl+Y)"],
+    ],
+  },
+  {
+    title: "Classes and sizes",
+    rows: [
+      ["/", "choose a class (also Ctrl+K)"],
+      [".", "the next best class"],
+      [["<", ">"], "smaller grid, larger grid"],
+    ],
+  },
+  {
+    title: "Looking closely",
+    rows: [
+      ["Shift", "held: the heat map of the tile under the pointer, or of the one moved to"],
+      ["PageUp", "enlarge that tile; Page Down or Escape leads back. In there:"],
+      ...STAGE_KEYS,
+    ],
+  },
+];
+
+export const HINTS = [
+  "Mark what is wrong: press the key on a tile, click it, or drag over several.",
+  "Press a tile once more when you are unsure.",
+  "Enter saves every tile as it is marked and brings the next grid.",
+];

@@ -1,0 +1,132 @@
+// @ts-check
+/**
+ * The heat maps of the image on screen. All that are there lie over the picture already, unseen: showing another one
+ * changes an opacity and nothing else, so that it is there in the next frame.
+ */
+
+import { el, kbd } from "./dom.js";
+
+const STORE = "annotator:heat"; // how strong, and whether at all: a person's taste, the same in every project
+const STRENGTH = 60; // percent
+const STEP = 10;
+const BEGIN = 0.4; // of the strength, in the first frame
+const FADE = 90; // milliseconds
+
+export class Heat {
+  /**
+   * @param {import("./heatmaps.js").Heatmaps} heatmaps
+   * @param {(problem: string) => void} onProblem why the heat map that should be seen is not, "" when it is
+   */
+  constructor(heatmaps, onProblem) {
+    this.heatmaps = heatmaps;
+    this.onProblem = onProblem;
+    this.strength = STRENGTH;
+    this.on = true;
+    this.#recall();
+    this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+    /** @type {any} */
+    this.item = null;
+    /** @type {any} */
+    this.chip = null;
+    /** @type {HTMLImageElement | null} */
+    this.seen = null;
+    /** Of the one that is seen. @type {Animation | null} */
+    this.fade = null;
+    this.layer = el("div", { class: "heat" });
+    this.slider = el("input", {
+      type: "range", min: "0", max: "100", step: "5", "aria-label": "Strength of the heat map",
+      "aria-keyshortcuts": "- +",
+      oninput: () => this.#set(Number(this.slider.value), true),
+    });
+    this.output = el("output", {});
+    this.toggleButton = el("button", {
+      type: "button", class: "heat-switch", "aria-keyshortcuts": "H", onclick: () => this.toggle(),
+    }, el("span", {}, "Heat map"), kbd("H"));
+    this.control = el("div", { class: "row heat-control" }, this.toggleButton, this.slider, this.output);
+    this.#tell();
+  }
+
+  /** The layer is to lie over another image. @param {any} item */
+  show(item) {
+    this.item = item;
+    this.#hide();
+    const pictures = (item?.suggestions ?? []).map((chip) => this.heatmaps.known(chip)?.picture).filter(Boolean);
+    for (const picture of pictures) picture.style.opacity = "0";
+    this.layer.replaceChildren(...pictures);
+  }
+
+  /** Let the heat map of this suggestion be seen, and no other. @param {any} chip */
+  look(chip) {
+    this.chip = chip;
+    const map = chip && this.on ? this.heatmaps.get(chip) : null;
+    const picture = map?.picture ?? null;
+    if (picture !== this.seen) this.#hide();
+    if (picture && picture !== this.seen) {
+      if (picture.parentNode !== this.layer) this.layer.append(picture);
+      const full = this.strength / 100;
+      picture.style.opacity = String(full);
+      if (!this.calm.matches) this.fade = picture.animate([{ opacity: full * BEGIN }, { opacity: full }], FADE);
+    }
+    this.seen = picture;
+    this.onProblem(!map || picture ? "" : map.problem || "drawing the heat map...");
+  }
+
+  /** A heat map has come, or it is known why it will not. @param {import("./heatmaps.js").Spot} spot */
+  arrived(spot) {
+    if (this.item?.id !== spot.image_id) return;
+    const picture = this.heatmaps.known(spot)?.picture;
+    if (picture && picture.parentNode !== this.layer) {
+      picture.style.opacity = "0";
+      this.layer.append(picture);
+    }
+    if (this.chip?.class_id === spot.class_id) this.look(this.chip);
+  }
+
+  toggle() {
+    this.#set(this.strength || STRENGTH, !this.on);
+    this.look(this.chip);
+  }
+
+  /** @param {1 | -1} way */
+  step(way) {
+    this.#set(Math.min(100, Math.max(0, this.strength + way * STEP)), true);
+    this.look(this.chip);
+  }
+
+  #hide() {
+    this.fade?.cancel(); // or it would go on being seen until its end
+    this.fade = null;
+    if (this.seen) this.seen.style.opacity = "0";
+    this.seen = null;
+  }
+
+  /** @param {number} strength @param {boolean} on */
+  #set(strength, on) {
+    const shown = this.on;
+    Object.assign(this, { strength, on });
+    if (this.seen) this.seen.style.opacity = String(strength / 100);
+    this.#tell();
+    if (on && !shown) this.look(this.chip);
+    try {
+      localStorage.setItem(STORE, JSON.stringify({ strength, on }));
+    } catch {
+      // Then it is as strong as ever after a reload.
+    }
+  }
+
+  #tell() {
+    this.slider.value = String(this.strength);
+    this.output.replaceChildren(this.on ? `${this.strength} %` : "off");
+    this.toggleButton.setAttribute("aria-pressed", String(this.on));
+  }
+
+  #recall() {
+    try {
+      const { strength, on } = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+      if (strength >= 0 && strength <= 100) this.strength = strength;
+      if (on === false) this.on = false;
+    } catch {
+      // What cannot be read is as if it had never been kept.
+    }
+  }
+}

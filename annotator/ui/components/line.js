@@ -1,0 +1,63 @@
+// @ts-check
+/** The line: the probability from which on suggestions are accepted all at once, and the button that does it. */
+
+import { el, keyButton } from "./dom.js";
+
+const FIRST = 90; // percent: what a model is as sure of is right often enough to be looked at as a whole
+
+export class Line {
+  /** @param {{project: string, onMove: () => void, onAccept: () => void}} options */
+  constructor({ project, onMove, onAccept }) {
+    this.store = `annotator:${project}:line`;
+    this.onMove = onMove;
+    this.slider = el("input", {
+      type: "range", min: "5", max: "99", value: String(recalled(this.store)),
+      "aria-label": "The line: accept all from this probability on",
+      oninput: () => this.#move(),
+    });
+    this.output = el("output", {});
+    this.button = keyButton("", "A", onAccept);
+    this.words = /** @type {HTMLElement} */ (this.button.firstElementChild);
+    this.element = el("div", { class: "above" }, this.button,
+      el("div", { class: "row" }, el("span", { class: "label" }, "The line"), this.slider, this.output));
+    this.open = 0;
+    this.#tell();
+  }
+
+  /** 0..1 */
+  get at() {
+    return Number(this.slider.value) / 100;
+  }
+
+  /** @param {number} open how many suggestions of this image would be accepted */
+  offer(open) {
+    if (open === this.open) return;
+    this.open = open;
+    this.#tell();
+  }
+
+  #move() {
+    try {
+      localStorage.setItem(this.store, this.slider.value);
+    } catch {
+      // Then it is where it always was after a reload.
+    }
+    this.#tell();
+    this.onMove();
+  }
+
+  #tell() {
+    this.output.textContent = `${this.slider.value} %`;
+    this.words.textContent = `Accept all above ${this.slider.value} %${this.open ? ` (${this.open})` : ""}`;
+  }
+}
+
+/** @param {string} store */
+function recalled(store) {
+  try {
+    const kept = Number(localStorage.getItem(store));
+    return kept >= 5 && kept <= 99 ? kept : FIRST;
+  } catch {
+    return FIRST;
+  }
+}

@@ -1,0 +1,322 @@
+// @ts-check
+/**
+ * The map: every image a point, alike ones together. Whatever is drawn around goes to the grid, to be answered there.
+ * It takes no decisions and holds no leases.
+ */
+
+import { Api, ApiError } from "./api.js";
+import { Colouring } from "./colouring.js";
+import { capital, el, kbd, keyButton } from "./dom.js";
+import { Gestures } from "./gestures.js";
+import { Help } from "./help.js";
+import { listen, typing } from "./keys.js";
+import { MapCard } from "./mapcard.js";
+import { MapData } from "./mapdata.js";
+import { Crosshair, HELP } from "./mapkeys.js";
+import { Plane } from "./plane.js";
+
+const REFRESH = 10_000; // milliseconds between two looks at what has changed
+const HURRY = 3000; // the same while there is no map yet
+const ZOOM = 1.5;
+const NEAR = 14; // pixels from a point within which a click means it
+
+const HINTS = [
+  "Each point is an image; alike ones lie together.",
+  "Draw around some to select them, then send them to the grid.",
+  "The wheel comes nearer; a click shows an image in large.",
+];
+
+/** @param {any} component */
+export function mount(component) {
+  const page = new MapPage(component);
+  return { update: (/** @type {any} */ next) => page.update(next), unmount: () => page.close() };
+}
+
+class MapPage {
+  constructor({ data, parentElement, setTriggerValue }) {
+    this.renew = () => setTriggerValue("expired", Date.now());
+    this.api = new Api(data.token);
+    this.data = new MapData(this.api);
+    this.names = new Map();
+    this.plane = new Plane();
+    this.colouring = new Colouring(() => this.#colour());
+    this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
+    this.help = new Help("map", HELP, HINTS);
+    this.selection = { id: "", images: 0 };
+    this.crosshair = new Crosshair(this.plane, {
+      onPoint: (index) => this.#pointed(index),
+      onRectangle: (closed) => this.#outlined(closed),
+    });
+    this.#build(parentElement.querySelector(".root"));
+    this.gestures = new Gestures(this.field, this.plane, {
+      onDraw: (place, first) => this.#draw(place, first),
+      onDrawn: () => this.#outlined(true),
+      onCancel: () => this.#drop(),
+      onClick: (place) => this.#click(place),
+      onHover: (index) => this.#hover(index),
+    });
+    this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), (key) => this.#released(key));
+    this.sizes = new ResizeObserver(() => this.plane.resize(this.field.clientWidth, this.field.clientHeight));
+    this.sizes.observe(this.field);
+    this.theme = matchMedia("(prefers-color-scheme: dark)");
+    this.repaint = () => window.setTimeout(() => this.#colour(), 300); // once Streamlit has changed its colours, too
+    this.theme.addEventListener("change", this.repaint);
+    this.comeBack = () => document.hidden || this.#refresh();
+    document.addEventListener("visibilitychange", this.comeBack);
+    this.timer = 0;
+    this.closed = false;
+    this.update({ data });
+    this.#refresh();
+  }
+
+  /** @param {any} component */
+  update({ data }) {
+    this.api.token = data.token;
+    this.names = new Map(data.classes.map((one) => [one.id, one.name]));
+    this.colouring.setClasses(data.classes);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.stopListening();
+    this.sizes.disconnect();
+    this.theme.removeEventListener("change", this.repaint);
+    document.removeEventListener("visibilitychange", this.comeBack);
+  }
+
+  /** @param {HTMLElement} root */
+  #build(root) {
+    this.empty = el("p", { class: "empty", hidden: true });
+    this.count = el("p", { class: "quiet count-line" });
+    this.words = el("p", { class: "words", role: "status" });
+    this.field = el("div", {
+      class: "field", tabindex: "0", role: "application",
+      "aria-label": "Map of the images. Arrow keys go from image to image, Enter begins and ends a rectangle, ? lists all keys.",
+    });
+    this.send = el("button", { type: "button", class: "main", "aria-keyshortcuts": "g", disabled: true, onclick: () => this.#send() });
+    this.clear = el("button", { type: "button", "aria-keyshortcuts": "Escape", disabled: true, onclick: () => this.#drop() },
+      el("span", {}, "Drop selection"), kbd("Esc"));
+    this.modes = [["Select", false], ["Move", true]].map(([text, moving]) =>
+      el("button", { type: "button", "aria-pressed": String(!moving), onclick: () => this.#setMoving(Boolean(moving)) }, String(text)));
+    const tools = el("div", { class: "maptools", role: "group", "aria-label": "View" },
+      el("button", { type: "button", "aria-label": "Nearer", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.zoom(ZOOM) }, "+"),
+      el("button", { type: "button", "aria-label": "Further away", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.zoom(1 / ZOOM) }, "−"),
+      el("button", { type: "button", "aria-label": "The whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.fit() }, "⤢"));
+    const left = el("div", { class: "left" },
+      el("div", { class: "plane" }, this.plane.base, this.plane.over, this.field, this.empty, this.card.element, tools),
+      this.count);
+    const side = el("div", { class: "side" },
+      this.colouring.element,
+      el("section", { class: "selecting", "aria-label": "Selection" },
+        el("h3", {}, "Selection"),
+        el("div", { class: "switch", role: "group", "aria-label": "What a drag does" }, ...this.modes),
+        keyButton("Select all in view", "a", () => this.#selectView()),
+        this.send, this.clear, this.words),
+      el("div", { class: "tools" }, keyButton("Keys", "?", () => this.help.open())));
+    root.classList.add("map");
+    root.replaceChildren(this.help.hints, el("div", { class: "work" }, left, side), this.help.dialog, this.card.dialog);
+    this.#showSelection();
+  }
+
+  // -- what there is
+
+  async #refresh() {
+    clearTimeout(this.timer);
+    try {
+      if (!this.data.stamp) await this.#read();
+      await this.#colour();
+      this.#trouble("");
+    } catch (error) {
+      this.#trouble(error.message);
+      if (error instanceof ApiError && error.status === 401) this.renew();
+    }
+    if (this.closed) return;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => (document.hidden ? null : this.#refresh()), this.data.stamp ? REFRESH : HURRY);
+  }
+
+  async #read() {
+    await this.data.read();
+    this.plane.points = this.data.points;
+    this.plane.kindOf = new Uint8Array(this.data.points.ids.length);
+    this.plane.ringed = -1;
+    this.card.hide();
+    this.crosshair.hide();
+    this.plane.changed();
+    const { of, images, points } = this.data;
+    const number = (/** @type {number} */ value) => value.toLocaleString("en");
+    const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${number(of)} images are drawn; a selection takes all. ` : `${number(of)} images. `;
+    const later = images > of ? `${number(images - of)} newer ones come with the next map.` : "";
+    this.count.replaceChildren(of ? drawn + later : "");
+    this.empty.hidden = of > 0;
+    this.empty.replaceChildren(images
+      ? "The map is being made. It comes by itself, once the worker has looked at every image."
+      : "There is no image in this project yet.");
+    this.field.dataset.points = String(points.ids.length);
+  }
+
+  async #colour() {
+    if (!this.data.stamp) return;
+    const wanted = this.colouring.wanted;
+    const bytes = await this.data.colours(wanted);
+    if (!bytes) {
+      this.data.stamp = 0; // another map: read it at once
+      this.#refresh();
+      return;
+    }
+    const now = this.colouring.wanted;
+    if (now.by !== wanted.by || now.class !== wanted.class) return; // changed meanwhile, and asked for already
+    Object.assign(this.plane, this.colouring.kinds(bytes));
+    this.plane.changed();
+  }
+
+  /** @param {string} text */
+  #trouble(text) {
+    this.count.classList.toggle("trouble", Boolean(text));
+    if (text) this.count.replaceChildren(`${capital(text)}. Trying again.`);
+  }
+
+  // -- pointing
+
+  /** @param {number} index */
+  #hover(index) {
+    this.#ring(index);
+    this.field.classList.toggle("over", index >= 0);
+  }
+
+  /** @param {number} index */
+  async #pointed(index) {
+    this.#ring(index);
+    const words = index < 0 ? "" : await this.card.inWords(this.data.points.ids[index]);
+    if (this.crosshair.index === index) this.words.replaceChildren(words);
+  }
+
+  /** @param {number} index */
+  #ring(index) {
+    this.plane.ringed = index;
+    this.plane.moved();
+    if (index < 0) this.card.hide();
+    else this.card.show(this.data.points.ids[index], ...this.plane.toScreen(this.data.points.x[index], this.data.points.y[index]));
+  }
+
+  /** @param {{left: number, top: number}} place */
+  #click({ left, top }) {
+    this.crosshair.hide();
+    const index = this.plane.nearest(left, top, NEAR);
+    if (index >= 0) this.card.open(this.data.points.ids[index]);
+    else if (this.plane.polygon.length) this.#drop();
+    this.plane.moved();
+  }
+
+  // -- selecting
+
+  /** @param {{left: number, top: number}} place @param {boolean} first */
+  #draw({ left, top }, first) {
+    if (first) {
+      this.crosshair.hide();
+      this.#drop();
+    }
+    this.plane.polygon.push(this.plane.toMap(left, top));
+    this.plane.moved();
+  }
+
+  #selectView() {
+    this.crosshair.drop();
+    this.plane.polygon = this.plane.corners;
+    this.#outlined(true);
+  }
+
+  /** @param {boolean} closed whether the outline is finished */
+  async #outlined(closed) {
+    this.plane.closed = closed;
+    this.plane.moved();
+    this.selection = { id: "", images: 0 };
+    this.#showSelection();
+    const polygon = this.plane.polygon;
+    if (!closed || polygon.length < 3 || !this.data.stamp) return;
+    try {
+      const answer = await this.api.post("/api/map/select", { polygon });
+      if (this.plane.polygon !== polygon) return; // another one since
+      this.selection = { id: answer.selection, images: answer.kept };
+      const more = answer.kept < answer.images ? " More than anybody looks through: some from everywhere are sent." : "";
+      this.words.replaceChildren(answer.images ? `${images(answer.images)} selected.${more}` : "No image lies inside.");
+      this.help.gone();
+    } catch (error) {
+      this.words.replaceChildren(`${capital(error.message)}. The selection was not made.`);
+      if (error instanceof ApiError && error.status === 401) this.renew();
+    }
+    this.#showSelection();
+  }
+
+  #drop() {
+    this.crosshair.drop();
+    this.plane.polygon = [];
+    this.plane.closed = false;
+    this.selection = { id: "", images: 0 };
+    this.words.replaceChildren("");
+    this.plane.moved();
+    this.#showSelection();
+  }
+
+  #showSelection() {
+    const { id, images: count } = this.selection;
+    this.send.disabled = !id;
+    this.send.replaceChildren(el("span", {}, id ? `Send ${images(count)} to the grid` : "Send to the grid"), kbd("g"));
+    this.clear.disabled = !this.plane.polygon.length;
+  }
+
+  #send() {
+    if (this.selection.id) window.location.href = new URL(`grid?selection=${this.selection.id}`, window.location.href).href;
+  }
+
+  /** @param {boolean} moving */
+  #setMoving(moving) {
+    this.gestures.setMoving(moving);
+    this.modes.forEach((button, at) => button.setAttribute("aria-pressed", String(Boolean(at) === moving)));
+  }
+
+  // -- keys
+
+  /** @param {string} key @param {KeyboardEvent} event */
+  #key(key, event) {
+    if (this.help.isOpen) return this.help.key(key);
+    if (this.card.dialog.open || typing(event)) return false;
+    if (this.crosshair.arrow(key, event.shiftKey)) return true;
+    const act = {
+      Enter: () => this.crosshair.enter(),
+      Escape: () => this.#drop(),
+      " ": () => this.gestures.hold(),
+      PageUp: () => this.#zoomAtCrosshair(ZOOM),
+      PageDown: () => this.#zoomAtCrosshair(1 / ZOOM),
+      Home: () => this.plane.fit(),
+      a: () => this.#selectView(),
+      g: () => this.#send(),
+      "?": () => this.help.open(),
+      F1: () => this.help.open(),
+    }[key];
+    if (!act) return false;
+    if (!event.repeat || key.startsWith("Page")) act();
+    return true;
+  }
+
+  /** @param {string} key */
+  #released(key) {
+    if (key === " " && this.gestures.letGo() && this.crosshair.index >= 0 && !this.card.dialog.open) {
+      this.card.open(this.data.points.ids[this.crosshair.index]);
+    }
+  }
+
+  /** @param {number} factor */
+  #zoomAtCrosshair(factor) {
+    const at = this.plane.crosshair;
+    if (at) this.plane.zoom(factor, ...this.plane.toScreen(...at));
+    else this.plane.zoom(factor);
+    if (this.crosshair.index >= 0) this.#ring(this.crosshair.index);
+  }
+}
+
+/** @param {number} count */
+function images(count) {
+  return count === 1 ? "1 image" : `${count.toLocaleString("en")} images`;
+}

@@ -1,0 +1,55 @@
+// @ts-check
+/** The map as bytes: points, and one byte a point that says what colour it has. */
+
+import { ApiError } from "./api.js";
+
+/** @typedef {{by: "stage" | "class" | "probability", class: number | null}} Colouring */
+
+export class MapData {
+  /** @param {import("./api.js").Api} api */
+  constructor(api) {
+    this.api = api;
+    /** Which map the points are of; 0 for none. */
+    this.stamp = 0;
+    /** Images with a place, and images in all. */
+    this.of = this.images = 0;
+    /** @type {import("./plane.js").Points} */
+    this.points = { ids: new Uint32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
+  }
+
+  /** Read the points. Throws ApiError. */
+  async read() {
+    const { content } = await this.#get("/api/map");
+    const [count, of, images, stamp] = new Uint32Array(content, 0, 4);
+    const ids = new Uint32Array(content, 16, count);
+    const places = new Uint16Array(content, 16 + 4 * count, 2 * count);
+    const share = Float32Array.from(places, (value) => value / 65535);
+    this.points = { ids, x: share.subarray(0, count), y: share.subarray(count) };
+    [this.of, this.images, this.stamp] = [of, images, stamp];
+  }
+
+  /**
+   * One byte a point; null when there is another map by now, to be read first. Throws ApiError.
+   * @param {Colouring} colouring
+   */
+  async colours(colouring) {
+    const which = colouring.class == null ? "" : `&class=${colouring.class}`;
+    const { content, stamp } = await this.#get(`/api/map/colors?by=${colouring.by}${which}`);
+    return stamp === this.stamp && content.byteLength === this.points.ids.length ? new Uint8Array(content) : null;
+  }
+
+  /** @param {string} path */
+  async #get(path) {
+    let response;
+    try {
+      response = await fetch(path, { headers: { "x-annotator-token": this.api.token } });
+    } catch {
+      throw new ApiError(0, "the server cannot be reached");
+    }
+    if (!response.ok) {
+      const answer = await response.json().catch(() => ({}));
+      throw new ApiError(response.status, answer.error ?? `the server answered ${response.status}`);
+    }
+    return { content: await response.arrayBuffer(), stamp: Number(response.headers.get("x-annotator-map")) };
+  }
+}

@@ -1,0 +1,101 @@
+// @ts-check
+/** Heat maps in the grid: of the tile the pointer rests on, and while Shift is held of the tile one has moved to. */
+
+const FETCH = 100; // milliseconds the pointer rests on a tile until its heat map is asked for
+const SHOW = 250;
+
+export class Peek {
+  /**
+   * @param {{heatmaps: import("./heatmaps.js").Heatmaps, enlarged: import("./enlarged.js").Enlarged,
+   *          view: () => import("./tiles.js").Tiles | null, say: (text: string) => void}} options
+   */
+  constructor({ heatmaps, enlarged, view, say }) {
+    this.heatmaps = heatmaps;
+    this.enlarged = enlarged;
+    this.view = view;
+    this.say = say;
+    /** @type {number | null} the tile under the pointer */
+    this.pointed = null;
+    this.resting = false;
+    this.held = false;
+    this.timer = 0;
+    this.excused = false; // it was said why there is no heat map
+    /** @type {{view: import("./tiles.js").Tiles, index: number} | null} where a heat map lies */
+    this.lying = null;
+  }
+
+  /** @param {PointerEvent | null} event null: the pointer has left */
+  point(event) {
+    const tile = /** @type {HTMLElement | null} */ (event && /** @type {Element} */ (event.target).closest(".tile"));
+    const index = tile && event.pointerType !== "touch" ? Number(tile.dataset.index) : null;
+    if (index === this.pointed) return;
+    this.forget();
+    this.pointed = index;
+    this.show();
+    if (index == null) return;
+    this.timer = window.setTimeout(() => {
+      const spot = this.#spot(index);
+      if (spot) this.heatmaps.want([spot]);
+      this.timer = window.setTimeout(() => {
+        this.resting = true;
+        this.show();
+      }, SHOW - FETCH);
+    }, FETCH);
+  }
+
+  /** Where the pointer is counts no more: one moves about by keys, or the grid has gone. */
+  forget() {
+    clearTimeout(this.timer);
+    this.pointed = null;
+    this.resting = false;
+  }
+
+  /** @param {boolean} on while Shift is held */
+  hold(on) {
+    if (this.held === on) return;
+    this.held = on;
+    this.show();
+  }
+
+  /** Show the heat map that is asked for, and no other. */
+  show() {
+    const view = this.view();
+    const index = view ? this.#wanted(view) : null;
+    const spot = index == null ? null : this.#spot(index);
+    const map = spot && this.heatmaps.get(spot);
+    const picture = map?.picture ?? null;
+    const large = this.enlarged.isOpen;
+    if (this.lying && (large || this.lying.view !== view || this.lying.index !== index)) {
+      this.lying.view.heat(this.lying.index, null);
+      this.lying = null;
+    }
+    if (large) this.enlarged.heat(picture);
+    else if (view && index != null) {
+      view.heat(index, picture);
+      this.lying = { view, index };
+    }
+    if (this.held && index != null && !picture) {
+      const why = spot ? map.problem : "the model has not learned this class yet";
+      this.say(why ? `No heat map: ${why}.` : "The heat map is being drawn.");
+      this.excused = true;
+    } else if (this.excused) {
+      this.say("");
+      this.excused = false;
+    }
+  }
+
+  /** @param {import("./tiles.js").Tiles} view */
+  #wanted({ grid }) {
+    if (this.enlarged.isOpen) return this.held ? grid.at : null;
+    const index = this.held ? this.pointed ?? grid.at : this.resting ? this.pointed : null;
+    return index != null && index < grid.tiles.length ? index : null;
+  }
+
+  /** @param {number} index */
+  #spot(index) {
+    const grid = this.view()?.grid;
+    const tile = grid?.tiles[index];
+    if (!tile || grid.run == null || tile.probability == null) return null;
+    return { run_id: grid.run, image_id: tile.id, class_id: grid.class };
+  }
+}

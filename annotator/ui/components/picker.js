@@ -1,0 +1,133 @@
+// @ts-check
+/** Choosing the class of the grid: all classes by how much is probably still to be found, or by a few letters. */
+
+import { el, kbd } from "./dom.js";
+import { fit } from "./fit.js";
+
+const MOST_ROWS = 80; // the rest is found by typing
+
+/**
+ * @typedef {{id: number, present: number, absent: number, unsure: number, unknown: number, likely: number | null}} Counts
+ */
+
+export class Picker {
+  /** @param {{onPick: (id: number) => void, onBest: () => void}} options */
+  constructor({ onPick, onBest }) {
+    this.onPick = onPick;
+    /** @type {{id: number, name: string, description: string}[]} */
+    this.classes = [];
+    /** @type {Map<number, Counts>} */
+    this.counts = new Map();
+    /** @type {{id: number, name: string, description: string}[]} */
+    this.found = [];
+    this.at = 0;
+    this.input = el("input", {
+      type: "search", placeholder: "Type to find a class", "aria-label": "Find a class", autocomplete: "off", role: "combobox",
+      "aria-expanded": "true", "aria-controls": "picker-list", oninput: () => this.#search(),
+    });
+    this.list = el("div", { class: "rows", role: "listbox", id: "picker-list", "aria-label": "Classes" });
+    this.more = el("p", { class: "more" });
+    this.dialog = el("dialog", { class: "picker", "aria-label": "Choose a class" },
+      el("div", { class: "find" },
+        this.input,
+        el("button", { type: "button", onclick: () => this.#leave(onBest) }, "Next best class"),
+        el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Close", kbd("Esc"))),
+      el("div", { class: "row titles", "aria-hidden": "true" },
+        ...["Class", "Probably to be found", "Present", "Absent", "Unsure", "Unknown"].map((text) => el("span", {}, text))),
+      this.list,
+      this.more);
+  }
+
+  /** @param {{id: number, name: string, description: string}[]} classes @param {number | null} current */
+  open(classes, current) {
+    this.classes = classes;
+    this.current = current;
+    this.input.value = "";
+    this.#search();
+    if (!this.dialog.open) this.dialog.showModal();
+    this.input.focus();
+  }
+
+  /** @param {Map<number, Counts>} counts of all classes, as they are now */
+  news(counts) {
+    this.counts = counts;
+    if (this.dialog.open) this.#rank();
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  key(key, event) {
+    if (key === "Escape") this.dialog.close();
+    else if (key === "ArrowDown") this.#moveTo(this.at + 1);
+    else if (key === "ArrowUp") this.#moveTo(this.at - 1);
+    else if (key === "Enter" && !event.repeat) this.#take(this.at);
+    else return false;
+    return true;
+  }
+
+  #search() {
+    this.at = 0;
+    this.#rank();
+  }
+
+  #rank() {
+    const typed = this.input.value.trim().toLowerCase();
+    const likely = (/** @type {{id: number}} */ one) => this.counts.get(one.id)?.likely ?? -1;
+    this.found = this.classes
+      .map((one, index) => ({ one, index, rank: typed ? fit(one.name.toLowerCase(), typed) : 0 }))
+      .filter((entry) => entry.rank < Infinity)
+      .sort((a, b) => a.rank - b.rank || likely(b.one) - likely(a.one) || a.index - b.index)
+      .map((entry) => entry.one);
+    const most = Math.max(1, ...this.found.map(likely));
+    this.list.replaceChildren(...this.found.slice(0, MOST_ROWS).map((one, place) => this.#row(one, place, most)));
+    const over = this.found.length - MOST_ROWS;
+    this.more.replaceChildren(
+      this.found.length === 0 ? "No class has these letters." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
+    this.#moveTo(this.at);
+  }
+
+  /** @param {{id: number, name: string, description: string}} one @param {number} place @param {number} most */
+  #row(one, place, most) {
+    const counts = this.counts.get(one.id);
+    const number = (/** @type {number | null | undefined} */ value, /** @type {string} */ what) =>
+      el("span", { class: "number" }, value == null ? "–" : Math.round(value).toLocaleString("en"), el("span", { class: "sr-only" }, ` ${what}`));
+    const likely = counts?.likely ?? null;
+    return el(
+      "div",
+      {
+        class: "row", role: "option", id: `picker-${place}`, "data-class": one.id, "aria-selected": "false",
+        onclick: () => this.#take(place), onpointermove: () => place !== this.at && this.#moveTo(place, false),
+      },
+      el("span", { class: "name" }, one.name, ...(one.id === this.current ? [el("span", { class: "now" }, "now")] : [])),
+      el("span", { class: "likely" },
+        el("span", { class: "bar" }, el("span", { style: `width:${likely == null ? 0 : Math.round((100 * likely) / most)}%` })),
+        number(likely, "probably to be found,")),
+      number(counts?.present, "present,"),
+      number(counts?.absent, "absent,"),
+      number(counts?.unsure, "unsure,"),
+      number(counts?.unknown, "unknown"),
+    );
+  }
+
+  /** @param {number} place @param {boolean} [scroll] */
+  #moveTo(place, scroll = true) {
+    const rows = this.list.children;
+    rows[this.at]?.setAttribute("aria-selected", "false");
+    this.at = Math.min(Math.max(place, 0), Math.max(rows.length - 1, 0));
+    const row = rows[this.at];
+    row?.setAttribute("aria-selected", "true");
+    if (scroll) row?.scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", row ? row.id : "");
+  }
+
+  /** @param {number} place */
+  #take(place) {
+    const one = this.found[place];
+    if (one) this.#leave(() => this.onPick(one.id));
+  }
+
+  /** @param {() => void} then */
+  #leave(then) {
+    this.dialog.close();
+    then();
+  }
+}

@@ -1,0 +1,216 @@
+// @ts-check
+/**
+ * What the Review page shows: the picture with its heat maps, the list of suggestions beside it, and what is known.
+ * Picture, list and heat map change in one frame, since a key is about them; everything else comes after it.
+ */
+
+import { Chips, answerText } from "./chips.js";
+import { afterPaint, el, keyButton } from "./dom.js";
+import { Heat } from "./heat.js";
+import { Heatmaps } from "./heatmaps.js";
+import { Known } from "./known.js";
+import { Line } from "./line.js";
+import { Stage } from "./stage.js";
+
+const AHEAD = 4; // images whose lists are built and whose heat maps are fetched before they are needed
+
+/**
+ * @typedef {{answer: (state: number, at?: number) => void, acceptAll: () => void, done: () => void, pass: () => void,
+ *            earlier: () => void, later: () => void}} Actions
+ */
+
+export class ReviewScreen {
+  /**
+   * @param {import("./session.js").Session} session @param {import("./filter.js").Filter} filter
+   * @param {Actions} actions
+   */
+  constructor(session, filter, actions) {
+    this.session = session;
+    this.filter = filter;
+    this.actions = actions;
+    /** @type {WeakMap<object, Chips>} */
+    this.lists = new WeakMap();
+    /** @type {Chips | null} the list on screen */
+    this.chips = null;
+    /** @type {any} what is on screen */
+    this.item = null;
+    this.heatmaps = new Heatmaps(session.api, (spot) => this.heat.arrived(spot));
+    this.heat = new Heat(this.heatmaps, (problem) => this.#tellHeat(problem));
+    this.stage = new Stage({ onSwipe: (way) => actions.answer(way === "right" ? 1 : -1) });
+    const { project } = session.data;
+    this.line = new Line({ project, onMove: () => this.#drawLine(), onAccept: actions.acceptAll });
+    this.known = new Known((id) => this.className(id));
+    this.rest = afterPaint(() => this.#showRest());
+    this.scroll = afterPaint(() => this.chips?.follow());
+    this.#build();
+  }
+
+  /** Which of the suggestions on screen is selected; -1 for none. */
+  get at() {
+    return this.chips?.at ?? -1;
+  }
+
+  /** The item in hand, or words where there is none. */
+  show() {
+    /** @type {any} */
+    const item = this.session.hand?.current ?? null;
+    const held = this.place.contains(this.session.root.activeElement);
+    this.chips = item ? this.list(item) : null;
+    if (item?.loaded) {
+      this.heat.show(item);
+      this.stage.show(item, [this.heat.layer]);
+    } else {
+      this.heat.show(null);
+      this.stage.empty(this.#instead(item));
+      if (!item && this.filter.active) this.stage.message.append(this.#unfilter());
+    }
+    this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
+    if (this.chips) {
+      const kept = item.suggestions[this.at];
+      this.select(kept && kept.given == null ? this.at : Math.max(0, firstOpen(item)));
+      if (held) this.chips.rows[this.at]?.pick.focus({ preventScroll: true });
+    }
+    if (item !== this.item) this.session.shown(); // not again when its picture comes: words about it stay
+    this.item = item;
+    this.rest();
+  }
+
+  /** @param {number} at */
+  select(at) {
+    /** @type {any} */
+    const item = this.session.hand.current;
+    const chip = item?.suggestions[at];
+    if (!chip || !this.chips) return;
+    this.chips.select(at);
+    this.heat.look(item.loaded ? chip : null);
+    const name = this.className(chip.class_id);
+    this.stage.words = { right: answerText(chip, 1, name), left: answerText(chip, -1, name) };
+    for (const { state, words } of this.answers) write(words, answerText(chip, state));
+    this.scroll();
+  }
+
+  /** Show what was answered. @param {any} item @param {number[]} places */
+  mark(item, places) {
+    const list = this.lists.get(item);
+    if (list) for (const at of places) list.mark(at);
+  }
+
+  /** The list of an image's suggestions, built once. @param {any} item */
+  list(item) {
+    let list = this.lists.get(item);
+    if (!list) {
+      const shown = () => item === this.session.hand.current;
+      list = new Chips(item, {
+        name: (id) => this.className(id),
+        onSelect: (at) => shown() && this.select(at),
+        onAnswer: (at, state) => shown() && this.actions.answer(state, at),
+      });
+      this.lists.set(item, list);
+    }
+    list.drawLine(this.line.at);
+    return list;
+  }
+
+  /** Classes have other names, or there are more. */
+  rename() {
+    this.lists = new WeakMap();
+    this.show();
+  }
+
+  close() {
+    this.heatmaps.close();
+  }
+
+  /** @param {number} id */
+  className(id) {
+    return this.session.names.get(id) ?? "?";
+  }
+
+  #build() {
+    const { answer, done, pass, earlier, later } = this.actions;
+    this.name = el("span", {});
+    this.heatNote = el("span", { class: "note" });
+    this.place = el("div", { class: "list" });
+    const buttons = [[1, "Y", "yes"], [-1, "N", "no"], [0, "U", ""]].map(([state, key, kind]) => ({
+      state: Number(state),
+      button: keyButton(answerText(null, Number(state)), String(key), () => answer(Number(state)), { class: kind }),
+    }));
+    this.answers = buttons.map(({ state, button }) => ({ state, words: button.firstElementChild }));
+    const answers = el("div", { class: "answers first", role: "group", "aria-label": "Answer" },
+      ...buttons.map((one) => one.button));
+    const goOn = el("div", { class: "answers", role: "group", "aria-label": "Go on" },
+      keyButton("Nothing else here", "Enter", done), keyButton("Next", " ", pass));
+    const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
+      keyButton("Earlier", "ArrowLeft", earlier), keyButton("Later", "ArrowRight", later));
+    const { foot, help, words, toolbar, element } = this.session;
+    const left = el("div", { class: "left" }, this.stage.element,
+      el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
+        this.heat.control));
+    const side = el("div", { class: "side" },
+      el("div", { class: "known" }, el("span", { class: "quiet" }, "Known"), this.known.element),
+      this.place, answers, this.line.element, goOn,
+      el("div", { class: "session" }, trail, toolbar));
+    const work = el("div", { class: "work" }, left, side);
+    element.replaceChildren(help.hints, this.filter.element, work, foot.element, help.dialog);
+    this.stage.empty("One moment...");
+  }
+
+  /** What no key is about, once the picture is there. */
+  #showRest() {
+    /** @type {any} */
+    const item = this.session.hand.current;
+    write(this.name, item?.name ?? "");
+    this.known.show(item, this.session.data.annotator);
+    this.line.element.hidden = this.filter.chosen.mistakes;
+    this.line.offer(item ? openAbove(item, this.line.at).length : 0);
+    this.#prepare();
+  }
+
+  /** Build the lists of the images that come next, and fetch their heat maps. */
+  #prepare() {
+    const { current, queue } = this.session.hand;
+    const next = queue.slice(0, AHEAD);
+    for (const item of next) this.list(item);
+    this.heatmaps.want([current, ...next].flatMap((item) => item?.suggestions ?? []));
+  }
+
+  /** Words where there is no picture. @param {any} item */
+  #instead(item) {
+    if (!item) return this.session.hand?.news.empty || "One moment...";
+    if (item.broken) return `${item.name} cannot be shown: ${item.broken} Press Space to go on.`;
+    return "Loading the picture...";
+  }
+
+  #unfilter() {
+    return el("button", { type: "button", class: "main", onclick: () => this.filter.clear() }, "Clear the filter");
+  }
+
+  #drawLine() {
+    this.chips?.drawLine(this.line.at);
+    this.rest();
+  }
+
+  /** @param {string} problem */
+  #tellHeat(problem) {
+    write(this.heatNote, problem && ` · ${problem}`);
+  }
+}
+
+/**
+ * The places of what is open and at or above the line; not of doubts.
+ * @param {any} item @param {number} line 0..1 @returns {number[]}
+ */
+export function openAbove(item, line) {
+  const above = (/** @type {any} */ chip) => chip.given == null && chip.known == null && chip.probability >= line;
+  return item.suggestions.flatMap((chip, at) => (above(chip) ? [at] : []));
+}
+
+/** @param {any} item */
+export function firstOpen(item) {
+  return item.suggestions.findIndex((chip) => chip.given == null);
+}
+
+/** @param {Element} node @param {string} text */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -1,0 +1,199 @@
+// @ts-check
+/**
+ * What a person's hours on one page consist of, whichever page it is: decisions that are never lost, undo and redo
+ * through all of them, the keys, the help, and the line that says how things stand.
+ */
+
+import { Api, rememberName } from "./api.js";
+import { capital, el, keyButton } from "./dom.js";
+import { Foot } from "./foot.js";
+import { Help } from "./help.js";
+import { listen, typing } from "./keys.js";
+import { Outbox } from "./outbox.js";
+
+const REMEMBERED = 500; // decisions that can be taken back
+const ADOPT = 3000; // milliseconds between two looks for what other tabs have left behind
+
+/**
+ * @typedef {{uuid: string | null, entry: any, back?: () => void, again?: () => void}} Step
+ * One thing the person did. `back` and `again` put the screen right after it was taken back or done once more; a step
+ * from before a reload, or of another page, has neither.
+ */
+
+export class Session {
+  /**
+   * @param {any} component what Streamlit hands to mount()
+   * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: string[],
+   *          onKey: (key: string, event: KeyboardEvent) => boolean, onKeyUp?: (key: string) => void,
+   *          onUndo: (step: Step, how: "undone" | "redone") => void}} options
+   */
+  constructor({ data, parentElement, setTriggerValue }, { page, keys, hints, onKey, onKeyUp, onUndo }) {
+    this.renew = () => setTriggerValue("expired", Date.now());
+    this.root = parentElement;
+    this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
+    this.onUndo = onUndo;
+    this.onKey = onKey;
+    /** @type {Step[]} */
+    this.history = [];
+    /** @type {Step[]} */
+    this.undone = [];
+    /** Images of before a reload, the newest last. @type {number[]} */
+    this.older = [];
+    /** @type {import("./hand.js").Hand | undefined} */
+    this.hand = undefined;
+    this.api = new Api(data.token);
+    this.#take(data);
+    this.foot = new Foot();
+    this.outbox = new Outbox({
+      api: this.api,
+      project: data.project,
+      annotator: data.annotator,
+      onChange: () => this.changed(),
+      onExpired: () => this.renew(),
+    });
+    this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
+    this.help = new Help(page, keys, hints);
+    this.toolbar = el(
+      "div",
+      { class: "tools", role: "group", "aria-label": "Session" },
+      keyButton("Undo", "Backspace", () => this.undo()),
+      keyButton("Redo", "Shift+Backspace", () => this.redo()),
+      keyButton("Keys", "?", () => this.help.open()),
+    );
+    this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), onKeyUp);
+    this.adopting = window.setInterval(() => this.outbox.adopt(), ADOPT);
+    this.loading = this.#loadRecent();
+  }
+
+  /**
+   * A decision of the person. It is safe in the browser when this returns, and on its way.
+   * @param {any} entry without uuid @param {{back?: () => void, again?: () => void}} [screen]
+   */
+  decide(entry, screen = {}) {
+    const uuid = this.outbox.add(entry);
+    this.#remember({ uuid, entry, ...screen });
+    this.undone = [];
+    this.help.decided();
+    return uuid;
+  }
+
+  /** A step without a decision that an undo steps back over. @param {{back: () => void, again?: () => void}} screen */
+  visit(screen) {
+    this.#remember({ uuid: null, entry: null, ...screen });
+    this.undone = [];
+  }
+
+  undo() {
+    const step = this.history.pop();
+    if (!step) {
+      this.say("Nothing left to undo.");
+      return;
+    }
+    if (step.uuid) {
+      const undoes = step.entry.action === "batch" ? `${step.uuid}:0` : step.uuid;
+      this.outbox.add({ action: "undo", undoes, source: step.entry.source ?? "click" });
+    }
+    this.undone.push(step);
+    if (step.back) step.back();
+    else this.onUndo(step, "undone");
+  }
+
+  redo() {
+    const step = this.undone.pop();
+    if (!step) {
+      this.say("Nothing left to redo.");
+      return;
+    }
+    if (step.uuid) step.uuid = this.outbox.add(step.entry);
+    this.#remember(step);
+    if (step.again) step.again();
+    else this.onUndo(step, "redone");
+  }
+
+  /** Words to the person; the next picture takes them away. @param {string} text */
+  say(text) {
+    this.words.replaceChildren(text ? capital(text) : "");
+  }
+
+  /** Another picture is on screen: what stood in the lines around it is drawn with it, in the same frame. */
+  shown() {
+    if (this.words.firstChild) this.words.replaceChildren();
+    this.foot.draw(this.outbox, this.hand);
+  }
+
+  /** Something in the foot is different; drawn with the next picture, or soon. */
+  changed() {
+    this.foot.due(this.outbox, this.hand);
+  }
+
+  /** The image as it is once what waits has been saved. @param {number} id */
+  async fetchItem(id) {
+    await this.outbox.flush();
+    const answer = await this.api.post("/api/items", { images: [id] }).catch(() => ({ items: [] }));
+    return answer.items[0] ?? null;
+  }
+
+  /** After a rerun of the page: a new pass, another name, other classes. @param {any} component */
+  fresh({ data, setTriggerValue }) {
+    this.renew = () => setTriggerValue("expired", Date.now());
+    const renewed = data.token !== this.api.token;
+    const before = JSON.stringify(this.classes);
+    this.#take(data);
+    this.api.token = data.token;
+    this.outbox.annotator = data.annotator;
+    if (renewed) {
+      this.outbox.flush();
+      this.hand?.ask();
+    }
+    return JSON.stringify(this.classes) !== before;
+  }
+
+  close() {
+    this.stopListening();
+    clearInterval(this.adopting);
+    this.foot.close();
+    this.outbox.close();
+    this.hand?.close();
+  }
+
+  /** @param {any} data */
+  #take(data) {
+    rememberName(data.annotator);
+    this.data = data;
+    /** @type {{id: number, name: string, description: string, key: string}[]} */
+    this.classes = data.classes;
+    /** @type {Map<number, string>} */
+    this.names = new Map(data.classes.map((one) => [one.id, one.name]));
+  }
+
+  /** @param {Step} step */
+  #remember(step) {
+    this.history.push(step);
+    if (this.history.length > REMEMBERED) this.history.shift();
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event */
+  #key(key, event) {
+    if (this.help.isOpen) return this.help.key(key);
+    const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
+    if (!elsewhere) {
+      const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };
+      if (key === "?") commands["?"] = commands.F1;
+      if (commands[key]) {
+        if (!event.repeat || key !== "F1") commands[key]();
+        return true;
+      }
+    }
+    return this.onKey(key, event);
+  }
+
+  /** After a reload: what this person can still undo, and the images they can go back to. */
+  async #loadRecent() {
+    await this.outbox.flush();
+    const answer = await this.api.post("/api/recent", {}).catch(() => ({ decisions: [] }));
+    const known = new Set(this.history.map((step) => step.uuid));
+    const older = answer.decisions.filter((entry) => !known.has(entry.uuid));
+    this.history.unshift(...older.map(({ uuid, ...entry }) => ({ uuid, entry })));
+    this.older = [...new Set(older.map((entry) => entry.image).filter((id) => id != null))];
+  }
+}

@@ -1,0 +1,219 @@
+// @ts-check
+/**
+ * One grid: its tiles, and what the person has made of each. It is built, and its pictures are decoded, before it is
+ * needed; what is decided outlives its elements, so that a grid of an hour ago can be built again as it was.
+ */
+
+import { STATE_WORDS, el, kbd } from "./dom.js";
+
+/** Keys of the first tiles, in the order in which hands find them. Commands use none of them. */
+export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
+
+/** What one more press makes of a tile: its opposite, then unsure, then as it began. */
+const ROUND = { yes: [1, -1, 0], no: [-1, 1, 0] };
+const MARKS = { 1: "✓", "-1": "✕", 0: "?" };
+const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
+const RETRY = 1500; // milliseconds until a picture is asked for again while the server cannot be reached, at first
+const LONGEST_RETRY = 12000;
+
+/**
+ * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null,
+ *            mark?: number, touched?: boolean, broken?: string}} Tile  mark is what it will be decided as
+ * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
+ *            at?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid  at is where the cursor stands
+ */
+
+export class Tiles {
+  /**
+   * @param {Grid} grid
+   * @param {{url: (path: string) => string, name: string, onPress: (index: number) => void,
+   *          onEnlarge: (index: number) => void}} options  name: of the class
+   */
+  constructor(grid, { url, name, onPress, onEnlarge }) {
+    this.grid = grid;
+    this.url = url;
+    this.gone = false;
+    grid.at ??= 0;
+    for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
+    /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
+    this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
+    this.element = el("div", { class: "tiles", role: "group", "aria-label": `Images, ${name} or not`, "data-grid": grid.id },
+      ...this.parts.map((part) => part.box));
+    this.#start();
+    grid.tiles.forEach((_, index) => this.#draw(index));
+    this.moveTo(grid.at);
+    this.loaded = Promise.all(grid.tiles.map((tile, index) => this.#load(tile, index))).then(() => {});
+  }
+
+  /** @param {number} index */
+  press(index) {
+    const tile = this.grid.tiles[index];
+    const round = ROUND[this.grid.start];
+    this.mark(index, round[(round.indexOf(tile.mark) + 1) % round.length]);
+  }
+
+  /** @param {number} index @param {number} state */
+  mark(index, state) {
+    const tile = this.grid.tiles[index];
+    if (tile.broken) return;
+    tile.mark = state;
+    tile.touched = state !== (tile.state ?? (this.grid.start === "yes" ? 1 : -1));
+    this.#draw(index);
+  }
+
+  /** Begin from the other side; what the person has touched stays. */
+  turn() {
+    this.grid.start = this.grid.start === "yes" ? "no" : "yes";
+    this.#start();
+    this.grid.tiles.forEach((tile, index) => {
+      if (!tile.touched && tile.state == null) tile.mark = this.grid.start === "yes" ? 1 : -1;
+      this.#draw(index);
+    });
+  }
+
+  /** The cursor goes to this tile. @param {number} index */
+  moveTo(index) {
+    const { grid } = this;
+    this.parts[grid.at]?.box.classList.remove("at");
+    this.parts[grid.at]?.button.setAttribute("tabindex", "-1");
+    grid.at = Math.min(Math.max(index, 0), grid.tiles.length - 1);
+    this.parts[grid.at]?.box.classList.add("at");
+    this.parts[grid.at]?.button.setAttribute("tabindex", "0");
+  }
+
+  focus() {
+    this.parts[this.grid.at]?.button.focus();
+  }
+
+  /** What Enter would save: a row [image, class, state, probability] for each tile that says something new. */
+  cells() {
+    return this.grid.tiles
+      .filter((tile) => !tile.broken && tile.mark !== tile.state)
+      .map((tile) => [tile.id, this.grid.class, tile.mark, tile.probability]);
+  }
+
+  /** How many tiles are marked with a state. @param {number} state */
+  count(state) {
+    return this.grid.tiles.filter((tile) => !tile.broken && tile.mark === state).length;
+  }
+
+  /** Lay a heat map over a tile, or take away the one there is. @param {number} index @param {HTMLImageElement | null} picture */
+  heat(index, picture) {
+    const button = this.parts[index]?.button;
+    if (!button || (picture && picture.parentNode === button)) return;
+    button.querySelector(".heatmap")?.remove();
+    if (picture) button.querySelector("img")?.after(picture);
+  }
+
+  close() {
+    this.gone = true;
+    for (const { picture } of this.parts) if (!picture.complete) picture.src = "";
+  }
+
+  #start() {
+    this.element.dataset.start = this.grid.start;
+  }
+
+  /** @param {Tile} tile @param {number} index @param {(index: number) => void} onPress @param {(index: number) => void} onEnlarge */
+  #build(tile, index, onPress, onEnlarge) {
+    const key = TILE_KEYS[index];
+    const picture = new Image();
+    picture.decoding = "sync";
+    picture.draggable = false;
+    picture.alt = "";
+    picture.dataset.image = String(tile.id);
+    const badge = el("span", { class: "badge", "aria-hidden": "true" });
+    const percent = tile.probability == null ? "" : `${Math.round(tile.probability * 100)} %`;
+    const button = el(
+      "button",
+      {
+        type: "button", class: "mark", "data-enter": "page", "aria-keyshortcuts": key, tabindex: "-1",
+        onclick: (/** @type {MouseEvent} */ event) => event.detail === 0 && onPress(index),
+      },
+      picture,
+      ...(key ? [kbd(key)] : []),
+      badge,
+      ...(percent ? [el("span", { class: "percent", "aria-hidden": "true" }, percent)] : []),
+    );
+    const larger = el("button", {
+      type: "button", class: "enlarge", tabindex: "-1", title: "Enlarge (PageUp)", "aria-label": `Enlarge ${tile.name}`,
+      onclick: () => onEnlarge(index),
+    }, el("span", { "aria-hidden": "true" }, "⤢"));
+    const box = el("div", { class: "tile", "data-index": index, "data-image": tile.id }, button, larger);
+    return { box, button, picture, badge };
+  }
+
+  /** @param {number} index */
+  #draw(index) {
+    const tile = this.grid.tiles[index];
+    const { box, button, badge } = this.parts[index];
+    if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark]) return;
+    box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
+    badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
+    const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark];
+    const sure = tile.probability == null ? "" : `, ${Math.round(tile.probability * 100)} %`;
+    button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
+    button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
+  }
+
+  /** Fetch and decode a tile's picture; one that no server can make is left out of the decision. @param {Tile} tile @param {number} index */
+  async #load(tile, index) {
+    const url = this.url(`/api/thumb/${tile.id}`);
+    const { picture, button } = this.parts[index];
+    let pause = RETRY;
+    while (!this.gone) {
+      picture.src = url;
+      try {
+        await picture.decode();
+        return;
+      } catch {
+        if (this.gone) return;
+        const reason = await reasonOf(url);
+        if (reason && !this.gone) {
+          tile.broken = reason;
+          this.#draw(index);
+          button.append(el("span", { class: "broken" }, "Cannot be shown"));
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, pause));
+        pause = Math.min(pause * 2, LONGEST_RETRY);
+        picture.removeAttribute("src");
+      }
+    }
+  }
+}
+
+/** @param {any} grid its elements go; what was decided stays */
+export function unbuild(grid) {
+  grid.view?.close();
+  grid.view = grid.loaded = grid.coming = undefined;
+}
+
+/** Mark the tiles as they were decided. @param {import("./tiles.js").Grid} grid @param {any[][]} cells */
+export function restore(grid, cells) {
+  const marks = new Map(cells.map(([image, , state]) => [image, state]));
+  grid.tiles.forEach((tile, index) => {
+    const mark = marks.get(tile.id);
+    if (mark == null || mark === tile.mark) return;
+    tile.mark = mark;
+    grid.view?.mark(index, mark);
+  });
+}
+
+/** @param {number} size */
+export function skeleton(size) {
+  return el("div", { class: "tiles skeleton", "aria-hidden": "true" },
+    ...Array.from({ length: size }, () => el("div", { class: "tile" })));
+}
+
+/** Why there is no picture; "" when nobody could be asked. @param {string} url */
+async function reasonOf(url) {
+  try {
+    const response = await fetch(url);
+    if (response.ok) return "this browser cannot show it";
+    if (response.status === 401 || response.status >= 500) return "";
+    return (await response.json()).error ?? `the server answered ${response.status}`;
+  } catch {
+    return "";
+  }
+}

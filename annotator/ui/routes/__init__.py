@@ -1,0 +1,9 @@
+"""The routes behind the components, one file a kind of answer. Every one checks a token.
+
+They hold no rules: what comes next is asked of the engine. Anything that touches the disk runs in a thread, because a
+synchronous database call in an async route would stall every browser.
+"""
+
+from annotator.ui.routes import decide, map, pictures, work
+
+ROUTES = [*work.ROUTES, *decide.ROUTES, *map.ROUTES, *pictures.ROUTES]

@@ -1,0 +1,56 @@
+"""What every route does first and last: the token, the body, and what went wrong as JSON that a person can read."""
+
+import json
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.ui import context
+
+LARGEST_BODY = 1_000_000
+
+IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
+FRESH = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+Handler = Callable[[Request, str], Awaitable[Response]]
+
+
+def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The handler, reached only with a valid token; what goes wrong becomes JSON that a person can read."""
+
+    async def route(request: Request) -> Response:
+        token = request.headers.get("x-annotator-token") or request.query_params.get("token", "")
+        token = token or request.path_params.get("token", "")
+        annotator = context.tokens().annotator(token)
+        if annotator is None:
+            return error(401, "This page's pass is missing or has run out. Reload the page.")
+        try:
+            return await handler(request, annotator)
+        except DiskFull as problem:
+            return error(507, str(problem))
+        except AnnotatorError as problem:
+            return error(409, str(problem))
+        except (ValueError, TypeError, KeyError) as problem:
+            return error(400, f"The request is not as it should be: {problem}")
+
+    return route
+
+
+def error(status: int, text: str) -> JSONResponse:
+    """{error: text}, which the page shows as it is."""
+    return JSONResponse({"error": text}, status_code=status, headers=FRESH)
+
+
+async def body_of(request: Request) -> dict:
+    """The JSON object that was sent. Raises ValueError for anything else and for more than LARGEST_BODY bytes."""
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > LARGEST_BODY:
+            raise ValueError(f"more than {LARGEST_BODY:,} bytes")
+    body = json.loads(data)
+    if not isinstance(body, dict):
+        raise ValueError("not a JSON object")
+    return body

@@ -1,0 +1,75 @@
+"""The map out, as bytes that a browser draws without parsing; selections in."""
+
+import numpy as np
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.engine import map as image_map
+from annotator.store import overview
+from annotator.ui import context
+from annotator.ui.routes.guard import FRESH, body_of, guarded
+
+BINARY = "application/octet-stream"
+LARGEST = 65535  # a coordinate of 1
+STAMP = "x-annotator-map"  # which map the bytes are about
+
+
+async def points(request: Request, annotator: str) -> Response:
+    """GET the places of the images that are drawn, little-endian: four uint32 (how many points follow, how many images
+    have a place, how many images there are, the map's stamp), then their ids as uint32, then x, then y as uint16
+    (65535 is 1, y grows downwards). No points: there is no map yet."""
+    return Response(await run_sync(_points), media_type=BINARY, headers=FRESH)
+
+
+async def colors(request: Request, annotator: str) -> Response:
+    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point, in the order of the points
+    (see stage_bytes, state_bytes, probability_bytes); the header says of which map."""
+    by = request.query_params.get("by", "")
+    class_id = int(request.query_params.get("class", "0"))
+    stamp, content = await run_sync(_colors, by, class_id)
+    return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
+
+
+async def select(request: Request, annotator: str) -> Response:
+    """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
+    body = await body_of(request)
+    polygon = np.array(body["polygon"], np.float64)
+    selection, count, kept = await run_sync(image_map.select, context.db(), polygon)
+    return JSONResponse({"selection": selection, "images": count, "kept": kept}, headers=FRESH)
+
+
+ROUTES = [
+    Route("/api/map", guarded(points)),
+    Route("/api/map/colors", guarded(colors)),
+    Route("/api/map/select", guarded(select), methods=["POST"]),
+]
+
+
+def _points() -> bytes:
+    db = context.db()
+    found = image_map.current_map(db)
+    every = overview.image_counts(db)["all"]
+    if found is None:
+        return np.array([0, 0, every, 0], "<u4").tobytes()
+    head = np.array([len(found.drawn), len(found.image_ids), every, found.stamp], "<u4")
+    places = (np.rint(axis[found.drawn] * LARGEST).astype("<u2") for axis in (found.x, found.y))
+    ids = found.image_ids[found.drawn].astype("<u4")
+    return b"".join(part.tobytes() for part in (head, ids, *places))
+
+
+def _colors(by: str, class_id: int) -> tuple[int, bytes]:
+    db = context.db()
+    found = image_map.current_map(db)
+    if found is None:
+        return 0, b""
+    if by == "stage":
+        values = image_map.stage_bytes(db, found)
+    elif by == "class":
+        values = image_map.state_bytes(db, found, class_id)
+    elif by == "probability":
+        values = image_map.probability_bytes(db, found, class_id)
+    else:
+        raise ValueError(f"colours by {by!r}; there are stage, class and probability")
+    return found.stamp, values.tobytes()

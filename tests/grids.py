@@ -1,0 +1,48 @@
+"""A person in front of a grid: what is on screen, and what the store has of it."""
+
+from person import decided, open_page
+from playwright.sync_api import Browser, Page
+from served import Served, until
+
+STATES = {"present": 1, "absent": -1, "unsure": 0}
+GRID = ".tiles:not(.skeleton)"
+SHOWN = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
+  const grid = host?.shadowRoot.querySelector(".tiles:not(.skeleton)");
+  if (!grid) return null;
+  const tiles = [...grid.querySelectorAll(".tile")].map((tile) => [Number(tile.dataset.image), tile.dataset.state]);
+  return { id: grid.dataset.grid, start: grid.dataset.start, tiles };
+}"""
+
+
+def open_grid(browser: Browser, served: Served, name: str, path: str = "/grid", **more) -> Page:
+    page = open_page(browser, served, name, path, **more)
+    page.locator(GRID).wait_for(timeout=60_000)
+    page.wait_for_load_state("networkidle")  # the grids that come next are there: that is what they are fetched for
+    return page
+
+
+def shown(page: Page) -> dict:
+    """The grid on screen: its id, how it began, and [image, state] of each tile."""
+    return until(lambda: page.evaluate(SHOWN))
+
+
+def after(page: Page, key: str, before: str) -> dict:
+    """The grid that this key brings in place of the one with the id `before`."""
+    page.keyboard.press(key)
+    return until(lambda: (now := shown(page))["id"] != before and now)
+
+
+def cells(grid: dict) -> list[tuple[int, int]]:
+    return [(image, STATES[state]) for image, state in grid["tiles"]]
+
+
+def saved(served: Served, name: str) -> list[list[tuple[int, int]]]:
+    """(image, state) of each batch of this person, in the order in which they were given; none that was undone."""
+    rows = decided(served, name)
+    undone = {row["undoes"] for row in rows if row["action"] == "undo"}
+    batches: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:
+        if row["action"] == "label" and row["id"] not in undone:
+            batches.setdefault(row["batch"], []).append((row["image_id"], row["state"]))
+    return list(batches.values())

@@ -1,0 +1,101 @@
+"""A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from conftest import CLASSES, draw
+from playwright.sync_api import Browser, Page, expect
+from served import Served
+
+from annotator.engine.setup import set_up
+from annotator.store import decisions
+from annotator.store.database import Database
+
+
+@contextmanager
+def served_photos(
+    folder: Path, count: int, classes: Sequence[str], size: tuple[int, int] = (60, 40)
+) -> Iterator[Served]:
+    """An app with this many drawn images and these classes (lines of a class file), gone at the end."""
+    for number in range(count):
+        draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=size)
+    (folder / "classes.txt").write_text("\n".join(classes) + "\n")
+    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    processes = []
+    try:
+        yield Served(folder / "project", processes)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(30)
+
+
+def open_page(browser: Browser, served: Served, name: str, path: str = "/", **more) -> Page:
+    """A page of somebody who has given their name before, in a browser of their own; `troubles` collects its errors."""
+    context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}} | more)
+    context.add_cookies([{"name": "annotator_name", "value": name, "url": served.address}])
+    page = context.new_page()
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.goto(served.address + path)
+    return page
+
+
+def on_screen(page: Page) -> int:
+    return int(page.locator(".stage img[data-image]").first.get_attribute("data-image"))
+
+
+def wait_for_picture(page: Page) -> None:
+    page.locator(".stage img[data-image]").first.wait_for(timeout=60_000)
+
+
+def wait_for_another(page: Page, image_id: int) -> None:
+    """Until something else than this image is on screen."""
+    expect(page.locator(f".stage img[data-image='{image_id}']")).to_have_count(0)
+    wait_for_picture(page)
+
+
+def wait_for_image(page: Page, image_id: int) -> None:
+    page.locator(f".stage img[data-image='{image_id}']").wait_for()
+
+
+def wait_until_saved(page: Page, count: int | None = None) -> None:
+    """Until nothing waits to be saved, and this many decisions (undos count) have been since the page was opened."""
+    foot = page.locator(".foot")
+    expect(foot).to_have_attribute("data-waiting", "0", timeout=60_000)
+    if count is not None:
+        expect(foot).to_have_attribute("data-saved", str(count), timeout=60_000)
+
+
+def decided(served: Served, name: str) -> list[dict]:
+    """The rows of this person's decisions, oldest first."""
+    db = Database(served.project)
+    return db.rows("SELECT * FROM decision WHERE annotator = ? ORDER BY id", [name])
+
+
+def labels_of(served: Served, image_id: int) -> dict[int, int]:
+    """Class -> state of this image, as the store has it."""
+    return {one.class_id: one.state for one in decisions.labels(Database(served.project), [image_id])}
+
+
+class Scribe:
+    """Presses keys and keeps its own book of what the store must hold in the end."""
+
+    def __init__(self, page: Page):
+        self.page = page
+        self.labels: dict[int, dict[int, int]] = {}
+        self.pressed = 0
+
+    def press(self, *keys: str, leaves: bool = True) -> int:
+        """These keys, about the image on screen, whose id is returned."""
+        wait_for_picture(self.page)
+        image_id = on_screen(self.page)
+        for key in keys:
+            self.page.keyboard.press(key)
+        if leaves:
+            wait_for_another(self.page, image_id)
+        return image_id
+
+    def write(self, image_id: int, **states: int) -> None:
+        self.labels.setdefault(image_id, {}).update({int(name[1:]): state for name, state in states.items()})

@@ -1,0 +1,294 @@
+"""Annotate in a real Chromium: each key goes to the image on screen, and the store ends up with what was pressed."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from person import (
+    Scribe,
+    decided,
+    labels_of,
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_another,
+    wait_for_image,
+    wait_for_picture,
+    wait_until_saved,
+)
+from playwright.sync_api import Page, expect
+from served import Served
+
+from annotator.store import classes, decisions, images
+from annotator.store.database import Database
+
+pytestmark = pytest.mark.browser
+
+LINES = ["fox\tred, with a white tip on its tail", "heron", "deer", "red fox", "owl"]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Iterator[Served]:
+    """An app with 600 tiny images and five classes; each test is somebody else."""
+    with served_photos(tmp_path_factory.mktemp("many"), 600, LINES) as served:
+        yield served
+
+
+def press_sixty(page: Page) -> list[list[int]]:
+    """Sixty keys 20 ms apart, pressed inside the page; for each the image then on screen and the class of the key."""
+    return page.evaluate(
+        """async () => {
+          const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".stage"));
+          const seen = [];
+          const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+          let next = performance.now();
+          for (let number = 0; number < 60; number += 1) {
+            const key = String(number % 3 + 1);
+            seen.push([Number(host.shadowRoot.querySelector(".stage img")?.dataset.image), Number(key)]);
+            const press = { key, code: `Digit${key}`, bubbles: true, composed: true };
+            document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+            next += 20;
+            await pause(Math.max(0, next - performance.now()));
+          }
+          return seen;
+        }"""
+    )
+
+
+def test_sixty_keys_20_ms_apart_are_sixty_decisions_each_on_the_image_on_screen(browser, many):
+    page = open_page(browser, many, "Burst")
+    wait_for_picture(page)
+    page.wait_for_load_state("networkidle")  # the pictures that come next are there: that is what they are fetched for
+    seen = press_sixty(page)
+    wait_until_saved(page, 60)
+    rows = decided(many, "Burst")
+    assert [[row["image_id"], row["class_id"]] for row in rows] == seen
+    assert len({row["image_id"] for row in rows}) == 60
+    page.context.close()
+
+
+def test_real_key_presses_without_a_click_first_label_what_is_shown(browser, many):
+    page = open_page(browser, many, "Keys")
+    wait_for_picture(page)
+    shown = []
+    for key in "123123":
+        shown.append((on_screen(page), int(key)))
+        page.keyboard.press(key)
+        expect(page.locator(f".stage img[data-image='{shown[-1][0]}']")).to_have_count(0)
+        wait_for_picture(page)
+    wait_until_saved(page, 6)
+    rows = decided(many, "Keys")
+    assert [(row["image_id"], row["class_id"]) for row in rows] == shown
+    assert all(row["source"] == "click" and row["state"] == 1 and row["milliseconds"] > 0 for row in rows)
+    page.context.close()
+
+
+def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, many):
+    page = open_page(browser, many, "Tools")
+    db = Database(many.project)
+
+    def now(image_id: int) -> dict[int, int]:
+        return {one.class_id: one.state for one in decisions.labels(db, [image_id])}
+
+    wait_for_picture(page)
+    first = on_screen(page)
+    page.keyboard.press(" ")
+    expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(0)
+    page.keyboard.press("Backspace")
+    expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(1)
+    page.keyboard.press("-")
+    page.keyboard.press("2")
+    assert on_screen(page) == first, "an unsure class leaves the image open for its positive"
+    page.keyboard.press("Shift+Digit1")
+    assert on_screen(page) == first
+    expect(page.locator(".chips")).to_contain_text("fox")
+    expect(page.locator(".chips")).to_contain_text("heron (unsure)")
+    page.get_by_role("button", name="Nothing else here").click()
+    expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(0)
+    wait_until_saved(page, 5)
+    assert now(first) == {1: 1, 2: 0, 3: -1, 4: -1, 5: -1}
+    page.reload()
+    wait_for_picture(page)
+    page.keyboard.press("Backspace")
+    expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(1)
+    wait_until_saved(page, 1)
+    assert now(first) == {1: 1, 2: 0}, "undo reaches back over a reload"
+    page.keyboard.press("Control+z")
+    wait_until_saved(page, 2)
+    assert now(first) == {2: 0}
+    page.context.close()
+
+
+def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processes, photos):
+    for path in sorted(photos.glob("*.jpg"))[:20]:
+        path.unlink()
+    served = Served(project, processes)
+    page = open_page(browser, served, "Ann")
+    page.locator(".stage img, .stage .empty").first.wait_for(timeout=30_000)
+    deadline = time.monotonic() + 30
+    while not page.locator(".stage img").count() and time.monotonic() < deadline:
+        page.keyboard.press(" ")
+        page.wait_for_timeout(100)
+    wait_for_picture(page)
+    assert Path(photos / images.images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
+    page.context.close()
+
+
+def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_pressed(browser, many):
+    page = open_page(browser, many, "Scribe")
+    scribe = Scribe(page)
+    flags = {}
+    for number in range(100):
+        match number % 10:
+            case 0:  # found by typing
+                scribe.write(scribe.press("/", "o", "w", "Enter"), c5=1)
+            case 1:  # two labels, then on
+                scribe.write(scribe.press("Shift+Digit1", "3"), c1=1, c3=1)
+            case 2:
+                scribe.press(" ")
+            case 3:  # flagged and labeled
+                image_id = scribe.press(",", leaves=False)
+                expect(page.get_by_role("dialog")).to_be_visible()
+                page.keyboard.type(f"odd 1 {number}")
+                page.keyboard.press("Enter")
+                expect(page.locator(".chip.flag")).to_have_text(f"Flag: odd 1 {number}")
+                flags[image_id] = f"odd 1 {number}"
+                scribe.write(scribe.press("2"), c2=1)
+            case 4:  # taken back, given to another class
+                image_id = scribe.press("1")
+                page.keyboard.press("Backspace")
+                wait_for_image(page, image_id)
+                scribe.write(scribe.press("2"), c2=1)
+            case 5:  # taken back and done again
+                image_id = scribe.press("3")
+                page.keyboard.press("Control+z")
+                wait_for_image(page, image_id)
+                page.keyboard.press("Control+y")
+                wait_for_another(page, image_id)
+                scribe.write(image_id, c3=1)
+            case 6:
+                scribe.write(scribe.press("-", "4", "1"), c4=0, c1=1)
+            case 7:
+                scribe.write(scribe.press("Enter"), c1=-1, c2=-1, c3=-1, c4=-1, c5=-1)
+            case 8:  # stay until Space
+                scribe.write(scribe.press(".", "2", "3", ".", " "), c2=1, c3=1)
+            case _:
+                scribe.write(scribe.press("1"), c1=1)
+    wait_until_saved(page)
+    assert len(scribe.labels) == 90, "each image came once"
+    found = {image_id: labels_of(many, image_id) for image_id in scribe.labels}
+    assert found == scribe.labels
+    flagged = [row for row in decided(many, "Scribe") if row["action"] == "flag"]
+    assert {row["image_id"]: row["note"] for row in flagged} == flags
+    assert page.troubles == []
+    page.context.close()
+
+
+def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, many):
+    page = open_page(browser, many, "Redo")
+    scribe = Scribe(page)
+    first, second = scribe.press("1"), scribe.press("2")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    wait_for_image(page, first)
+    page.keyboard.press("Shift+Backspace")
+    wait_for_image(page, second)
+    assert scribe.press("3") == second
+    page.keyboard.press("Control+Shift+z")
+    expect(page.locator(".words")).to_have_text("Nothing left to redo.")
+    wait_until_saved(page, 6)
+    assert (labels_of(many, first), labels_of(many, second)) == ({1: 1}, {3: 1})
+    page.context.close()
+
+
+def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(browser, many):
+    page = open_page(browser, many, "Loader")
+    scribe = Scribe(page)
+    image_id = scribe.press("Shift+Digit2", "1")
+    wait_until_saved(page, 2)
+    page.reload()
+    wait_for_picture(page)
+    page.wait_for_load_state("networkidle")
+    page.keyboard.press("Backspace")
+    wait_for_image(page, image_id)
+    expect(page.locator(".words")).to_have_text("Taken back: fox present.")
+    expect(page.locator(".chips .chip")).to_have_text(["heron×"])
+    page.keyboard.press("Backspace")
+    expect(page.locator(".chips .chip")).to_have_count(0)
+    page.keyboard.press("Control+y")
+    expect(page.locator(".chips .chip")).to_have_text(["heron×"])
+    wait_until_saved(page, 3)
+    assert labels_of(many, image_id) == {2: 1}
+    page.context.close()
+
+
+def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, many):
+    page = open_page(browser, many, "Second thoughts")
+    scribe = Scribe(page)
+    seen = [scribe.press("1") for _ in range(3)]
+    newest = on_screen(page)
+    for image_id in reversed(seen):
+        page.keyboard.press("ArrowLeft")
+        wait_for_image(page, image_id)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".words")).to_have_text("There is no earlier image.")
+    page.keyboard.press("ArrowRight")
+    wait_for_image(page, seen[1])
+    expect(page.locator(".chips .chip")).to_have_text(["fox×"])
+    page.get_by_role("button", name="fox is not on the image").click()
+    expect(page.locator(".chips .chip")).to_have_text(["fox (absent)"])
+    page.keyboard.press("Shift+Digit3")
+    for image_id in (seen[2], newest):
+        page.keyboard.press("ArrowRight")
+        wait_for_image(page, image_id)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".words")).to_contain_text("This is the newest image")
+    page.get_by_role("button", name="Earlier").click()
+    wait_for_image(page, seen[2])
+    assert scribe.press("2") == seen[2]
+    wait_for_image(page, newest)
+    wait_until_saved(page, 6)
+    assert [labels_of(many, image_id) for image_id in seen] == [{1: 1}, {1: -1, 3: 1}, {1: 1, 2: 1}]
+    page.context.close()
+
+
+def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for(browser, tmp_path):
+    with served_photos(tmp_path, 70, [f"class {number}" for number in range(1000)]) as served:
+        page = open_page(browser, served, "Burst")
+        wait_for_picture(page)
+        page.wait_for_load_state("networkidle")
+        seen = press_sixty(page)
+        wait_until_saved(page, 60)
+        assert [[row["image_id"], row["class_id"]] for row in decided(served, "Burst")] == seen
+        page.context.close()
+
+
+def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
+    with served_photos(tmp_path, 5, ["fox", "heron"]) as served:
+        classes.set_keys(Database(served.project), {1: "h", 2: "x"})
+        page = open_page(browser, served, "Ann")
+        scribe = Scribe(page)
+        scribe.press("1", leaves=False)
+        scribe.press("x")
+        wait_until_saved(page, 1)
+        assert [row["class_id"] for row in decided(served, "Ann")] == [2]
+        page.context.close()
+
+
+def test_on_a_phone_everything_is_large_enough_for_a_finger(browser, many):
+    page = open_page(browser, many, "Phone", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    wait_for_picture(page)
+    page.get_by_role("button", name="Got it").tap()
+    small = page.locator(".root button:visible").evaluate_all(
+        """all => all.filter((one) => one.getBoundingClientRect().width < 44 || one.getBoundingClientRect().height < 44)
+                 .map((one) => one.textContent)"""
+    )
+    assert small == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    image_id = on_screen(page)
+    page.locator(".class[data-class='2']").tap()
+    wait_for_another(page, image_id)
+    wait_until_saved(page, 1)
+    assert labels_of(many, image_id) == {2: 1}
+    page.context.close()

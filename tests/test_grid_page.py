@@ -1,0 +1,410 @@
+"""The grid in a real Chromium: what Enter saves are the tiles that were on screen, each as it was marked there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grids import GRID, SHOWN, after, cells, open_grid, saved, shown
+from person import decided, labels_of, served_photos, wait_until_saved
+from PIL import Image
+from playwright.sync_api import expect
+from served import Served, until
+
+from annotator.store import arrays, images, runs, selections
+from annotator.store.database import Database
+
+pytestmark = pytest.mark.browser
+
+TILE_KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Iterator[Served]:
+    """An app with 960 tiny images and four classes, of which no model knows anything."""
+    with served_photos(tmp_path_factory.mktemp("many"), 960, ["fox", "heron\tgrey", "deer", "red fox"]) as served:
+        yield served
+
+
+@pytest.fixture
+def ranked(tmp_path) -> Iterator[Served]:
+    """An app with 120 images and a run: the first 60 are likely to show the fox, the last 30 the heron."""
+    with served_photos(tmp_path, 120, ["fox", "heron", "deer"]) as served:
+        db = Database(served.project)
+        ids = np.array(sorted(image.id for image in images.all_images(db)))
+        chances = np.full((120, 3), np.nan)
+        chances[:, 0] = np.where(np.arange(120) < 60, 0.99, 0.2) - np.arange(120) / 1000
+        chances[:, 1] = np.where(np.arange(120) >= 90, 0.7, 0.05) - np.arange(120) / 1000 * 0.1
+        facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2, 3], "images": 120}
+        run = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
+        arrays.save_array(db.paths.run(run) / "image_ids.npy", ids)
+        arrays.save_array(db.paths.run(run) / "probabilities.npy", chances.astype(np.float16))
+        runs.publish(db, run, epochs=1, seconds=0.1, loss=[0.5])
+        yield served
+
+
+def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser, many):
+    page = open_grid(browser, many, "Keys")
+    book = []
+    for number in range(5):
+        if shown(page)["start"] != "yes":
+            page.keyboard.press(";")
+        grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
+        assert {state for _, state in grid["tiles"]} == {"present"} and len(grid["tiles"]) == 24
+        for place in (number, 12, 12, 20, 20, 20):
+            page.keyboard.press(TILE_KEYS[place])
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press(" ")
+        marked = shown(page)
+        assert marked["tiles"][12][1] == "unsure", "a second press is unsure"
+        assert marked["tiles"][20][1] == "present", "a third press is as it began"
+        assert marked["tiles"][22][1] == "absent", "two to the right of the tile that was pressed last"
+        book.append(cells(marked))
+        after(page, "Enter", grid["id"])
+    wait_until_saved(page, 5)
+    assert saved(many, "Keys") == book
+    rows = decided(many, "Keys")
+    assert {row["source"] for row in rows} == {"grid"} and {row["class_id"] for row in rows} == {1}
+    assert all(row["milliseconds"] is not None for row in rows)
+    assert len({image for one in book for image, _ in one}) == 120, "no image twice"
+    assert page.troubles == []
+    page.context.close()
+
+
+def test_enter_twelve_times_20_ms_apart_decides_what_was_on_screen_each_time(browser, many):
+    page = open_grid(browser, many, "Burst")
+    seen = page.evaluate(
+        """async (shown) => {
+          const now = eval(shown);
+          const seen = [];
+          const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+          let next = performance.now();
+          for (let number = 0; number < 48; number += 1) {
+            const before = now();
+            const key = number % 4 === 3 ? "Enter" : String(number % 4 + 1);
+            const press = { key, code: key === "Enter" ? key : `Digit${key}`, bubbles: true, composed: true };
+            document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+            if (key === "Enter" && before && now()?.id !== before.id) seen.push(before);
+            next += 20;
+            await pause(Math.max(0, next - performance.now()));
+          }
+          return seen;
+        }""",
+        SHOWN,
+    )
+    assert len(seen) >= 4, "the grids in hand, at the least, are decided without a pause"
+    wait_until_saved(page, len(seen))
+    assert saved(many, "Burst") == [cells(grid) for grid in seen]
+    assert len({image for grid in seen for image, _ in grid["tiles"]}) == 24 * len(seen)
+    page.context.close()
+
+
+def test_a_key_that_is_held_decides_one_grid_only(browser, many):
+    page = open_grid(browser, many, "Held")
+    page.keyboard.down("Enter")
+    for _ in range(10):
+        page.keyboard.down("Enter")  # pressed again while it is down: the browser calls it a repeat
+    page.keyboard.up("Enter")
+    wait_until_saved(page, 1)
+    assert len(saved(many, "Held")) == 1
+    page.context.close()
+
+
+def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_again(browser, many):
+    page = open_grid(browser, many, "Undo")
+    first = shown(page)
+    for key in "113":
+        page.keyboard.press(key)
+    first = shown(page)
+    second = after(page, "Enter", first["id"])
+    third = after(page, "Enter", second["id"])
+    page.keyboard.press("Backspace")
+    assert until(lambda: (now := shown(page))["id"] == second["id"] and now) == second
+    page.keyboard.press("Control+z")
+    assert until(lambda: (now := shown(page))["id"] == first["id"] and now) == first
+    wait_until_saved(page, 4)
+    assert labels_of(many, first["tiles"][0][0]) == {}, "all of it is taken back"
+    page.keyboard.press("Shift+Backspace")
+    until(lambda: shown(page)["id"] == second["id"])
+    page.keyboard.press("Control+y")
+    until(lambda: shown(page)["id"] == third["id"])
+    wait_until_saved(page, 6)
+    assert saved(many, "Undo") == [cells(first), cells(second)]
+    page.keyboard.press("Backspace")
+    until(lambda: shown(page)["id"] == second["id"])
+    page.keyboard.press("5")
+    changed = shown(page)
+    after(page, "Enter", second["id"])
+    wait_until_saved(page, 8)
+    assert saved(many, "Undo") == [cells(first), cells(changed)], "brought back, it can be corrected"
+    page.context.close()
+
+
+def test_starting_the_other_way_keeps_what_was_touched(browser, many):
+    page = open_grid(browser, many, "Turn")
+    page.get_by_role("button", name="None is: mark the right ones").click()
+    page.keyboard.press("2")
+    page.keyboard.press("3")
+    page.keyboard.press("3")
+    assert [state for _, state in shown(page)["tiles"][:4]] == ["absent", "present", "unsure", "absent"]
+    page.keyboard.press(";")
+    assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "present", "unsure", "present"]
+    expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
+    page.context.close()
+
+
+def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
+    page = open_grid(browser, many, "Mouse")
+    tiles = page.locator(".tile")
+    if shown(page)["start"] == "yes":
+        page.keyboard.press(";")
+    tiles.nth(0).click()
+    tiles.nth(9).click()
+    tiles.nth(9).click()
+    middle = [tiles.nth(place).bounding_box() for place in (2, 5)]
+    page.mouse.move(middle[0]["x"] + 60, middle[0]["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(middle[1]["x"] + 60, middle[1]["y"] + 60, steps=12)
+    page.mouse.up()
+    states = [state for _, state in shown(page)["tiles"]]
+    assert states[:6] == ["present", "absent", "present", "present", "present", "present"]
+    assert states[9] == "unsure" and set(states[10:]) == {"absent"}
+    marked = shown(page)
+    page.get_by_role("button", name="Decide").click()
+    wait_until_saved(page, 1)
+    assert saved(many, "Mouse") == [cells(marked)]
+    page.context.close()
+
+
+def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
+    page = open_grid(browser, many, "Thumb", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    if shown(page)["start"] == "yes":
+        page.get_by_role("button", name="None is").tap()
+    tiles = page.locator(".tile")
+    tiles.nth(1).locator(".mark").tap(position={"x": 60, "y": 40})
+    assert [state for _, state in shown(page)["tiles"][:3]] == ["absent", "present", "absent"]
+    hand = page.context.new_cdp_session(page)
+    boxes = [tiles.nth(place).bounding_box() for place in (3, 4, 5)]
+    points = [{"x": box["x"] + 60, "y": box["y"] + 50} for box in boxes]
+    hand.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points[:1]})
+    until(lambda: shown(page)["tiles"][3][1] == "present")
+    for point in points[1:]:
+        hand.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+    hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert [state for _, state in shown(page)["tiles"][3:7]] == ["present", "present", "present", "absent"]
+    page.context.close()
+
+
+def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many):
+    page = open_grid(browser, many, "Chooser")
+    before = shown(page)
+    page.keyboard.press("/")
+    page.keyboard.type("rdfx")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    until(lambda: shown(page)["id"] != before["id"])
+    expect(page.get_by_role("heading", level=2)).to_contain_text("red fox")
+    large = shown(page)
+    page.keyboard.press("<")
+    small = until(lambda: (now := shown(page))["id"] != large["id"] and now)
+    assert len(small["tiles"]) == 12
+    page.reload()
+    page.locator(GRID).wait_for()
+    expect(page.get_by_role("heading", level=2)).to_contain_text("red fox")
+    again = shown(page)
+    assert len(again["tiles"]) == 12
+    page.keyboard.press(".")
+    now = until(lambda: (now := shown(page))["id"] != again["id"] and now)
+    expect(page.get_by_role("heading", level=2)).not_to_contain_text("red fox")
+    after(page, "Enter", now["id"])
+    wait_until_saved(page, 1)
+    assert {row["class_id"] for row in decided(many, "Chooser")} < {1, 2, 3}
+    page.context.close()
+
+
+def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(browser, ranked):
+    page = open_grid(browser, ranked, "Ann")
+    expect(page.get_by_role("heading", level=2)).to_contain_text("fox")
+    expect(page.locator(".about")).to_have_text("About 23 of 24")
+    first = shown(page)
+    assert first["start"] == "yes" and [image for image, _ in first["tiles"]] == list(range(1, 25))
+    page.keyboard.press("2")
+    second = after(page, "Enter", first["id"])
+    after(page, "Enter", second["id"])
+    expect(page.locator(".progress").first).to_contain_text("47 present · 1 absent · 72 unknown")
+    page.keyboard.press("/")
+    rows = page.get_by_role("option")
+    expect(rows.nth(2)).to_contain_text("deer")
+    expect(page.locator("[role=option][data-class='1']")).to_contain_text("47 present")
+    page.keyboard.press("Escape")
+    page.keyboard.press(".")
+    expect(page.get_by_role("heading", level=2)).to_contain_text("heron")
+    heron = shown(page)
+    assert {image for image, _ in heron["tiles"]} <= set(range(91, 121))
+    wait_until_saved(page, 2)
+    row = decided(ranked, "Ann")[0]
+    assert row["run_id"] and row["score"] == pytest.approx(0.99, abs=0.01)
+    page.context.close()
+
+
+def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
+    page = open_grid(browser, many, "Large")
+    if shown(page)["start"] != "yes":
+        page.keyboard.press(";")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("PageUp")
+    large = page.get_by_role("dialog", name="One image of the grid")
+    expect(large.locator(f"img[data-image='{shown(page)['tiles'][1][0]}']")).to_be_visible()
+    page.keyboard.press(" ")
+    expect(large.get_by_role("button", name="No", exact=True)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("ArrowRight")
+    large.get_by_role("button", name="Unsure").click()
+    page.keyboard.press("Enter")
+    page.keyboard.press("PageDown")
+    expect(large).to_be_hidden()
+    assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "absent", "unsure", "present"]
+    assert decided(many, "Large") == [], "Enter is about a grid that is seen"
+    page.context.close()
+
+
+def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor(browser, ranked):
+    paths = Database(ranked.project).paths
+    paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
+    for image in range(1, 25):
+        Image.new("RGBA", (16, 12), (200, 40, 20, 120)).save(paths.heatmap(1, image, 1))
+    page = open_grid(browser, ranked, "Ann")
+    grid = shown(page)
+    heat = page.locator(".tile:has(.heatmap)")
+    page.keyboard.press("ArrowRight")
+    expect(heat).to_have_count(0)
+    page.keyboard.down("Shift")
+    expect(heat).to_have_attribute("data-image", str(grid["tiles"][1][0]))
+    page.keyboard.up("Shift")
+    expect(heat).to_have_count(0)
+    page.locator(".tile").nth(7).hover()
+    expect(heat).to_have_attribute("data-image", str(grid["tiles"][7][0]))
+    page.locator(".tile").nth(8).hover()
+    expect(heat).to_have_attribute("data-image", str(grid["tiles"][8][0]))
+    page.keyboard.press("PageUp")
+    page.keyboard.down("Shift")
+    expect(page.locator(".enlarged .heatmap")).to_be_visible()
+    page.keyboard.up("Shift")
+    expect(page.locator(".enlarged .heatmap")).to_have_count(0)
+    assert page.troubles == []
+    page.context.close()
+
+
+def test_two_people_are_never_shown_the_same_cells(browser, many):
+    people = [open_grid(browser, many, name) for name in ("Ada", "Bea")]
+    images_of = [set(), set()]
+    for _ in range(3):
+        for page, mine in zip(people, images_of, strict=True):
+            grid = shown(page)
+            mine.update(image for image, _ in grid["tiles"])
+            after(page, "Enter", grid["id"])
+    assert len(images_of[0]) == len(images_of[1]) == 72
+    assert not images_of[0] & images_of[1]
+    for page in people:
+        wait_until_saved(page, 3)
+        page.context.close()
+
+
+def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser, tmp_path):
+    with served_photos(tmp_path, 300, ["fox", "heron"]) as served:
+        page = open_grid(browser, served, "Ann")
+        page.keyboard.press("<")
+        until(lambda: len(shown(page)["tiles"]) == 12)
+        page.wait_for_load_state("networkidle")
+        book = []
+
+        def decide(*keys: str) -> None:
+            for key in keys:
+                page.keyboard.press(key)
+            grid = shown(page)
+            book.append(cells(grid))
+            page.keyboard.press("Enter")
+            until(lambda: (page.evaluate(SHOWN) or {"id": ""})["id"] != grid["id"])
+
+        decide("1")
+        page.context.set_offline(True)
+        decide("2", "2")
+        decide("3")
+        expect(page.locator(".foot")).to_contain_text("2 waiting")
+        page.context.set_offline(False)
+        wait_until_saved(page, 3)
+        page.wait_for_load_state("networkidle")
+        served.kill()
+        decide("4")
+        expect(page.locator(".foot")).to_contain_text("Nothing is lost")
+        served.start()
+        page.reload()  # with a grid that no server has seen
+        page.locator(GRID).wait_for(timeout=60_000)
+        wait_until_saved(page)
+        decide("5")
+        wait_until_saved(page)
+        assert saved(served, "Ann") == book
+        assert len({image for one in book for image, _ in one}) == 60
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Backspace")
+        expect(page.locator(".words")).to_contain_text("Taken back: 12 answers about fox")
+        wait_until_saved(page)
+        assert saved(served, "Ann") == book[:-2], "undo reaches back over a reload"
+        page.context.close()
+
+
+def test_two_tabs_of_one_person_decide_different_grids(browser, many):
+    first = open_grid(browser, many, "Tabs")
+    second = first.context.new_page()
+    second.goto(many.address + "/grid")
+    second.locator(GRID).wait_for(timeout=60_000)
+    grids = [shown(first), shown(second)]
+    after(first, "Enter", grids[0]["id"])
+    after(second, "Enter", grids[1]["id"])
+    until(lambda: len(saved(many, "Tabs")) == 2)
+    assert sorted(saved(many, "Tabs")) == sorted(cells(grid) for grid in grids)
+    assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
+    first.context.close()
+
+
+def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
+    db = Database(ranked.project)
+    chosen = [3, 50, 70, 100, 115]
+    page = open_grid(browser, ranked, "Ann", f"/grid?selection={selections.save(db, np.array(chosen))}")
+    expect(page.get_by_text("5 images selected on the map")).to_be_visible()
+    grid = shown(page)
+    assert sorted(image for image, _ in grid["tiles"]) == chosen
+    page.keyboard.press("1")
+    marked = shown(page)
+    page.keyboard.press("Enter")
+    wait_until_saved(page, 1)
+    assert saved(ranked, "Ann") == [cells(marked)]
+    page.get_by_role("button", name="Leave the selection").first.click()
+    until(lambda: (now := page.evaluate(SHOWN)) and len(now["tiles"]) == 24)
+    expect(page.get_by_text("images selected on the map")).to_be_hidden()
+    assert "selection" not in page.url
+    page.context.close()
+
+
+def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp_path):
+    with served_photos(tmp_path, 24, ["fox"]) as served:
+        gone = images.all_images(Database(served.project))[4]
+        Path(tmp_path / "photos" / gone.name).unlink()
+        page = open_grid(browser, served, "Ann")
+        expect(page.locator(f".tile[data-image='{gone.id}']")).to_have_attribute("data-state", "broken")
+        page.keyboard.press("Enter")
+        wait_until_saved(page, 1)
+        (batch,) = saved(served, "Ann")
+        assert len(batch) == 23 and gone.id not in {image for image, _ in batch}
+        page.get_by_text("Nothing of this class is left").wait_for(timeout=30_000)
+        page.context.close()
+
+
+def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
+    page = open_grid(browser, many, "Rc")
+    before = shown(page)
+    page.keyboard.press("c")
+    page.keyboard.press("r")
+    expect(page.get_by_text("Clear cache")).to_have_count(0)
+    assert shown(page)["id"] == before["id"]
+    page.context.close()

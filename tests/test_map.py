@@ -1,0 +1,407 @@
+"""The map: made by the worker itself, coloured by what people said, and selections that are what was drawn around."""
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conftest import CLASSES, draw
+from playwright.sync_api import Page, expect
+from served import Served, until
+
+from annotator.engine import map as image_map
+from annotator.engine.setup import set_up
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.store import arrays, decisions, heartbeat, selections
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+
+BACKBONE = "efficientnet_lite2"
+IMAGES = 24
+
+
+def say(db: Database, image_id: int, class_id: int | None, state: int | None = 1, action: str = "label") -> str:
+    name = str(uuid.uuid4())
+    one = Decision(name, action, "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+    return name
+
+
+def take_back(db: Database, name: str) -> None:
+    assert not decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=name)]).refused
+
+
+def in_rows(db: Database, count: int = IMAGES) -> image_map.Map:
+    """A map with the images 1, 2, ... in rows of six: image 1 at the top left, image 6 at the top right."""
+    ids = np.arange(1, count + 1)
+    places = np.stack([(ids - 1) % 6 / 5, (ids - 1) // 6 / 3], axis=1)
+    image_map.save_map(db.paths.map(BACKBONE), ids, places.clip(0, 1))
+    return image_map.current_map(db)
+
+
+def by_even_odd(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
+    """Which places lie inside, one after the other, as the textbook has it."""
+    inside = np.zeros(len(places), bool)
+    for row, (x, y) in enumerate(places):
+        for (x1, y1), (x2, y2) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+            if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
+                inside[row] = not inside[row]
+    return inside
+
+
+def distance_to_outline(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
+    """How far each place is from the nearest side, in parts of the polygon's own width and height."""
+    scale = np.ptp(polygon, axis=0)
+    places, corners = places / scale, polygon / scale
+    nearest = np.full(len(places), np.inf)
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = ((places - start) @ (end - start) / np.square(end - start).sum()).clip(0, 1)
+        nearest = np.minimum(nearest, np.linalg.norm(places - start - along[:, None] * (end - start), axis=1))
+    return nearest
+
+
+@pytest.mark.parametrize("size", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("shape", ["star", "lasso", "crossing itself"])
+def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(db, shape, size):
+    chance = np.random.default_rng(3)
+    middle = np.array([0.4, 0.55])
+    places = (middle + chance.uniform(-0.6, 0.6, (3000, 2)) * size).clip(0, 1).astype(np.float32)
+    angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    if shape == "star":
+        radii = np.where(np.arange(40) % 2, 0.5, 0.2)
+    elif shape == "lasso":
+        radii = chance.uniform(0.25, 0.5, 40)
+    else:
+        radii, angles = np.full(40, 0.5), angles * 3 + 0.1 * np.sin(angles)
+    polygon = middle + size * radii[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    image_map.save_map(db.paths.map(BACKBONE), np.arange(3000) + 7, places)
+    chosen = np.isin(np.arange(3000) + 7, image_map.inside(image_map.current_map(db), polygon))
+    wrong = chosen != by_even_odd(places, polygon)
+    assert chosen.sum() > 300
+    assert distance_to_outline(places, polygon)[wrong].max(initial=0) < 2 / image_map.CELLS
+    assert wrong.sum() < 0.02 * len(places)
+
+
+def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
+    found = in_rows(db)
+    assert len(image_map.inside(found, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
+    for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
+        with pytest.raises(ValueError, match="at least 3 corners"):
+            image_map.inside(found, np.array(polygon))
+
+
+def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):
+    ids = np.arange(1, 30_001)
+    places = np.random.default_rng(0).random((30_000, 2), np.float32)
+    image_map.save_map(db.paths.map(BACKBONE), ids[::-1], places)
+    found = image_map.current_map(db)
+    assert len(found.drawn) == image_map.DRAWN and (np.diff(found.drawn) > 0).all()
+    assert np.array_equal(found.drawn, image_map.current_map(db).drawn)
+    assert found.image_ids[0] == 1 and (found.x[0], found.y[0]) == tuple(places[-1]), "ids keep their places"
+    selection, count, kept = image_map.select(db, np.array([[-1, -1], [2, -1], [2, 2], [-1, 2]]))
+    assert count == kept == 30_000 and len(selections.load(db, selection)) == 30_000
+
+
+def test_a_selection_larger_than_anybody_looks_through_is_thinned_evenly(db):
+    kept = selections.load(db, selections.save(db, np.arange(200_000)))
+    assert len(kept) == selections.MOST_IMAGES and kept[0] == 0 and kept[-1] == 199_999
+    assert np.diff(kept).max() <= 5
+
+
+def test_only_the_newest_selections_are_kept_and_one_that_is_gone_says_what_to_do(db):
+    made = [selections.save(db, np.array([number])) for number in range(selections.KEPT + 5)]
+    assert selections.load(db, made[-1]).tolist() == [selections.KEPT + 4]
+    assert len(list(db.paths.selections.iterdir())) == selections.KEPT
+    for gone in (made[0], "../runs/1/image_ids", ""):
+        with pytest.raises(AnnotatorError, match="Select the images again on the Map page"):
+            selections.load(db, gone)
+
+
+def test_colours_follow_decisions_undos_and_skips_at_once(db):
+    found = in_rows(db)
+    assert image_map.stage_bytes(db, found).tolist() == [0] * IMAGES
+    first = say(db, 3, 2)
+    say(db, 4, 2, -1)
+    say(db, 5, 2, 0)
+    say(db, 6, None, None, "skip")
+    say(db, 7, None, None, "done")
+    assert image_map.stage_bytes(db, found)[:8].tolist() == [0, 0, 2, 2, 2, 1, 3, 0]
+    assert image_map.state_bytes(db, found, 2)[:8].tolist() == [0, 0, 1, 2, 3, 0, 2, 0]
+    assert image_map.state_bytes(db, found, 1)[:8].tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
+    take_back(db, first)
+    assert image_map.stage_bytes(db, found)[2] == 0
+    assert image_map.state_bytes(db, found, 2)[2] == 0
+    with pytest.raises(AnnotatorError, match="There is no class 99"):
+        image_map.state_bytes(db, found, 99)
+
+
+def test_colours_read_after_very_many_decisions_are_those_read_one_by_one(db, monkeypatch):
+    monkeypatch.setattr(image_map, "REREAD", 10)
+    found = in_rows(db)
+    image_map.state_bytes(db, found, 1)
+    for image_id in range(1, IMAGES):
+        say(db, image_id, 1, (1, -1, 0)[image_id % 3])
+    expected = [(1, 2, 3)[image_id % 3] for image_id in range(1, IMAGES)] + [0]
+    assert image_map.state_bytes(db, found, 1).tolist() == expected
+
+
+def test_a_damaged_map_is_no_map_and_is_made_again(db):
+    in_rows(db)
+    path = db.paths.map(BACKBONE) / image_map.FILE
+    path.write_bytes(path.read_bytes()[:100])
+    assert image_map.current_map(db) is None
+    with pytest.raises(AnnotatorError, match="There is no map yet"):
+        image_map.select(db, np.eye(3)[:, :2])
+    made = _made(db, _features(db, 12))
+    assert len(made.image_ids) == 12
+
+
+def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before(db):
+    cache = _features(db, 20)
+    first = _made(db, cache)
+    assert first.image_ids.tolist() == list(range(1, 21))
+    for count, made_again in ((2, False), (1, True)):
+        start = len(cache.image_ids) + 1
+        arrays.add_features(cache.folder, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
+        cache.refresh()
+        maker = image_map.Mapmaker()
+        maker.look_after(db, BACKBONE, cache)
+        assert (maker._thread is not None) == made_again
+        if made_again:
+            maker._thread.join()
+    assert len(image_map.current_map(db).image_ids) == 23
+
+
+def test_features_no_map_can_be_made_of_are_told_once(db):
+    cache = _features(db, 12, value=np.inf)
+    maker = image_map.Mapmaker()
+    maker.look_after(db, BACKBONE, cache)
+    maker._thread.join()
+    assert "map of 12 images could not be made: Some features are not finite" in heartbeat.worker_state(db).last_error
+    ended = maker._thread
+    maker.look_after(db, BACKBONE, cache)
+    assert maker._thread is ended, "not again before there is something new"
+
+
+def _features(db: Database, count: int, value: float = 0.0) -> FeatureCache:
+    cache = FeatureCache(db.paths.features(BACKBONE))
+    features = np.random.default_rng(0).normal(size=(count, 8)) + value
+    arrays.add_features(cache.folder, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
+    cache.refresh()
+    return cache
+
+
+def _made(db: Database, cache: FeatureCache) -> image_map.Map:
+    maker = image_map.Mapmaker()
+    maker.look_after(db, BACKBONE, cache)
+    maker._thread.join()
+    return image_map.current_map(db)
+
+
+@pytest.mark.process
+def test_the_worker_makes_the_map_by_itself(db, processes):
+    _features(db, IMAGES)
+    words = [sys.executable, "-m", "annotator", "worker", str(db.paths.project)]
+    with (db.paths.project / "worker-test.log").open("wb") as log:
+        processes.append(subprocess.Popen(words, stdout=log, stderr=log))
+    found = until(lambda: image_map.current_map(db), 120)
+    assert found.image_ids.tolist() == list(range(1, IMAGES + 1))
+    assert 0 <= found.x.min() <= found.x.max() <= 1
+
+
+# -- the routes and the page
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory) -> Iterator[Served]:
+    """An app whose map lies in rows of six, with one image present, one absent."""
+    folder = tmp_path_factory.mktemp("map")
+    for number in range(IMAGES):
+        draw(folder / "photos" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(60, 40))
+    (folder / "classes.txt").write_text("fox\nheron\n<b>deer</b>\n")
+    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    db = Database(folder / "project")
+    in_rows(db)
+    say(db, 1, 1)
+    say(db, 2, 1, -1)
+    processes = []
+    yield Served(folder / "project", processes)
+    for process in processes:
+        process.terminate()
+        process.wait(30)
+
+
+def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected(app):
+    status, content, _ = app.get("/api/map")
+    head = np.frombuffer(content, "<u4", 4)
+    ids = np.frombuffer(content, "<u4", IMAGES, 16)
+    x, y = np.frombuffer(content, "<u2", 2 * IMAGES, 16 + 4 * IMAGES).reshape(2, IMAGES)
+    assert status == 200 and head[:3].tolist() == [IMAGES] * 3 and len(content) == 16 + 8 * IMAGES
+    assert ids.tolist() == list(range(1, IMAGES + 1))
+    assert x[:6].tolist() == [0, 13107, 26214, 39321, 52428, 65535] and y[-1] == 65535
+    for query, expected in (
+        ("by=stage", [2, 2, 0]),
+        ("by=class&class=1", [1, 2, 0]),
+        ("by=probability&class=1", [255]),
+    ):
+        status, content, headers = app.get(f"/api/map/colors?{query}&token={app.token}&")
+        assert status == 200 and len(content) == IMAGES and list(content[: len(expected)]) == expected
+        assert int(headers["x-annotator-map"]) == head[3]
+    answer = app.post("/api/map/select", {"polygon": [[-0.1, -0.1], [0.5, -0.1], [0.5, 0.4], [-0.1, 0.4]]})
+    assert answer["images"] == 6
+    assert selections.load(Database(app.project), answer["selection"]).tolist() == [1, 2, 3, 7, 8, 9]
+    assert app.post("/api/map/select", {"polygon": [[0.01, 0], [0.1, 0], [0, 0.1]]}) == {
+        "selection": "",
+        "images": 0,
+        "kept": 0,
+    }
+
+
+def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
+    assert app.get("/api/map", token="x")[0] == 401
+    for query, status in (("by=size", 400), ("by=class&class=fox", 400), ("by=class&class=77", 409)):
+        found, content, _ = app.get(f"/api/map/colors?{query}&token={app.token}&")
+        assert found == status and json.loads(content)["error"]
+
+
+def open_map(browser, app: Served, **more) -> Page:
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
+    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": app.address}])
+    page = context.new_page()
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.goto(app.address + "/map")
+    page.locator(f".field[data-points='{IMAGES}']").wait_for(timeout=60_000)
+    return page
+
+
+def place(page: Page, x: float, y: float) -> tuple[float, float]:
+    """Where a place of the map is on the screen, while all of it is seen."""
+    box = page.locator(".field").bounding_box()
+    return box["x"] + 26 + x * (box["width"] - 52), box["y"] + 26 + y * (box["height"] - 52)
+
+
+def drag(page: Page, corners: list[tuple[float, float]]) -> None:
+    page.mouse.move(*place(page, *corners[0]))
+    page.mouse.down()
+    for corner in corners[1:]:
+        page.mouse.move(*place(page, *corner), steps=4)
+    page.mouse.up()
+
+
+@pytest.mark.browser
+def test_what_is_drawn_around_is_sent_to_the_grid(browser, app):
+    page = open_map(browser, app)
+    drag(page, [(-0.03, -0.03), (0.27, -0.03), (0.27, 0.5), (-0.03, 0.5)])
+    page.get_by_role("button", name="Send 4 images to the grid").click()
+    page.wait_for_url("**/grid?selection=*")
+    selection = page.url.split("selection=")[1]
+    assert "token" not in page.url
+    assert selections.load(Database(app.project), selection).tolist() == [1, 2, 7, 8]
+    assert page.troubles == []
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_images_are_selected_by_keys_alone_without_clicking_first(browser, app):
+    page = open_map(browser, app)
+    page.keyboard.press("ArrowRight")  # the crosshair appears in the middle
+    for key in ("ArrowLeft",) * 6 + ("ArrowUp",) * 4:
+        page.keyboard.press(key)
+    expect(page.locator(".side .words")).to_have_text("00.jpg: fox present")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Send 4 images to the grid")).to_be_enabled()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Send to the grid")).to_be_disabled()
+    page.keyboard.press("a")
+    page.get_by_role("button", name=f"Send {IMAGES} images to the grid").wait_for()
+    page.keyboard.press("g")
+    page.wait_for_url("**/grid?selection=*")
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(browser, app):
+    page = open_map(browser, app)
+    page.mouse.move(*place(page, 0.2, 0))
+    card = page.locator(".plane .card")
+    expect(card.locator("img")).to_have_js_property("complete", True)
+    expect(card).to_contain_text("01.jpg")
+    expect(card).to_contain_text("1 absent")
+    page.mouse.click(*place(page, 0, 0))
+    large = page.locator("dialog.large")
+    expect(large.get_by_role("heading")).to_have_text("00.jpg")
+    expect(large.locator(".chip")).to_have_text("fox")
+    page.keyboard.press("Escape")
+    expect(large).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press(" ")
+    expect(large).to_be_visible()
+    page.keyboard.press("Escape")
+    page.mouse.click(*place(page, 0.1, 0.15))
+    expect(large).to_be_hidden()
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
+    page = open_map(browser, app)
+    legend = page.get_by_role("list", name="Legend")
+    expect(legend.locator("li", has_text="Has labels").locator(".count")).to_have_text("2")
+    page.get_by_role("button", name="Labels of a class").click()
+    expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1")
+    expect(legend.locator("li", has_text="Absent").locator(".count")).to_have_text("1")
+    page.get_by_label("Class", exact=True).select_option("<b>deer</b>")
+    expect(legend.locator("li", has_text="Not answered").locator(".count")).to_have_text(str(IMAGES))
+    say(Database(app.project), 9, 3)
+    expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1", timeout=20_000)
+    page.get_by_role("button", name="Probability").click()
+    expect(legend.locator("li", has_text="No prediction").locator(".count")).to_have_text(str(IMAGES))
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_what_is_seen(browser, app):
+    page = open_map(browser, app)
+    every = page.get_by_role("button", name="Select all in view")
+    page.mouse.move(*place(page, 0, 0))
+    page.mouse.wheel(0, -900)
+    every.click()
+    page.get_by_role("button", name="Send 1 image to the grid").wait_for()
+    page.keyboard.press("Home")
+    every.click()
+    page.get_by_role("button", name=f"Send {IMAGES} images to the grid").wait_for()
+    for _ in range(5):
+        page.get_by_role("button", name="Nearer").click()
+    page.get_by_role("button", name="Move", exact=True).click()
+    for _ in range(6):
+        drag(page, [(0.1, 0.1), (0.9, 0.9)])
+    every.click()
+    page.get_by_role("button", name="Send 1 image to the grid").wait_for()
+    assert page.troubles == []
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_without_a_map_the_page_says_that_it_comes_and_then_shows_it(browser, tmp_path, photos, class_file, processes):
+    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    app = Served(tmp_path / "project", processes)
+    db = Database(tmp_path / "project")
+    context = browser.new_context()
+    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": app.address}])
+    page = context.new_page()
+    page.goto(app.address + "/map")
+    expect(page.locator(".plane .empty")).to_contain_text("The map is being made", timeout=60_000)
+    in_rows(db)
+    page.locator(f".field[data-points='{IMAGES}']").wait_for(timeout=60_000)
+    expect(page.locator(".plane .empty")).to_be_hidden()
+    context.close()

@@ -1,0 +1,153 @@
+"""The Progress page: its figures are those of the store, and its charts say what the figures say."""
+
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from annotator.records import Decision
+from annotator.store import decisions, overview
+from annotator.store.database import Database
+from annotator.ui import charts, context
+
+SCRIPT = """
+from annotator.ui.pages import progress
+progress.page()
+"""
+
+
+def say(db: Database, image_id: int, class_id: int, state: int, **more) -> None:
+    one = Decision(
+        str(uuid.uuid4()),
+        "label",
+        "Ann",
+        more.pop("source", "click"),
+        image_id=image_id,
+        class_id=class_id,
+        state=state,
+        **more,
+    )
+    assert not decisions.decide(db, [one]).refused
+
+
+def shown(project) -> AppTest:
+    context.open_project(project)
+    test = AppTest.from_string(SCRIPT, default_timeout=30).run()
+    assert not test.exception and not test.error
+    return test
+
+
+def titles(test: AppTest) -> list[str]:
+    return [one.value.removeprefix("#### ") for one in test.markdown if one.value.startswith("####")]
+
+
+def test_a_young_project_says_what_each_chart_waits_for(project):
+    told = " ".join(one.value for one in shown(project).info)
+    for words in ("Start on the Annotate page", "The Review page shows them", "after about 20 labeled images"):
+        assert words in told
+
+
+def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
+    for image_id in range(1, 9):
+        say(db, image_id, 1, 1)
+        say(db, image_id, 2, -1 if image_id % 2 else 1, source="suggestion", score=0.3 + image_id / 20, run_id=1)
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "flag", "Ann", "click", image_id=3, note="blurred | <b>")])
+    test = shown(project)
+    assert {
+        "Decisions a minute",
+        "Labels by class",
+        "Can its probabilities be trusted?",
+        "How suggestions fared",
+    } <= set(titles(test))
+    metrics = {metric.label: metric.value for metric in test.metric}
+    assert (metrics["Images with a label"], metrics["Present"], metrics["Absent"]) == ("8 of 24", "12", "4")
+    assert metrics["Flagged"] == "1"
+    assert any("50% of 8 answered suggestions were present" in caption.value for caption in test.caption)
+    tables = [table.value for table in test.dataframe]
+    fates = next(table for table in tables if "accepted" in table)
+    assert fates[["run", "accepted", "rejected"]].to_numpy().tolist() == [[1, 4, 4]]
+    flags = next(table for table in tables if "note" in table)
+    assert flags["note"].tolist() == ["blurred | <b>"]
+    curve = next(table for table in tables if "shown from" in table)
+    assert curve[["present", "absent"]].sum().tolist() == [4, 4]
+
+
+def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, db):
+    chance = np.random.default_rng(0)
+    answers = [(round(float(score), 3), int(chance.random() < score)) for score in chance.uniform(0, 0.999, 72)]
+    for number, (score, found) in enumerate(answers):
+        image_id, class_id = number // 3 + 1, number % 3 + 1
+        say(db, image_id, class_id, 1 if found else -1, source="grid", score=score, run_id=2)
+    table = charts.reliability_table(overview.answers_by_score(db)).set_index("shown from")
+    for tenth in range(10):
+        there = [found for score, found in answers if int(score * 10) == tenth]
+        if there:
+            row = table.loc[tenth / 10]
+            assert row["share"] == pytest.approx(np.mean(there)) and row["present"] + row["absent"] == len(there)
+            assert row["from"] <= row["share"] <= row["to"]
+    assert table[["present", "absent"]].to_numpy().sum() == 72
+
+
+def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
+    # Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3.
+    for (successes, of), (low, high) in {
+        (81, 263): (0.2553, 0.3662),
+        (15, 148): (0.0624, 0.1605),
+        (0, 20): (0.0, 0.1611),
+        (1, 29): (0.0061, 0.1718),
+    }.items():
+        assert charts.wilson(successes, of) == pytest.approx((low, high), abs=2e-4)
+    assert charts.wilson(7, 7)[1] == 1.0
+
+
+def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():
+    bins = [
+        {"low": 0.05 * step, "high": 0.05 * step + 0.05, "present": 0, "absent": 0, "unsure": 4} for step in range(20)
+    ]
+    assert charts.reliability_table(bins).empty
+    bins[14]["present"], bins[15]["absent"] = 3, 1
+    table = charts.reliability_table(bins)
+    assert table["shown from"].tolist() == [0.7] and table["share"].tolist() == [0.75]
+    assert table["unsure"].tolist() == [8]
+
+
+def test_classes_seen_together_are_shares_of_the_class_at_the_left():
+    counts = np.array([[10, 4, 0], [4, 5, 1], [0, 1, 2]])
+    table = charts.together_table(counts, ["fox", "heron", "deer"]).set_index(["class", "with"])
+    assert table.loc[("fox", "heron"), "share"] == 0.4 and table.loc[("heron", "fox"), "share"] == 0.8
+    assert table.loc[("deer", "heron"), "images"] == 1 and len(table) == 6
+    assert charts.together_table(np.zeros((2, 2), int), ["fox", "heron"]).empty
+
+
+def test_of_a_thousand_classes_those_with_most_labels_are_drawn():
+    table = pd.DataFrame({"class": [f"c{n}" for n in range(1000)], "present": range(1000), "absent": 0, "unsure": 0})
+    drawn = charts.labels(table, charts.LIGHT).to_dict()
+    rows = next(iter(drawn["datasets"].values()))
+    assert {row["class"] for row in rows} == {f"c{n}" for n in range(960, 1000)}
+    counts = np.diag(np.arange(1000)) + 1
+    assert charts.together_table(counts, list(table["class"]))["class"].nunique() == charts.CLASSES_TOGETHER
+
+
+@pytest.mark.parametrize("colours", [charts.LIGHT, charts.DARK], ids=["light", "dark"])
+def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one: str, other: str) -> float:
+        low, high = sorted((luminance(one), luminance(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    present, absent, unsure = colours.states
+    for one, other in ((present, absent), (present, unsure), (absent, unsure)):
+        assert contrast(one, other) >= 1.5, (one, other)
+    assert contrast(present, colours.ground) >= 3 and contrast(absent, colours.ground) >= 3
+    assert contrast(colours.text, colours.ground) >= 7 and contrast(colours.quiet, colours.ground) >= 4.5
+
+
+def test_every_kind_of_decision_has_a_name_and_a_colour_of_its_own():
+    for colours in (charts.LIGHT, charts.DARK):
+        assert len(set(colours.kinds)) == len(charts.KINDS) == 7

@@ -1,0 +1,90 @@
+"""Looking closer: zoom, pan, brightness, and the whole picture behind its reduced copy."""
+
+from collections.abc import Iterator
+
+import pytest
+from person import Scribe, open_page, served_photos, wait_for_picture
+from playwright.sync_api import Page, expect
+from served import Served
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory) -> Iterator[Served]:
+    """An app with 20 tiny images."""
+    with served_photos(tmp_path_factory.mktemp("few"), 20, ["fox"]) as served:
+        yield served
+
+
+def scale(page: Page) -> float:
+    """How much larger than whole the picture is shown."""
+    return page.locator(".frame").evaluate("one => new DOMMatrix(getComputedStyle(one).transform).a")
+
+
+def middle(page: Page) -> tuple[float, float]:
+    box = page.locator(".stage").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_zoom_and_pan_end_with_the_picture_but_brightness_stays(browser, few):
+    page = open_page(browser, few, "Looker")
+    scribe = Scribe(page)
+    wait_for_picture(page)
+    page.keyboard.press("PageUp")
+    page.keyboard.press("PageUp")
+    assert scale(page) == pytest.approx(1.96, abs=0.01)
+    page.keyboard.press("Shift+ArrowLeft")
+    assert page.locator(".frame").evaluate("one => new DOMMatrix(getComputedStyle(one).transform).e") > 50
+    page.mouse.move(*middle(page))
+    page.mouse.wheel(0, -200)
+    assert scale(page) > 2.5
+    page.keyboard.press("Shift+PageUp")
+    picture = page.locator(".stage img[data-image]")
+    assert picture.evaluate("one => getComputedStyle(one).filter") == "brightness(1.25)"
+    scribe.press("1")
+    assert scale(page) == 1
+    assert picture.evaluate("one => getComputedStyle(one).filter") == "brightness(1.25)"
+    page.keyboard.press("Home")
+    ratio = page.evaluate("devicePixelRatio")
+    assert picture.evaluate("one => one.getBoundingClientRect().width") * ratio == pytest.approx(60, abs=0.5)
+    page.keyboard.press("Home")
+    assert scale(page) == 1
+    page.keyboard.press("Shift+Home")
+    assert picture.evaluate("one => getComputedStyle(one).filter") == "none"
+    page.get_by_role("button", name="Closer").click()
+    assert scale(page) == pytest.approx(1.4, abs=0.01)
+    page.context.close()
+
+
+def test_closer_than_whole_the_picture_itself_takes_the_place_of_its_reduced_copy(browser, tmp_path):
+    with served_photos(tmp_path, 3, ["fox"], size=(2400, 1600)) as served:
+        page = open_page(browser, served, "Ann")
+        wait_for_picture(page)
+        picture = page.locator(".stage img[data-image]")
+        assert picture.evaluate("one => one.naturalWidth") == 1600
+        page.keyboard.press("Home")
+        expect(picture).to_have_js_property("naturalWidth", 2400)
+        assert "full=1" in picture.get_attribute("src")
+        page.context.close()
+
+
+def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browser, few):
+    page = open_page(browser, few, "Ann")
+    wait_for_picture(page)
+    place = "one => { const at = new DOMMatrix(getComputedStyle(one).transform); return [at.e, at.f]; }"
+    for _ in range(3):
+        page.keyboard.press("PageUp")
+    left, top = middle(page)
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left - 60, top + 40, steps=3)
+    assert page.locator(".frame").evaluate(place) == pytest.approx([-60, 40], abs=1)
+    page.mouse.move(left - 2000, top, steps=3)
+    page.mouse.up()
+    edge = page.locator(".frame").evaluate("one => one.getBoundingClientRect().right")
+    box = page.locator(".stage").bounding_box()
+    assert edge == pytest.approx(box["x"] + box["width"], abs=1)
+    page.mouse.move(left, top)
+    assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
+    page.context.close()
