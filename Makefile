@@ -15,6 +15,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
+	$(BIN)/python tests/get_typescript.py
 	$(BIN)/python -m pytest
 
 screenshots: $(VENV)/installed-for-tests

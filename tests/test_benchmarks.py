@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from annotator.benchmark import browser, freshness, interface, processes, suggestions
+from annotator.benchmark.interface import annotate, bursts, presses, projects
 from annotator.errors import AnnotatorError
 
 
@@ -93,25 +94,62 @@ def test_freshness_waits_for_a_run_that_includes_the_decision():
     assert values["one_upon_another_p50_seconds"] > 0
 
 
+def in_order(values, *names):
+    """p50 and p95 of these rows are there, and not the wrong way round."""
+    for name in names:
+        assert 0 < values[f"{name}_p50_ms"] <= values[f"{name}_p95_ms"], name
+
+
 @pytest.mark.browser
-def test_interface_measures_both_pages_and_accounts_for_every_key_of_the_burst():
-    values = numbers(interface.measure(keys=10), "interface")
-    for row in ("key", "click", "key_training", "click_training", "300_classes_key", "300_classes_click"):
-        for page in ("floor", "annotate"):
-            assert 0 < values[f"{page}_{row}_p50_ms"] <= values[f"{page}_{row}_p95_ms"]
-        assert values[f"annotate_{row}_p95_over_floor"] > 0
-    assert values["annotate_key_p50_over_floor_picture_first"] > 0
-    assert values["annotate_300_classes_key_p50_over_floor_picture_first"] > 0
-    assert values["burst_keys"] == interface.BURST
-    # Nothing may ever land on a wrong image or twice, however slow the machine; what came too early is counted as lost.
-    assert (
-        values["burst_decisions"] == values["burst_on_the_right_image"] == values["burst_keys"] - values["burst_lost"]
-    )
-    assert values["burst_doubled"] == 0
+def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_key_of_the_burst():
+    values = numbers(interface.measure(keys=10, rows=["key", "burst"]), "interface")
+    in_order(values, "floor_key", "floor_picture_first_key", "annotate_key", "floor_click", "annotate_click")
+    assert values["annotate_key_p95_over_floor"] > 0 and values["annotate_key_p50_over_floor_picture_first"] > 0
+    assert not [name for name in values if "grid" in name or "people" in name]
+    assert values["burst_keys"] == annotate.BURST
+    accounted_for(values, "burst")
+
+
+@pytest.mark.browser
+def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own():
+    values = numbers(interface.measure(keys=10, rows=["grid", "review"]), "interface")
+    in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
+    assert values["grid_enter_p50_frames"] == pytest.approx(values["grid_enter_p50_ms"] / presses.FRAME, abs=0.01)
+    assert values["review_heatmap_p50_frames"] > 0 and values["grid_enter_p50_over_floor"] > 0
+    accounted_for(values, "grid_burst")
+    accounted_for(values, "review_burst")
+
+
+@pytest.mark.browser
+def test_interface_measures_four_people_at_once_and_a_long_quick_pace():
+    values = numbers(interface.measure(keys=10, rows=["people", "pace"]), "interface")
+    in_order(values, "floor_key_4_people", "annotate_key_4_people", "floor_pace", "annotate_pace")
+    assert values["pace_images"] == 168
+    assert 0 <= values["annotate_pace_stalls"] <= values["pace_images"]
+    assert values["annotate_pace_max_ms"] >= values["annotate_pace_p95_ms"]
+
+
+@pytest.mark.browser
+def test_interface_measures_a_page_while_a_worker_trains():
+    values = numbers(interface.measure(keys=10, rows=["training"]), "interface")
+    in_order(values, "floor_key_training", "annotate_key_training", "annotate_click_training")
+    assert values["runs_published_in_training_rows"] >= 0
+
+
+def accounted_for(values, burst):
+    """Nothing may ever land on a wrong image or twice, however slow the machine; what came too early counts as lost."""
+    decided = values[f"{burst}_on_the_right_image"]
+    assert decided == values[f"{burst}_keys"] - values[f"{burst}_lost"] > 0
+    assert values[f"{burst}_decisions"] == decided and values[f"{burst}_doubled"] == 0
+
+
+def test_a_row_that_does_not_exist_lists_those_that_do():
+    with pytest.raises(AnnotatorError, match=r"(?s)'keys'.*'heat'.*There is: key, training, 300-classes"):
+        interface.measure(rows=["keys", "burst", "heat"])
 
 
 def test_a_burst_counts_wrong_lost_and_doubled_decisions():
-    burst = interface.Burst(
+    burst = bursts.Burst(
         pressed=[(1, "a"), (2, "b"), (3, "c"), (None, "d")],
         decided=[(1, "a"), (1, "a"), (2, "c")],
         apart=[20.0, 20.0, 20.0],
@@ -119,6 +157,15 @@ def test_a_burst_counts_wrong_lost_and_doubled_decisions():
     assert burst.on_the_right_image == 1
     assert burst.lost == 3
     assert burst.doubled == 1
+    assert burst.figures("it")["it_decisions"] == 3
+
+
+def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
+    projects.make_images(tmp_path / "images", 330)
+    paths = sorted((tmp_path / "images").iterdir())
+    assert len({path.read_bytes() for path in paths}) == 330
+    with Image.open(paths[-1]) as picture:
+        assert picture.convert("RGB").getextrema() != ((0, 0), (0, 0), (0, 0))
 
 
 def test_a_browser_that_is_named_but_not_there_is_an_error(monkeypatch):

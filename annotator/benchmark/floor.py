@@ -5,7 +5,10 @@ click POSTs the label to a route that appends it to a file and waits until it is
 `first=picture` it is as quick as a page can be made: the picture is swapped at once, and the label is sent and the
 next images are fetched after its frame has been drawn.
 
-    python -m annotator.benchmark.floor FOLDER LABELS PORT        then open /?classes=20 or /?classes=20&first=picture
+There is one for each page of ours: `kind=picture`, with a button a class; `kind=grid`, 24 images at once, of which
+Enter swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on.
+
+    python -m annotator.benchmark.floor FOLDER LABELS PORT        then open /?classes=20 or /?kind=grid&first=picture
 """
 
 import json
@@ -21,48 +24,86 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+TILES = 24
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Floor</title>
 <style>
   body { margin: 0; height: 100vh; display: grid; grid-template-columns: 1fr 340px; gap: 16px; font: 15px sans-serif; }
+  .root { display: contents; }
   .stage { position: relative; background: #eee; }
   .stage img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; }
+  .stage .tiles { display: grid; grid-template-columns: repeat(6, 1fr); grid-auto-rows: 24vh; gap: 6px; }
+  .stage .tile { position: relative; }
+  .heatmap { opacity: 0; }
   .classes { overflow-y: auto; display: grid; grid-template-columns: 1fr 1fr; gap: 6px; align-content: start; }
   button { min-height: 44px; }
 </style>
-<div class="stage"></div><div class="classes"></div>
+<div class="root"><div class="stage"></div><div class="classes"></div></div>
 <script>
-  const images = __IMAGES__, classes = __CLASSES__, keys = "__KEYS__";
-  const AHEAD = 12, pictureFirst = new URLSearchParams(location.search).get("first") === "picture";
+  const images = __IMAGES__, classes = __CLASSES__, keys = "__KEYS__", tiles = __TILES__;
+  const chosen = new URLSearchParams(location.search);
+  const kind = chosen.get("kind") ?? "picture", pictureFirst = chosen.get("first") === "picture";
+  const ahead = kind === "grid" ? 2 : 12;
   const stage = document.querySelector(".stage"), list = document.querySelector(".classes");
-  const pictures = new Map();
+  const waiting = new Map();
   let at = 0;
 
-  function load(index) {
-    const id = index % images;
-    if (!pictures.has(index)) {
-      const picture = new Image();
-      picture.decoding = "sync";
-      picture.dataset.image = id;
-      picture.src = `/image/${id}`;
-      picture.decode();
-      pictures.set(index, picture);
-    }
-    return pictures.get(index);
+  function load(id) {
+    const picture = new Image();
+    picture.decoding = "sync";
+    picture.dataset.image = id % images;
+    picture.src = `/image/${id % images}`;
+    picture.decode();
+    return picture;
+  }
+
+  function tile(id) {
+    const node = document.createElement("button");
+    node.className = "tile";
+    node.dataset.image = id % images;
+    node.append(load(id));
+    return node;
+  }
+
+  const build = {
+    picture: (index) => [load(index)],
+    grid(index) {
+      const node = document.createElement("div");
+      node.className = "tiles";
+      node.append(...Array.from({ length: tiles }, (_, number) => tile(index * tiles + number)));
+      return [node];
+    },
+    review(index) {
+      const maps = [1, 2].map((name) => {
+        const map = load(index + name);
+        delete map.dataset.image;
+        map.className = "heatmap";
+        map.dataset.class = name;
+        return map;
+      });
+      return [load(index), ...maps];
+    },
+  }[kind];
+
+  function prepared(index) {
+    if (!waiting.has(index)) waiting.set(index, build(index));
+    return waiting.get(index);
   }
 
   function show() {
-    stage.replaceChildren(load(at));
-    pictures.delete(at);
+    stage.replaceChildren(...prepared(at));
+    waiting.delete(at);
   }
 
   function prefetch() {
-    for (let ahead = 1; ahead <= AHEAD; ahead += 1) load(at + ahead);
+    for (let next = 1; next <= ahead; next += 1) prepared(at + next);
   }
 
   function choose(name) {
-    const body = JSON.stringify({ image: at % images, class: name });
+    const cells = kind === "grid" ? tiles : 1;
+    const label = (_, number) => ({ image: (at * cells + number) % images, class: name });
+    const body = JSON.stringify(Array.from({ length: cells }, label));
     const send = () => {
       fetch("/label", { method: "POST", headers: { "content-type": "application/json" }, body });
       prefetch();
@@ -73,7 +114,11 @@ PAGE = """<!doctype html>
     if (pictureFirst) requestAnimationFrame(() => setTimeout(send));
   }
 
-  for (let index = 0; index < classes; index += 1) {
+  function heat(name) {
+    for (const map of stage.querySelectorAll(".heatmap")) map.style.opacity = map.dataset.class === name ? 0.65 : 0;
+  }
+
+  for (let index = 0; kind === "picture" && index < classes; index += 1) {
     const button = document.createElement("button");
     button.className = "class";
     button.textContent = `class ${index + 1}`;
@@ -82,10 +127,14 @@ PAGE = """<!doctype html>
   }
   window.addEventListener("keydown", (event) => {
     const index = keys.indexOf(event.key);
-    if (index >= 0 && index < classes) choose(index);
+    if (kind === "picture" && index >= 0 && index < classes) choose(index);
+    if (kind === "grid" && event.key === "Enter") choose(0);
+    if (kind === "review" && event.key === "y") choose(0);
+    if (kind === "review" && "12".includes(event.key)) heat(event.key);
   }, true);
   show();
   prefetch();
+  if (kind === "review") heat("1");
 </script>
 """
 
@@ -96,16 +145,23 @@ def build_app(folder: Path, labels: Path) -> Starlette:
     kept = labels.open("ab", buffering=0)
 
     async def page(request: Request) -> Response:
-        classes = int(request.query_params.get("classes", 20))
-        text = PAGE.replace("__IMAGES__", str(len(images))).replace("__CLASSES__", str(classes))
-        return HTMLResponse(text.replace("__KEYS__", KEYS))
+        values = {
+            "__IMAGES__": len(images),
+            "__CLASSES__": int(request.query_params.get("classes", 20)),
+            "__KEYS__": KEYS,
+            "__TILES__": TILES,
+        }
+        text = PAGE
+        for name, value in values.items():
+            text = text.replace(name, str(value))
+        return HTMLResponse(text)
 
     async def image(request: Request) -> Response:
         path = images[request.path_params["number"]]
         return FileResponse(path, headers={"cache-control": "private, max-age=31536000, immutable"})
 
-    def append(entry: dict) -> None:
-        kept.write(json.dumps(entry).encode() + b"\n")
+    def append(entries: list[dict]) -> None:
+        kept.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
         os.fsync(kept.fileno())
 
     async def label(request: Request) -> Response:

@@ -6,12 +6,9 @@ python -m annotator.benchmark.page_alone PROJECT PORT
 import sys
 from pathlib import Path
 
-import streamlit as st
-
 from annotator.ui import context
-from annotator.ui.routes import ROUTES
-from annotator.ui.server import CONFIG, SCRIPT
+from annotator.ui.server import CONFIG, page_app
 
 if __name__ == "__main__":
     context.open_project(Path(sys.argv[1]))
-    st.App(SCRIPT, routes=ROUTES).run(config={**CONFIG, "server.port": int(sys.argv[2])})
+    page_app().run(config={**CONFIG, "server.port": int(sys.argv[2])})

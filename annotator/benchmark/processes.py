@@ -55,9 +55,9 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
 @contextmanager
 def server(module: str, *arguments: object) -> Iterator[str]:
     """A server, given a free port as the last argument: its address, once it answers there."""
-    port = _free_port()
+    port = free_port()
     with python(module, *arguments, port) as process:
-        wait_for(lambda: process.poll() is not None or _answers(port), f"an answer of {module}")
+        wait_for(lambda: process.poll() is not None or answers(port), f"an answer of {module}")
         yield f"http://{ADDRESS}:{port}"
 
 
@@ -77,13 +77,15 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         return probe.getsockname()[1]
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether something listens there."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((ADDRESS, port)) == 0

@@ -27,15 +27,31 @@ def _bench() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-@commands.command("interface", epilog=examples("annotator bench interface", "annotator bench interface --json"))
+@commands.command(
+    "interface",
+    epilog=examples("annotator bench interface", "annotator bench interface --rows key,grid --keys 20 --json"),
+)
 def bench_interface(
-    keys: Annotated[int, typer.Option(help="Key presses and clicks per row.", min=10)] = 60,
+    keys: Annotated[int, typer.Option(help="Presses on each page in a row.", min=10)] = 60,
+    rows: Annotated[str, typer.Option(metavar="A,B,...", help="Which rows [default: all, 12 minutes].")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Key or click -> next image painted, in Chromium, against a bare Starlette page."""
+    """Key or click -> next image, grid or heat map painted, in Chromium, against a bare Starlette page."""
     from annotator.benchmark.interface import measure
 
-    print_bench(measure(keys=keys), as_json)
+    print_bench(measure(keys=keys, rows=names(rows)), as_json)
+
+
+@commands.command("store", epilog=examples("annotator bench store", "annotator bench store --images 100000 --json"))
+def bench_store(
+    images: Annotated[int, typer.Option(help="Images in the large made-up project.", min=1000)] = 1_000_000,
+    classes: Annotated[int, typer.Option(help="Classes in both.", min=3)] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Every route of the server with a million images, against the same with a thousand."""
+    from annotator.benchmark.store import measure
+
+    print_bench(measure(images, classes), as_json)
 
 
 @commands.command(

@@ -1,0 +1,183 @@
+"""Rows about the Annotate page: keys and clicks, many classes, a worker in training, four people, a thousand images."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.benchmark.browser import chromium
+from annotator.benchmark.interface import bursts, presses, projects
+from annotator.benchmark.interface.ground import Ground
+from annotator.benchmark.interface.presses import PICTURE_FIRST, WARM_UP
+from annotator.benchmark.processes import python, say, wait_for
+from annotator.store import classes, jobs, runs
+from annotator.store.database import Database
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FEW = 20  # classes
+BURST = 60  # keys
+PEOPLE = 4
+PAUSE_OF_PEOPLE = (0.2, 0.5)  # seconds between an image and the key: two to four images a second each
+BEAT = 0.125  # seconds: eight images a second, as fast as hands go on
+LONG = 1000  # images at that pace, when a row has 60 presses
+STALL = 100.0  # milliseconds
+TURNS = 4  # how often the pages take turns in those images
+RUNS_BEFORE = 3  # by the third run the worker has loaded all it needs, and has drawn heat maps, too
+
+
+def key_and_click(ground: Ground) -> tuple[dict, dict]:
+    """A key and a click, with 20 classes."""
+    return _with_classes(ground, FEW, "")
+
+
+def classes_300(ground: Ground) -> tuple[dict, dict]:
+    """The same with 300 classes."""
+    return _with_classes(ground, 300, "300_classes_")
+
+
+def classes_1000(ground: Ground) -> tuple[dict, dict]:
+    """The same with 1,000 classes."""
+    return _with_classes(ground, 1000, "1000_classes_")
+
+
+def training(ground: Ground) -> tuple[dict, dict]:
+    """A key and a click while a worker trains and draws heat maps without end, in the floor's turns, too."""
+    db = projects.make_project(ground.room("training"), _images(2 * ground.keys), FEW)
+    projects.add_noise_as_features(db)
+    with _pages(ground, db) as pages, _worker_that_trains(db) as published:
+        figures, ratios = _key_and_click(ground, pages, "", "_training")
+        return {**figures, "runs_published_in_training_rows": published()}, ratios
+
+
+def people(ground: Ground) -> tuple[dict, dict]:
+    """A key of four people at once, each in a browser of their own; all are on the same kind of page at a time."""
+    db = projects.make_project(ground.room("people"), _images(PEOPLE * ground.keys), FEW)
+    together = threading.Barrier(PEOPLE)
+
+    with ground.floor(db) as floor, ground.ours(db) as ours:
+
+        def one(number: int) -> dict[str, list[float]]:
+            addresses = {"floor": f"{floor}/?classes={FEW}", "annotate": ours}
+            try:
+                with (
+                    chromium() as browser,
+                    presses.opened(browser, addresses, "picture", f"{presses.NAME} {number}") as pages,
+                ):
+                    wait = lambda: together.wait(120)  # noqa: E731 - asked at each turn
+                    how = {"pause": PAUSE_OF_PEOPLE, "seed": number, "before_turn": wait}
+                    return presses.in_turns(pages, presses.class_key, ground.keys, **how)
+            except BaseException:
+                together.abort()  # or the others would wait for somebody who has left
+                raise
+
+        with ThreadPoolExecutor(PEOPLE) as pool:
+            all_times = list(pool.map(one, range(PEOPLE)))
+    merged = {name: [taken for times in all_times for taken in times[name]] for name in all_times[0]}
+    return presses.compared(f"key_{PEOPLE}_people", merged)
+
+
+def pace(ground: Ground) -> tuple[dict, dict]:
+    """Images at eight a second, whatever the page does: how often one was late, and how often there was none."""
+    count = TURNS * round(LONG * ground.keys / 60 / TURNS)
+    db = projects.make_project(ground.room("pace"), count + WARM_UP + projects.IN_HAND, FEW)
+    figures: dict[str, float] = {"pace_images": count}
+    times: dict[str, list[float]] = {}
+    with _pages(ground, db, PICTURE_FIRST) as pages:
+        for turn in range(TURNS):
+            for name in sorted(pages, reverse=bool(turn % 2)):
+                times.setdefault(name, []).extend(_at_a_pace(pages[name], count // TURNS))
+        for name, page in pages.items():
+            pressed = page.evaluate("benchmark.presses")
+            figures |= {
+                f"{name}_pace_max_ms": round(max(times[name]), 1),
+                f"{name}_pace_stalls": sum(taken > STALL for taken in times[name]),
+                f"{name}_pace_without_picture": sum(one["before"] is None for one in pressed),
+            }
+    compared, ratios = presses.compared("pace", times)
+    return figures | compared, ratios
+
+
+def burst(ground: Ground) -> tuple[dict, dict]:
+    """Sixty keys, 20 ms apart."""
+    db = projects.make_project(ground.room("burst"), BURST + projects.IN_HAND, FEW)
+    with ground.ours(db) as ours, presses.opened(ground.browser, {"annotate": ours}, "picture") as pages:
+        return bursts.on_annotate(pages["annotate"], db, BURST).figures("burst"), {}
+
+
+def _with_classes(ground: Ground, class_count: int, size: str) -> tuple[dict, dict]:
+    db = projects.make_project(ground.room(f"{class_count}-classes"), _images(2 * ground.keys), class_count)
+    # With a run the page has more to do: it ranks the classes for each image.
+    count = len(list((db.paths.project.parent / "images").iterdir()))
+    projects.publish_run(db, np.random.default_rng(0).random((count, class_count)))
+    with _pages(ground, db) as pages:
+        return _key_and_click(ground, pages, size, "")
+
+
+def _key_and_click(ground: Ground, pages: dict[str, "Page"], size: str, condition: str) -> tuple[dict, dict]:
+    keyed = presses.compared(f"{size}key{condition}", presses.in_turns(pages, presses.class_key, ground.keys))
+    # The second floor takes part where a page's own work shows best; with clicks it would only take time.
+    pages = {name: page for name, page in pages.items() if name != PICTURE_FIRST}
+    clicked = presses.compared(f"{size}click{condition}", presses.in_turns(pages, presses.class_click, ground.keys))
+    return keyed[0] | clicked[0], keyed[1] | clicked[1]
+
+
+def _at_a_pace(page: "Page", count: int) -> list[float]:
+    """Milliseconds of presses at a fixed beat."""
+    page.bring_to_front()
+    first = page.evaluate("benchmark.ready()")
+    page.wait_for_timeout(500)
+    started = time.perf_counter()
+    for number in range(count):
+        time.sleep(max(0.0, started + number * BEAT - time.perf_counter()))
+        presses.class_key(page, number)
+    page.evaluate("number => benchmark.painted(number)", first + count - 1)
+    say(f"{count} images at a pace of {1 / BEAT:.0f} a second")
+    pressed = page.evaluate("first => benchmark.presses.slice(first)", first)
+    return [one["milliseconds"] for one in pressed if one["milliseconds"] is not None]
+
+
+def _images(keys: int) -> int:
+    return keys + 2 * PEOPLE * WARM_UP + projects.IN_HAND
+
+
+@contextmanager
+def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str, "Page"]]:
+    """The floors and the Annotate page of a project, open side by side, each with a picture."""
+    with ground.floor(db) as floor, ground.ours(db) as ours:
+        bare = f"{floor}/?classes={len(classes.all_classes(db))}"
+        addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "annotate": ours}
+        addresses.pop(without, None)
+        with presses.opened(ground.browser, addresses, "picture") as pages:
+            yield pages
+
+
+@contextmanager
+def _worker_that_trains(db: Database) -> Iterator[Callable[[], int]]:
+    """A worker that is asked to train as soon as it has trained; gives how many runs it has published since."""
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.wait(0.1):
+            if not jobs.training_asked(db):
+                jobs.ask_training(db)
+
+    def newest() -> int:
+        run = runs.current_run(db)
+        return run.id if run else 0
+
+    asking = threading.Thread(target=ask, daemon=True)
+    with python("annotator", "worker", db.paths.project) as process:
+        asking.start()
+        try:
+            wait_for(lambda: newest() >= RUNS_BEFORE or process.poll() is not None, "the worker's third run", 300)
+            first = newest()
+            yield lambda: newest() - first
+        finally:
+            over.set()
+            asking.join()

@@ -1,0 +1,142 @@
+"""Rows about Grid, Review and the first page after a start."""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.benchmark.interface import bursts, presses, projects
+from annotator.benchmark.interface.ground import Ground
+from annotator.benchmark.interface.presses import NAME, PICTURE_FIRST, WARM_UP
+from annotator.benchmark.interface.probe import PROBE
+from annotator.benchmark.processes import ADDRESS, answers, free_port, python, say, wait_for
+from annotator.errors import AnnotatorError
+from annotator.store.database import Database
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FEW = 20  # classes
+TILES = 24
+GRIDS_IN_HAND = 40  # grids beyond those that are decided
+GRID_BURST = 12  # presses of Enter
+REVIEW_BURST = 60  # keys
+CHIPS = 4  # suggestions of an image, where there are several
+FIRST_PAGE_IMAGES = 1000
+STARTS = 5
+
+
+def grid(ground: Ground) -> tuple[dict, dict]:
+    """Enter on a grid of 24 -> the next grid, whole; and Enter twelve times, 20 ms apart."""
+    count = TILES * (ground.keys + WARM_UP + GRID_BURST + GRIDS_IN_HAND)
+    db = projects.make_project(ground.room("grid"), count, FEW)
+    projects.publish_run(db, np.random.default_rng(0).uniform(0.55, 0.99, (count, FEW)))
+    with ground.floor(db) as floor, ground.ours(db) as ours:
+        bare = f"{floor}/?kind=grid"
+        addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "grid": f"{ours}/grid"}
+        with presses.opened(ground.browser, addresses, "grid") as pages:
+            times = presses.in_turns(pages, presses.key("Enter"), ground.keys)
+            figures, ratios = presses.compared("enter", times, frames=True)
+            burst = bursts.on_grid(pages["grid"], db, GRID_BURST)
+    return figures | burst.figures("grid_burst"), ratios
+
+
+def review(ground: Ground) -> tuple[dict, dict]:
+    """Accept -> the next image; another suggestion -> its heat map; and sixty answers, 20 ms apart."""
+    single = _project_to_review(ground, "review", ground.keys + WARM_UP + projects.IN_HAND, 1)
+    several = _project_to_review(ground, "heat", REVIEW_BURST + projects.IN_HAND, CHIPS)
+    with ground.floor(single) as floor:
+        bare = f"{floor}/?kind=review"
+        floors = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture"}
+        with (
+            ground.ours(single) as ours,
+            presses.opened(ground.browser, {**floors, "review": f"{ours}/review"}, "picture") as pages,
+        ):
+            accepted = presses.compared("accept", presses.in_turns(pages, presses.key("y"), ground.keys))
+        with ground.ours(several) as ours:
+            with presses.opened(ground.browser, {"floor": bare, "review": f"{ours}/review"}, "heat") as pages:
+                times = presses.in_turns(pages, _the_other_of_two(), ground.keys)
+                seen = presses.compared("heatmap", times, frames=True)
+            with presses.opened(ground.browser, {"review": f"{ours}/review"}, "picture") as pages:
+                burst = bursts.on_review(pages["review"], several, REVIEW_BURST)
+    return accepted[0] | seen[0] | burst.figures("review_burst"), accepted[1] | seen[1]
+
+
+def first_page(ground: Ground) -> tuple[dict, dict]:
+    """`annotator serve` on 1,000 images, started -> the first picture; beside a bare server, and Streamlit's import."""
+    db = projects.make_project(ground.room("first-page"), FIRST_PAGE_IMAGES, FEW)
+    folder = db.paths.project.parent
+    ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
+    floor = ("annotator.benchmark.floor", folder / "images", folder / "floor.jsonl")
+    rivals: dict[str, Callable[[], float]] = {
+        "annotate": lambda: _started(ground.browser, ours),
+        "floor": lambda: _started(ground.browser, floor),
+        "import_streamlit": _import_streamlit,
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in rivals}
+    for _ in range(STARTS):
+        for name, run in rivals.items():
+            seconds[name].append(run())
+    figures = {f"{name}_first_page_p50_seconds": round(statistics.median(one), 3) for name, one in seconds.items()}
+    figures["annotate_first_page_max_seconds"] = round(max(seconds["annotate"]), 3)
+    middle = statistics.median(seconds["annotate"])
+    ratios = {
+        f"annotate_first_page_over_{name}": round(middle / statistics.median(seconds[name]), 3)
+        for name in ("floor", "import_streamlit")
+    }
+    say("first page: " + ", ".join(f"{name} {statistics.median(one):.2f} s" for name, one in seconds.items()))
+    return figures, ratios
+
+
+def _project_to_review(ground: Ground, name: str, count: int, chips: int) -> Database:
+    """A project whose images have so many suggestions each, with their heat maps."""
+    db = projects.make_project(ground.room(name), count, FEW)
+    probabilities = np.full((count, FEW), 0.02)
+    chance = np.random.default_rng(0)
+    suggested = chance.permuted(np.broadcast_to(np.arange(FEW) < chips, (count, FEW)), axis=1)
+    probabilities[suggested] = chance.uniform(0.91, 0.99, suggested.sum())
+    projects.draw_heatmaps(db, projects.publish_run(db, probabilities), suggested)
+    return db
+
+
+def _the_other_of_two() -> presses.Press:
+    """A press of 2, then 1, then 2, on each page: always for the heat map that is not there."""
+    pressed: Counter[Page] = Counter()
+
+    def press(page: "Page", number: int) -> None:
+        pressed[page] += 1
+        page.keyboard.press("12"[pressed[page] % 2])
+
+    return press
+
+
+def _started(browser: "Browser", command: tuple) -> float:
+    """Seconds from the start of a server process to its first picture in a browser that is open already."""
+    port = free_port()
+    address = f"http://{ADDRESS}:{port}"
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        context.add_init_script(PROBE)
+        context.add_cookies([{"name": "annotator_name", "value": NAME, "url": address}])
+        page = context.new_page()
+        started = time.perf_counter()
+        with python(*command, port) as process:
+            wait_for(lambda: process.poll() is not None or answers(port), "the server", pause=0.01)
+            page.goto(address)
+            page.evaluate("benchmark.ready()")
+            return time.perf_counter() - started
+    finally:
+        context.close()
+
+
+def _import_streamlit() -> float:
+    started = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", "import streamlit"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AnnotatorError(f"Streamlit cannot be imported:\n{done.stderr[-2000:]}")
+    return time.perf_counter() - started

@@ -1,0 +1,122 @@
+"""Pages side by side, presses on them in turns, and the times these take."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.benchmark.interface.probe import PROBE
+from annotator.benchmark.processes import say
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Press = Callable[["Page", int], None]
+
+NAME = "Bench"
+KEYS = "1234567890qwertyuiop"  # of the first twenty classes, on all pages
+OURS = ("annotate", "grid", "review")
+PICTURE_FIRST = "floor_picture_first"
+ROUNDS = 6
+WARM_UP = 3  # presses at the start of a row that are not counted
+PAUSE = (0.06, 0.14)  # seconds between a painted image and the next press: no beat that could fall in step with frames
+FRAME = 1000 / 60  # milliseconds
+
+
+@contextmanager
+def opened(browser: "Browser", addresses: dict[str, str], watch: str, name: str = NAME) -> Iterator[dict[str, "Page"]]:
+    """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid" or "heat".
+
+    A context each: none finds in the cache what another has fetched.
+    """
+    with ExitStack() as stack:
+        pages = {}
+        for key, address in addresses.items():
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            stack.callback(context.close)
+            context.add_init_script(PROBE)
+            context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
+            pages[key] = context.new_page()
+            pages[key].goto(address)
+            first = ".tile img" if watch == "grid" else ".stage img[data-image]"
+            pages[key].locator(first).first.wait_for(timeout=60_000)
+            pages[key].evaluate("what => { benchmark.watch = what; }", watch)
+            pages[key].evaluate("benchmark.ready()")
+        yield pages
+
+
+def in_turns(
+    pages: dict[str, "Page"],
+    press: Press,
+    count: int,
+    *,
+    pause: tuple[float, float] = PAUSE,
+    seed: int = 0,
+    before_turn: Callable[[], object] = lambda: None,
+) -> dict[str, list[float]]:
+    """Milliseconds of `count` presses on each page, the pages taking turns.
+
+    before_turn    called before each page's turn: people who work at once wait for each other there
+    """
+    times: dict[str, list[float]] = {name: [] for name in pages}
+    chance = random.Random(seed)
+    shares = [count // ROUNDS + (number < count % ROUNDS) for number in range(ROUNDS)]
+    for turn, share in enumerate(shares):
+        # Who goes first changes, too.
+        for name in sorted(pages, reverse=bool(turn % 2)):
+            before_turn()
+            page = pages[name]
+            page.bring_to_front()
+            extra = WARM_UP if turn == 0 else 0
+            for number in range(share + extra):
+                taken = timed(page, press, number, chance.uniform(*pause))
+                if number >= extra:
+                    times[name].append(taken)
+    return times
+
+
+def timed(page: "Page", press: Press, number: int, pause: float) -> float:
+    """Milliseconds from a press to what comes of it, after a pause in seconds."""
+    before = page.evaluate("benchmark.ready()")
+    page.wait_for_timeout(1000 * pause)
+    press(page, number)
+    return page.evaluate("number => benchmark.painted(number)", before)
+
+
+def class_key(page: "Page", number: int) -> None:
+    page.keyboard.press(KEYS[number % len(KEYS)])
+
+
+def class_click(page: "Page", number: int) -> None:
+    # By its place on the screen, as a hand would; the mouse is there before it is pressed, as it is for a person.
+    box = page.locator("button.class").nth(number % 8).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_timeout(30)
+    page.mouse.down()
+    page.mouse.up()
+
+
+def key(name: str) -> Press:
+    """A press of always the same key."""
+    return lambda page, number: page.keyboard.press(name)
+
+
+def compared(row: str, times: dict[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
+    """Figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
+
+    frames    also how many screen frames of 1/60 s our page took
+    """
+    figures: dict[str, float] = {}
+    ratios: dict[str, float] = {}
+    for name, percent in (("p50", 50), ("p95", 95)):
+        found = {page: float(np.percentile(values, percent)) for page, values in times.items()}
+        figures |= {f"{page}_{row}_{name}_ms": round(value, 2) for page, value in found.items()}
+        ours = next(page for page in OURS if page in found)
+        value = found.pop(ours)
+        if frames:
+            figures[f"{ours}_{row}_{name}_frames"] = round(value / FRAME, 2)
+        ratios |= {f"{ours}_{row}_{name}_over_{page}": round(value / floor, 3) for page, floor in found.items()}
+    say(f"{row}: " + ", ".join(f"{page} {np.percentile(one, 50):.1f} ms" for page, one in times.items()))
+    return figures, ratios

@@ -1,0 +1,166 @@
+"""Every page as axe-core, a keyboard and a thumb find it: no serious findings, nothing out of reach, nothing too small.
+
+In both themes at the width of a desk, and at the width of a phone. Findings count wherever they are; those inside
+Streamlit's own widgets, which nobody here can change, stand in STREAMLITS with the reason.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from annotator.benchmark.interface import projects
+from annotator.benchmark.processes import server
+from annotator.engine.map import save_map
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.store import decisions, images
+
+pytestmark = pytest.mark.browser
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
+LOOKS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 800}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}, "has_touch": True},
+}
+# What is on each page once it is there.
+PAGES = {
+    "annotate": ".stage img[data-image]",
+    "grid": ".tile[data-image] img",
+    "review": ".suggestion",
+    "map": "canvas",
+    "progress": "canvas, [data-testid=stVegaLiteChart]",
+    "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
+    "settings": "[data-testid=stForm]",
+}
+COMPONENTS = ("annotate", "grid", "review", "map")
+TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip
+# (rule, part of the selector, why it is not ours to mend)
+STREAMLITS: tuple[tuple[str, str, str], ...] = ()
+
+IN_OURS = """(() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".root"));
+  const all = [...host.shadowRoot.querySelectorAll("button, input, select, textarea, a[href], summary, [tabindex]")];
+  const open = host.shadowRoot.querySelector("dialog[open]");
+  return all.filter((one) => (!open || open.contains(one)) && !one.disabled && one.checkVisibility({
+    visibilityProperty: true, opacityProperty: true, contentVisibilityAuto: true }));
+})()"""
+NAME = """(one) => [one.tagName.toLowerCase(), ...one.classList].join(".") +
+  ` "${(one.getAttribute("aria-label") ?? one.textContent).trim().slice(0, 40)}"`"""
+TOO_SMALL = f"""([most, least]) => {IN_OURS}.flatMap((one) => {{
+  const target = one.matches("input") ? one.closest("label") ?? one : one;
+  const {{ width, height }} = target.getBoundingClientRect();
+  const wanted = one.closest(".chip") ? least : most;
+  if (one.matches("canvas") || Math.min(width, height) >= wanted - 0.5) return [];
+  return [`${{({NAME})(one)}}: ${{Math.round(width)}} x ${{Math.round(height)}}`];
+}})"""
+REACHABLE = f"() => {IN_OURS}.filter((one) => one.tabIndex >= 0).map({NAME})"
+FOCUSED = f"""() => {{
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  if (!one?.getRootNode().host) return null;
+  const {{ outlineStyle, outlineWidth, boxShadow }} = getComputedStyle(one);
+  const seen = (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2) || boxShadow !== "none";
+  return {{ name: ({NAME})(one), seen }};
+}}"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """The app on a project with labels, a run, suggestions with heat maps, and a map; without a worker."""
+    db = projects.make_project(tmp_path_factory.mktemp("accessible"), 160, 20)
+    chance = np.random.default_rng(0)
+    probabilities = np.where(chance.random((160, 20)) < 0.2, chance.uniform(0.6, 0.99, (160, 20)), 0.05)
+    projects.draw_heatmaps(db, projects.publish_run(db, probabilities), probabilities > 0.5)
+    ids = [image.id for image in images.all_images(db)]
+    save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
+    assert decisions.newest_decision(db) > 0
+    with server("annotator.benchmark.page_alone", db.paths.project) as where:
+        yield where
+
+
+@dataclass
+class Opened:
+    """A page in one look, with what was thrown in it."""
+
+    page: Page
+    thrown: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(params=LOOKS)
+def look(request, browser: Browser, address: str) -> Iterator[Opened]:
+    context = browser.new_context(**LOOKS[request.param])
+    context.add_cookies([{"name": "annotator_name", "value": f"Ann {request.param}", "url": address}])
+    opened = Opened(context.new_page())
+    opened.page.on("pageerror", lambda error: opened.thrown.append(str(error)))
+    yield opened
+    context.close()
+
+
+def visit(opened: Opened, address: str, name: str) -> Page:
+    opened.page.goto(address if name == "annotate" else f"{address}/{name}")
+    opened.page.locator(PAGES[name]).first.wait_for(timeout=60_000)
+    opened.page.wait_for_load_state("networkidle")
+    assert opened.thrown == []
+    return opened.page
+
+
+def findings(page: Page) -> list[str]:
+    """Serious and critical findings, one line each, without those that are Streamlit's."""
+    lines = []
+    for rule in Axe().run(page, options=RULES).response["violations"]:
+        if rule["impact"] not in ("serious", "critical"):
+            continue
+        for node in rule["nodes"]:
+            where = " ".join(" >> ".join(one) if isinstance(one, list) else one for one in node["target"])
+            if not any(rule["id"] == known and part in where for known, part, _ in STREAMLITS):
+                said = "; ".join(one["message"] for one in node["any"] + node["all"] + node["none"])
+                lines.append(f"{rule['id']} ({rule['impact']}): {where}\n    {node['html'][:200]}\n    {said}")
+    return lines
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_on_any_page(look, address, name):
+    page = visit(look, address, name)
+    found = findings(page)
+    assert not found, f"{name}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("name", COMPONENTS[:3])
+def test_axe_finds_nothing_serious_in_the_help(look, address, name):
+    page = visit(look, address, name)
+    page.keyboard.press("F1")
+    page.locator("dialog[open]").first.wait_for()
+    found = findings(page)
+    assert not found, f"help of {name}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_every_control_is_large_enough_for_a_thumb(browser, address, name):
+    context = browser.new_context(**LOOKS["phone"])
+    context.add_cookies([{"name": "annotator_name", "value": "Thumb", "url": address}])
+    page = visit(Opened(context.new_page()), address, name)
+    small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
+    context.close()
+    assert small == []
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_every_control_is_reached_by_tab_and_seen_there(browser, address, name):
+    context = browser.new_context(**LOOKS["light"])
+    context.add_cookies([{"name": "annotator_name", "value": "Tabber", "url": address}])
+    page = visit(Opened(context.new_page()), address, name)
+    there = page.evaluate(REACHABLE)
+    reached, unseen = set(), set()
+    for _ in range(len(there) + 60):
+        page.keyboard.press("Tab")
+        if focused := page.evaluate(FOCUSED):
+            reached.add(focused["name"])
+            if not focused["seen"]:
+                unseen.add(focused["name"])
+    context.close()
+    assert there and set(there) - reached == set()
+    assert unseen == set()
