@@ -9,7 +9,7 @@ from PIL import Image
 from torchvision.transforms.v2 import RandAugment
 
 from annotator.engine import recipe
-from annotator.engine.maps import STRONG, WEAK, MapFiles, check_room, views_of
+from annotator.engine.feature_maps import STRONG, WEAK, MapFiles, check_room, views_of
 from annotator.engine.worker import Stopped, Worker
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision

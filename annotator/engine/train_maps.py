@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from annotator.engine.maps import WEAK, Kept, MapFiles
+from annotator.engine.feature_maps import WEAK, Kept, MapFiles
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT
 from annotator.store import images

@@ -1,4 +1,4 @@
-"""Training a method that reads feature maps on a frozen backbone, with the maps the worker would make (engine/maps.py).
+"""Training a method that reads feature maps on a frozen backbone, with maps as the worker makes them.
 
 The images with a label have their views, all others the plain map only; both are made once and kept for all methods,
 shares and seeds.
@@ -14,7 +14,7 @@ import torch
 from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.processes import say
-from annotator.engine.maps import WEAK, Kept, MapFiles
+from annotator.engine.feature_maps import WEAK, Kept, MapFiles
 from annotator.engine.train_maps import settings_of
 from annotator.errors import several
 from models.end_to_end import fit_network

@@ -16,7 +16,7 @@ from annotator.benchmark.methods.parts import parts_of, train_on_parts
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.methods.work import Work
 from annotator.benchmark.processes import say
-from annotator.engine.maps import MapFiles
+from annotator.engine.feature_maps import MapFiles
 from models.feature_maps import FeatureMaps
 from models.methods import METHODS
 from models.methods.published import SETS
