@@ -2,7 +2,7 @@
 
     python docs/screenshots.py
 
-It labels 40 images as the truth says, waits for the model, and reviews ten suggestions on the way.
+It labels 40 images as the truth says, waits for the model, decides a grid, and reviews ten suggestions on the way.
 """
 
 import csv
@@ -23,6 +23,7 @@ SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 LABELED, REVIEWED = 40, 10
 WIDTH, HEIGHT = 1280, 800
+PHONE = {"width": 390, "height": 844}
 
 
 def main() -> None:
@@ -68,28 +69,65 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     wait_for_run(db)
     page.get_by_role("link", name="Review").click()
     for _ in range(REVIEWED):
-        page.locator(".suggestion[aria-selected=true]").wait_for(timeout=60_000)
-        chosen = page.locator(".suggestion[aria-selected=true] .name").inner_text()
+        page.locator(".suggestion.selected").wait_for(timeout=60_000)
+        chosen = page.locator(".suggestion.selected .name").inner_text()
         page.keyboard.press("y" if chosen in truth[picture.get_attribute("alt")] else "n")
         page.wait_for_timeout(400)
+    wait_for_run(db)
+    page.get_by_role("link", name="Grid").click()
+    decide_a_grid(page, truth)
+    page.screenshot(path=ROOT / "docs" / f"grid-{theme}.png")
     wait_for_run(db)
     page.get_by_role("link", name="Annotate").click()
     page.wait_for_timeout(1000)
     page.get_by_role("link", name="Review").click()
     show_a_right_suggestion(page, truth)
     page.screenshot(path=ROOT / "docs" / f"review-{theme}.png")
-    for name in ("Progress", "Export", "Settings"):
+    page.get_by_role("link", name="Map").click()
+    page.locator(".legend").wait_for(timeout=120_000)
+    for name in ("Map", "Progress", "Export", "Settings"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(4000)
         page.screenshot(path=ROOT / "docs" / f"{name.lower()}-{theme}.png")
+    context.close()
+    phone(browser, address, theme)
+
+
+def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
+    """Decide one grid as the truth says, and mark what is wrong in the next."""
+    for decided in (False, True):
+        tiles = page.locator(".tile .mark")
+        tiles.first.wait_for(timeout=60_000)
+        page.wait_for_timeout(1500)
+        name = page.locator(".class-name .name").inner_text()
+        shown = [tile.get_attribute("aria-label").rpartition(":")[0].rpartition(",")[0] for tile in tiles.all()]
+        wrong = [number for number, image in enumerate(shown) if name not in truth[image]]
+        for number in wrong[: len(KEYS)]:
+            page.keyboard.press(KEYS[number])
+        page.wait_for_timeout(300)
+        if not decided:
+            page.keyboard.press("Enter")
+            page.wait_for_timeout(500)
+
+
+def phone(browser, address: str, theme: str) -> None:
+    """The pages for fingers, as a phone shows them."""
+    context = browser.new_context(viewport=PHONE, color_scheme=theme, has_touch=True, device_scale_factor=2)
+    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": address}])
+    page = context.new_page()
+    page.goto(f"{address}/review")
+    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    page.locator(".suggestion.selected").wait_for(timeout=60_000)
+    page.wait_for_timeout(3000)
+    page.screenshot(path=ROOT / "docs" / f"phone-{theme}.png")
     context.close()
 
 
 def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
     """Go on to an image whose first suggestion is true, and wait for its heat map."""
     for _ in range(20):
-        page.locator(".suggestion[aria-selected=true]").wait_for(timeout=60_000)
-        chosen = page.locator(".suggestion[aria-selected=true] .name").inner_text()
+        page.locator(".suggestion.selected").wait_for(timeout=60_000)
+        chosen = page.locator(".suggestion.selected .name").inner_text()
         if chosen in truth[page.locator(".stage img").first.get_attribute("alt")]:
             break
         page.keyboard.press(" ")
