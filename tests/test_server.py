@@ -68,7 +68,7 @@ def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypat
             "/api/image/1",
             "/api/thumb/1",
             "/api/heatmap/1/1/1",
-            f"/api/script/{token or 'none'}/annotate.js",
+            f"/api/script/{token or 'none'}/annotate/annotate.js",
         ):
             assert shared.get(path, token=token)[0] == 401, path
     assert shared.get("/api/image/1")[0] == 200

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FEW = 20  # classes
 TILES = 24
 GRIDS_IN_HAND = 40  # grids beyond those that are decided
+PAUSE_OF_GRIDS = (0.5, 1.0)  # seconds: 24 pictures are not looked at in less
 GRID_BURST = 12  # presses of Enter
 REVIEW_BURST = 60  # keys
 CHIPS = 4  # suggestions of an image, where there are several
@@ -40,7 +41,7 @@ def grid(ground: Ground) -> tuple[dict, dict]:
         bare = f"{floor}/?kind=grid"
         addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "grid": f"{ours}/grid"}
         with presses.opened(ground.browser, addresses, "grid") as pages:
-            times = presses.in_turns(pages, presses.key("Enter"), ground.keys)
+            times = presses.in_turns(pages, presses.key("Enter"), ground.keys, pause=PAUSE_OF_GRIDS)
             figures, ratios = presses.compared("enter", times, frames=True)
             burst = bursts.on_grid(pages["grid"], db, GRID_BURST)
     return figures | burst.figures("grid_burst"), ratios

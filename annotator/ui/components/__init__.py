@@ -14,7 +14,7 @@ LOADER = """
 const mounted = new WeakMap();
 export default function (component) {
   const { data, parentElement } = component;
-  const url = new URL(`/api/script/${data.token}/%s.js`, window.location.origin).href;
+  const url = new URL(`/api/script/${data.token}/%s/%s.js`, window.location.origin).href;
   let one = mounted.get(parentElement);
   if (!one) {
     one = { gone: false, page: null };
@@ -37,6 +37,8 @@ export default function (component) {
 
 @cache
 def component(name: str):
-    """The component of components/<name>.js with the shared and its own styles; call it with data= and key=."""
-    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in ("shared.css", "stage.css", f"{name}.css"))
-    return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=LOADER % name)
+    """The component in the folder of this name, with the shared and its own styles; call it with data= and key=."""
+    files = ("shared/shared.css", "shared/stage.css", f"{name}/{name}.css")
+    css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
+    script = LOADER % (name, name)
+    return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=script)

@@ -1,4 +1,4 @@
-"""Annotate: one image, one key, the next image. Everything quick happens in components/annotate.js."""
+"""Annotate: one image, one key, the next image. Everything quick happens in components/annotate/annotate.js."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Grid: many images and one class, decided together. Everything quick happens in components/grid.js."""
+"""Grid: many images and one class, decided together. Everything quick happens in components/grid/grid.js."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Map: every image a point in a plane, alike ones together. Everything quick happens in components/map.js."""
+"""Map: every image a point in a plane, alike ones together. Everything quick happens in components/map/map.js."""
 
 from annotator.store import classes
 from annotator.ui import context, frame

@@ -7,7 +7,7 @@ from annotator.ui.components import component
 
 
 def page() -> None:
-    """The page: everything quick happens in components/review.js."""
+    """The page: everything quick happens in components/review/review.js."""
     name = frame.annotator_name()
     run = runs.current_run(context.db())
     known = classes.all_classes(context.db())

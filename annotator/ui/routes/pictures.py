@@ -55,7 +55,7 @@ async def heatmap(request: Request, annotator: str) -> Response:
 async def asset(request: Request, annotator: str) -> Response:
     """GET one of the components' script files."""
     name = request.path_params["name"]
-    known = {file.name: file for file in COMPONENTS.glob("*.js")}
+    known = {file.relative_to(COMPONENTS).as_posix(): file for file in COMPONENTS.glob("*/*.js")}
     if name not in known:
         return error(404, f"There is no script {name}.")
     return FileResponse(known[name], media_type="text/javascript", headers=FRESH)
@@ -66,7 +66,7 @@ ROUTES = [
     Route("/api/thumb/{image_id:int}", guarded(thumb)),
     Route("/api/heatmap/{run_id:int}/{image_id:int}/{class_id:int}", guarded(heatmap)),
     # The token stands in the path, so that a script's relative imports carry it along.
-    Route("/api/script/{token}/{name}", guarded(asset)),
+    Route("/api/script/{token}/{name:path}", guarded(asset)),
 ]
 
 

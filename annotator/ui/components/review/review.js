@@ -7,11 +7,11 @@
 
 import { percent } from "./chips.js";
 import { Filter } from "./filter.js";
-import { Hand } from "./hand.js";
-import { typing } from "./keys.js";
-import { HINTS, KEYS } from "./reviewkeys.js";
-import { ReviewScreen, firstOpen, openAbove } from "./reviewscreen.js";
-import { Session } from "./session.js";
+import { Hand } from "../shared/hand.js";
+import { typing } from "../shared/keys.js";
+import { HINTS, KEYS } from "./words.js";
+import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
+import { Session } from "../shared/session.js";
 
 const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 

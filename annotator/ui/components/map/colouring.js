@@ -5,7 +5,7 @@
  */
 
 import { dot } from "./dots.js";
-import { el } from "./dom.js";
+import { el } from "../shared/dom.js";
 
 const SIGN = 20; // pixels of a sign in the legend
 const RADIUS = 6;
@@ -79,7 +79,7 @@ export class Colouring {
     for (const button of this.buttons.slice(1)) button.disabled = !classes.length;
   }
 
-  /** What to ask the server for. @returns {import("./mapdata.js").Colouring} */
+  /** What to ask the server for. @returns {import("./data.js").Colouring} */
   get wanted() {
     return { by: this.by, class: this.by === "stage" ? null : Number(this.select.value) };
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** What a point is: its image in small with its labels beside the pointer, and large when asked for. */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
+import { STATE_WORDS, el, kbd } from "../shared/dom.js";
 
 const FRESH = 20_000; // milliseconds for which labels that were read are shown again
 const KEPT = 500;
@@ -9,7 +9,7 @@ const GAP = 14;
 const MOST_CHIPS = 6; // on the small card
 
 export class MapCard {
-  /** @param {import("./api.js").Api} api @param {(id: number) => string} className */
+  /** @param {import("../shared/api.js").Api} api @param {(id: number) => string} className */
   constructor(api, className) {
     this.api = api;
     this.className = className;

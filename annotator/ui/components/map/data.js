@@ -1,12 +1,12 @@
 // @ts-check
 /** The map as bytes: points, and one byte a point that says what colour it has. */
 
-import { ApiError } from "./api.js";
+import { ApiError } from "../shared/api.js";
 
 /** @typedef {{by: "stage" | "class" | "probability", class: number | null}} Colouring */
 
 export class MapData {
-  /** @param {import("./api.js").Api} api */
+  /** @param {import("../shared/api.js").Api} api */
   constructor(api) {
     this.api = api;
     /** Which map the points are of; 0 for none. */

@@ -1,7 +1,7 @@
 // @ts-check
 /** What stands around the tiles: which class, how it fares, how the grid begins, its size, and the key that decides it. */
 
-import { el, kbd, keyButton } from "./dom.js";
+import { el, kbd, keyButton } from "../shared/dom.js";
 
 /** @typedef {import("./picker.js").Counts} Counts */
 /** @typedef {{id: number, name: string, description: string}} Class */
@@ -34,7 +34,7 @@ export class Surroundings {
       el("button", { type: "button", onclick: onLeave }, "Leave the selection"));
   }
 
-  /** @param {import("./session.js").Session} session @param {HTMLElement} host of the tiles @param {HTMLElement[]} dialogs */
+  /** @param {import("../shared/session.js").Session} session @param {HTMLElement} host of the tiles @param {HTMLElement[]} dialogs */
   build(session, host, dialogs) {
     session.element.classList.add("grid-page");
     session.element.replaceChildren(

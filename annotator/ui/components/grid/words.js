@@ -1,7 +1,7 @@
 // @ts-check
 /** What the grid tells a person about itself. */
 
-import { STAGE_KEYS } from "./stage.js";
+import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [

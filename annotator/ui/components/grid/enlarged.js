@@ -1,8 +1,8 @@
 // @ts-check
 /** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
 
-import { el, kbd } from "./dom.js";
-import { Stage } from "./stage.js";
+import { el, kbd } from "../shared/dom.js";
+import { Stage } from "../shared/stage.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
 

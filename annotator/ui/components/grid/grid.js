@@ -6,16 +6,16 @@
 
 import { Choice, SIZES } from "./choice.js";
 import { Counting } from "./counting.js";
-import { afterPaint, el, keyButton } from "./dom.js";
+import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { Enlarged } from "./enlarged.js";
-import { HINTS, KEYS } from "./gridhelp.js";
-import { Hand } from "./hand.js";
-import { Heatmaps } from "./heatmaps.js";
+import { HINTS, KEYS } from "./words.js";
+import { Hand } from "../shared/hand.js";
+import { Heatmaps } from "../shared/heatmaps.js";
 import { Layout } from "./layout.js";
 import { paintable } from "./painting.js";
 import { Peek } from "./peek.js";
 import { Picker } from "./picker.js";
-import { Session } from "./session.js";
+import { Session } from "../shared/session.js";
 import { Surroundings } from "./surroundings.js";
 import { TILE_KEYS, Tiles, restore, skeleton, unbuild } from "./tiles.js";
 

@@ -5,8 +5,8 @@
  * the image already is not touched by a search.
  */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
-import { fit } from "./fit.js";
+import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { fit } from "../shared/fit.js";
 
 const MOST = 40; // rows; more are found by typing more
 

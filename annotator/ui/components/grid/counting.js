@@ -4,7 +4,7 @@
 const STATES = { 1: "present", "-1": "absent", 0: "unsure" };
 
 export class Counting {
-  /** @param {import("./session.js").Session} session @param {() => void} onNew */
+  /** @param {import("../shared/session.js").Session} session @param {() => void} onNew */
   constructor(session, onNew) {
     this.session = session;
     this.onNew = onNew;

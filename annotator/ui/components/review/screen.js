@@ -5,12 +5,12 @@
  */
 
 import { Chips, answerText } from "./chips.js";
-import { afterPaint, el, keyButton } from "./dom.js";
+import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { Heat } from "./heat.js";
-import { Heatmaps } from "./heatmaps.js";
+import { Heatmaps } from "../shared/heatmaps.js";
 import { Known } from "./known.js";
 import { Line } from "./line.js";
-import { Stage } from "./stage.js";
+import { Stage } from "../shared/stage.js";
 
 const AHEAD = 4; // images whose lists are built and whose heat maps are fetched before they are needed
 
@@ -21,7 +21,7 @@ const AHEAD = 4; // images whose lists are built and whose heat maps are fetched
 
 export class ReviewScreen {
   /**
-   * @param {import("./session.js").Session} session @param {import("./filter.js").Filter} filter
+   * @param {import("../shared/session.js").Session} session @param {import("./filter.js").Filter} filter
    * @param {Actions} actions
    */
   constructor(session, filter, actions) {

@@ -4,15 +4,15 @@
  * It takes no decisions and holds no leases.
  */
 
-import { Api, ApiError } from "./api.js";
+import { Api, ApiError } from "../shared/api.js";
 import { Colouring } from "./colouring.js";
-import { capital, el, kbd, keyButton } from "./dom.js";
+import { capital, el, kbd, keyButton } from "../shared/dom.js";
 import { Gestures } from "./gestures.js";
-import { Help } from "./help.js";
-import { listen, typing } from "./keys.js";
-import { MapCard } from "./mapcard.js";
-import { MapData } from "./mapdata.js";
-import { Crosshair, HELP } from "./mapkeys.js";
+import { Help } from "../shared/help.js";
+import { listen, typing } from "../shared/keys.js";
+import { MapCard } from "./card.js";
+import { MapData } from "./data.js";
+import { Crosshair, HELP } from "./crosshair.js";
 import { Plane } from "./plane.js";
 
 const REFRESH = 10_000; // milliseconds between two looks at what has changed

@@ -1,7 +1,7 @@
 // @ts-check
 /** The line: the probability from which on suggestions are accepted all at once, and the button that does it. */
 
-import { el, keyButton } from "./dom.js";
+import { el, keyButton } from "../shared/dom.js";
 
 const FIRST = 90; // percent: what a model is as sure of is right often enough to be looked at as a whole
 

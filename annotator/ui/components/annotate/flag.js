@@ -1,7 +1,7 @@
 // @ts-check
 /** A note on an image, for whoever looks at it later: a small dialog with one line of text. */
 
-import { el, kbd } from "./dom.js";
+import { el, kbd } from "../shared/dom.js";
 
 const LONGEST = 300; // characters
 

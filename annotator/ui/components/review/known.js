@@ -1,7 +1,7 @@
 // @ts-check
 /** What people have said about the image on screen, each with who said it. */
 
-import { STATE_WORDS, el } from "./dom.js";
+import { STATE_WORDS, el } from "../shared/dom.js";
 
 export class Known {
   /** @param {(id: number) => string} name of a class */

@@ -1,7 +1,7 @@
 // @ts-check
 /** Which suggestions are looked through: of which class and probability, against a person's word, on whose images. */
 
-import { el, kbd } from "./dom.js";
+import { el, kbd } from "../shared/dom.js";
 
 /**
  * @typedef {{class: number | null, from: number | null, to: number, mistakes: boolean, by: string}} Chosen

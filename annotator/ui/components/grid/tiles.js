@@ -4,7 +4,7 @@
  * needed; what is decided outlives its elements, so that a grid of an hour ago can be built again as it was.
  */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
+import { STATE_WORDS, el, kbd } from "../shared/dom.js";
 
 /** Keys of the first tiles, in the order in which hands find them. Commands use none of them. */
 export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];

@@ -6,12 +6,12 @@
 
 import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
-import { STATE_WORDS, el, keyButton } from "./dom.js";
+import { STATE_WORDS, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
-import { Hand } from "./hand.js";
-import { Session } from "./session.js";
-import { STAGE_KEYS, Stage } from "./stage.js";
+import { Hand } from "../shared/hand.js";
+import { Session } from "../shared/session.js";
+import { STAGE_KEYS, Stage } from "../shared/stage.js";
 
 const PRESENT = 1;
 const ABSENT = -1;
@@ -305,7 +305,7 @@ class AnnotatePage {
   /**
    * Something from before a reload, or given on another page, was taken back or done again: the image comes as the
    * server has it then.
-   * @param {import("./session.js").Step} step @param {"undone" | "redone"} how
+   * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
   async tookBack({ entry }, how) {
     const words = `${how === "undone" ? "Taken back" : "Done again"}: ${this.inWords(entry)}.`;

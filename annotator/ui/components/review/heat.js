@@ -4,7 +4,7 @@
  * changes an opacity and nothing else, so that it is there in the next frame.
  */
 
-import { el, kbd } from "./dom.js";
+import { el, kbd } from "../shared/dom.js";
 
 const STORE = "annotator:heat"; // how strong, and whether at all: a person's taste, the same in every project
 const STRENGTH = 60; // percent
@@ -14,7 +14,7 @@ const FADE = 90; // milliseconds
 
 export class Heat {
   /**
-   * @param {import("./heatmaps.js").Heatmaps} heatmaps
+   * @param {import("../shared/heatmaps.js").Heatmaps} heatmaps
    * @param {(problem: string) => void} onProblem why the heat map that should be seen is not, "" when it is
    */
   constructor(heatmaps, onProblem) {
@@ -71,7 +71,7 @@ export class Heat {
     this.onProblem(!map || picture ? "" : map.problem || "drawing the heat map...");
   }
 
-  /** A heat map has come, or it is known why it will not. @param {import("./heatmaps.js").Spot} spot */
+  /** A heat map has come, or it is known why it will not. @param {import("../shared/heatmaps.js").Spot} spot */
   arrived(spot) {
     if (this.item?.id !== spot.image_id) return;
     const picture = this.heatmaps.known(spot)?.picture;

@@ -6,7 +6,7 @@ const SHOW = 250;
 
 export class Peek {
   /**
-   * @param {{heatmaps: import("./heatmaps.js").Heatmaps, enlarged: import("./enlarged.js").Enlarged,
+   * @param {{heatmaps: import("../shared/heatmaps.js").Heatmaps, enlarged: import("./enlarged.js").Enlarged,
    *          view: () => import("./tiles.js").Tiles | null, say: (text: string) => void}} options
    */
   constructor({ heatmaps, enlarged, view, say }) {

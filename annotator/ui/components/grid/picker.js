@@ -1,8 +1,8 @@
 // @ts-check
 /** Choosing the class of the grid: all classes by how much is probably still to be found, or by a few letters. */
 
-import { el, kbd } from "./dom.js";
-import { fit } from "./fit.js";
+import { el, kbd } from "../shared/dom.js";
+import { fit } from "../shared/fit.js";
 
 const MOST_ROWS = 80; // the rest is found by typing
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** What the help of the Review page lists, and what a first visit begins with. */
 
-import { STAGE_KEYS } from "./stage.js";
+import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [

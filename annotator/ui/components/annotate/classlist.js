@@ -4,7 +4,7 @@
  * stand above. A new picture touches only the buttons that were marked or are to be.
  */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
+import { STATE_WORDS, el, kbd } from "../shared/dom.js";
 
 const AT_A_GLANCE = 35; // up to here the whole list is seen, and each class has a key
 const LIKELY = 8;

@@ -4,7 +4,7 @@
  * accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
  */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
+import { STATE_WORDS, el, kbd } from "../shared/dom.js";
 
 /** What a person does with a suggestion, and with an answer that the model doubts. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };

@@ -4,7 +4,7 @@
  * rests on a class, or with a long press; it can be walked into with the pointer, and Escape takes it away.
  */
 
-import { el, kbd } from "./dom.js";
+import { el, kbd } from "../shared/dom.js";
 
 const REST = 350; // milliseconds
 const LEAVE = 250; // enough to cross the gap between a button and its card
@@ -15,7 +15,7 @@ const GAP = 12;
 /** @typedef {{id: number, name: string, description: string, key: string}} Class */
 
 export class ClassCard {
-  /** @param {import("./api.js").Api} api */
+  /** @param {import("../shared/api.js").Api} api */
   constructor(api) {
     this.api = api;
     /** @type {Map<number, {at: number, images: Promise<number[]>}>} */
