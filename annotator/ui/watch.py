@@ -13,6 +13,7 @@ from annotator.store import heartbeat
 from annotator.store.database import Database
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+HEAD_START = 1.5  # seconds that the first page has the machine for itself
 HEALTHY_AFTER = 60.0  # a worker that lived this long starts again at once when it dies
 LAST_WORDS = 4000  # letters of its log
 GRACE = 8.0  # seconds between asking it to end and ending it
@@ -46,6 +47,7 @@ class Watch:
 
     def _run(self) -> None:
         pause = FIRST_PAUSE
+        self._ending.wait(HEAD_START)
         while not self._ending.is_set():
             started = time.monotonic()
             self._one_life()
