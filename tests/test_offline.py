@@ -1,0 +1,84 @@
+"""Without a server, and with several tabs: every decision arrives, and arrives once."""
+
+from collections.abc import Iterator
+
+import pytest
+from person import decided, on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_saved
+from playwright.sync_api import Page, expect
+from served import Served, until
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Iterator[Served]:
+    with served_photos(tmp_path_factory.mktemp("many"), 300, ("fox", "heron", "deer")) as served:
+        yield served
+
+
+def press(page: Page, *keys: str) -> list[tuple[int, int]]:
+    """Label with these keys: (image, class) of each."""
+    given = []
+    for key in keys:
+        wait_for_picture(page)
+        given.append((on_screen(page), int(key)))
+        page.keyboard.press(key)
+        wait_for_another(page, given[-1][0])
+    return given
+
+
+def stored(served: Served, name: str) -> list[tuple[int, int]]:
+    return [(row["image_id"], row["class_id"]) for row in decided(served, name)]
+
+
+def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_order(browser, many):
+    page = open_page(browser, many, "Minute")
+    page.clock.install()
+    page.reload()
+    wait_for_picture(page)
+    given = press(page, "1", "2")
+    wait_until_saved(page)
+    page.context.set_offline(True)
+    for _ in range(6):
+        given += press(page, "3", "1")
+        page.clock.run_for(10_000)  # leases, retries and the worker's line go on meanwhile
+    expect(page.locator(".foot")).to_contain_text("12 waiting")
+    expect(page.locator(".foot")).to_contain_text("Nothing is lost")
+    page.context.set_offline(False)
+    wait_until_saved(page)
+    assert stored(many, "Minute") == given
+    assert page.troubles == []
+    page.context.close()
+
+
+def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, many):
+    first = open_page(browser, many, "Tabs")
+    second = first.context.new_page()
+    second.goto(many.address)
+    given = []
+    for _ in range(6):
+        for page in (first, second):
+            page.bring_to_front()
+            given += press(page, "2")
+    wait_until_saved(first)
+    wait_until_saved(second)
+    assert sorted(stored(many, "Tabs")) == sorted(given)
+    assert len({image_id for image_id, _ in given}) == 12
+    first.context.close()
+
+
+def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
+    first = open_page(browser, many, "Heir")
+    wait_for_picture(first)
+    first.wait_for_load_state("networkidle")
+    second = first.context.new_page()
+    second.goto(many.address)
+    wait_for_picture(second)
+    first.bring_to_front()
+    first.context.set_offline(True)
+    given = press(first, "1", "2", "3")
+    first.close(run_before_unload=False)
+    second.context.set_offline(False)
+    assert until(lambda: len(stored(many, "Heir")) == 3)
+    assert stored(many, "Heir") == given
+    second.context.close()
