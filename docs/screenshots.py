@@ -75,6 +75,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         page.wait_for_timeout(400)
     wait_for_run(db)
     page.get_by_role("link", name="Grid").click()
+    page.get_by_role("button", name="Got it").click(timeout=60_000)
     decide_a_grid(page, truth)
     page.screenshot(path=ROOT / "docs" / f"grid-{theme}.png")
     wait_for_run(db)
@@ -85,6 +86,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     page.screenshot(path=ROOT / "docs" / f"review-{theme}.png")
     page.get_by_role("link", name="Map").click()
     page.locator(".legend").wait_for(timeout=120_000)
+    page.get_by_role("button", name="Got it").click(timeout=60_000)
     for name in ("Map", "Progress", "Export", "Settings"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(4000)
@@ -100,10 +102,10 @@ def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
         tiles.first.wait_for(timeout=60_000)
         page.wait_for_timeout(1500)
         name = page.locator(".class-name .name").inner_text()
-        shown = [tile.get_attribute("aria-label").rpartition(":")[0].rpartition(",")[0] for tile in tiles.all()]
-        wrong = [number for number, image in enumerate(shown) if name not in truth[image]]
-        for number in wrong[: len(KEYS)]:
-            page.keyboard.press(KEYS[number])
+        for number, tile in enumerate(tiles.all()[: len(KEYS)]):
+            image = tile.get_attribute("aria-label").rpartition(":")[0].rpartition(",")[0]
+            if (name in truth[image]) != (tile.get_attribute("aria-pressed") == "true"):
+                page.keyboard.press(KEYS[number])
         page.wait_for_timeout(300)
         if not decided:
             page.keyboard.press("Enter")
@@ -132,7 +134,7 @@ def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
             break
         page.keyboard.press(" ")
         page.wait_for_timeout(200)
-    page.locator(".heatmap[data-class]:not([data-class=''])").wait_for(timeout=60_000)
+    page.locator(".heatmap[data-class]").first.wait_for(timeout=60_000)
     page.wait_for_timeout(1500)
 
 

@@ -39,6 +39,12 @@ def numbers(result, name):
     return values
 
 
+def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
+    monkeypatch.setattr("annotator.benchmark.interface.others.STARTS", 1)
+    values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")
+    assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
+
+
 def test_suggestions_rank_what_was_hidden_with_a_handful_of_methods(folder):
     values = numbers(suggestions.measure(*folder, share=0.75, seeds=2, backbone="efficientnet_lite0"), "suggestions")
     for method in ("an", "em_apl", "gr", "auto"):

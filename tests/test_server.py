@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.request
 import uuid
 from collections.abc import Iterator
 
@@ -98,6 +99,11 @@ def test_no_request_gets_a_file_it_should_not(shared):
         assert secret not in body
     assert shared.get("/api/image/999")[0] == 409
     assert secret not in shared.get("/api/image/../secret")[1]
+
+
+def test_a_bookmark_of_the_first_page_leads_to_it(shared):
+    with urllib.request.urlopen(f"{shared.address}/annotate", timeout=30) as answer:
+        assert answer.url == f"{shared.address}/"
 
 
 def test_a_senseless_request_is_answered_and_changes_nothing(shared):

@@ -16,8 +16,8 @@ STYLE = """<style>
 [data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
 [data-testid="stHeader"] {height: 3rem; min-height: 3rem;}
 [data-testid="stTopNavLink"] {min-height: 2.5rem;}
-h2, h3 {letter-spacing: -0.01em;}
-[data-testid="stMetricValue"] {font-variant-numeric: tabular-nums;}
+[data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
+[data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
 [data-testid="stCaptionContainer"] {opacity: 0.8;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] p {color: light-dark(#fff, #06211c);}

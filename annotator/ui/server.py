@@ -12,6 +12,9 @@ from pathlib import Path
 
 import streamlit as st
 from filelock import FileLock, Timeout
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.ui import context
@@ -66,7 +69,12 @@ def build_app(project: Path) -> st.App:
 def page_app(**options) -> st.App:
     """The pages and routes of the project that is open, with further options of st.App."""
     send_at_once()
-    return st.App(SCRIPT, routes=ROUTES, **options)
+    return st.App(SCRIPT, routes=[*ROUTES, Route("/annotate", _to_first_page)], **options)
+
+
+async def _to_first_page(request: Request) -> RedirectResponse:
+    # Streamlit knows its first page as "/" only, and calls the address that stands in a bookmark a page not found.
+    return RedirectResponse("/")
 
 
 def serve(project: Path, *, port: int, browser: bool = True) -> None:

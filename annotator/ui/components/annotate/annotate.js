@@ -16,7 +16,7 @@ import { STAGE_KEYS, Stage } from "../shared/stage.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
-const PAUSE = 80; // milliseconds an image is on screen before its likely classes are listed: never between two quick keys
+const PAUSE = 250; // milliseconds an image is on screen before its likely classes are listed: never just before a quick next key
 
 const WIDE = window.matchMedia("(min-width: 761px)");
 

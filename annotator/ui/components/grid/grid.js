@@ -4,6 +4,7 @@
  * as it was marked there, as one batch that is undone as one.
  */
 
+import { Ahead } from "./ahead.js";
 import { Choice, SIZES } from "./choice.js";
 import { Counting } from "./counting.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
@@ -82,6 +83,7 @@ class GridPage {
       paint: (index, state) => this.mark(index, state),
     });
     this.layout = new Layout(this.host, this.choice.size);
+    this.ahead = new Ahead(this.host, () => this.next());
     this.recount = afterPaint(() => this.counting.ask());
     this.around.build(this.session, this.host, [this.picker.dialog, this.enlarged.dialog]);
     this.around.setSize(this.choice.size);
@@ -289,7 +291,15 @@ class GridPage {
       onPress: (index) => this.press(index),
       onEnlarge: (index) => this.enlarge(index),
     });
+    grid.view.loaded.then(this.ahead.prepare);
     return grid.view.loaded;
+  }
+
+  /** What Enter would bring, as far as it can lie ready: where the page scrolls, not all of a grid is in sight anyway. */
+  next() {
+    if (!this.view || this.layout.scrolls) return null;
+    const grid = this.hand.queue.find((one) => !one.passedOn);
+    return (grid?.loaded && grid.view) || null;
   }
 
   /** Of what was decided a while ago only the answers are kept. @param {import("./tiles.js").Grid} grid */
@@ -327,7 +337,7 @@ class GridPage {
     this.peek.resting = false;
     if (this.enlarged.isOpen) this.enlarged.dialog.close();
     if (view) {
-      this.host.replaceChildren(view.element);
+      this.ahead.show(view);
       // Where the page scrolls, "Decide" is pressed at the end of one grid, and the next is looked at from its beginning.
       if (this.layout.scrolls && this.host.getBoundingClientRect().top < 0) this.host.scrollIntoView();
       this.pin(grid);
@@ -335,7 +345,7 @@ class GridPage {
       this.around.showMarks(view, this.name);
       this.draw(view, focused);
     } else {
-      this.host.replaceChildren(words ? this.nothing(words) : skeleton(this.choice.size));
+      this.ahead.fill(words ? this.nothing(words) : skeleton(this.choice.size));
       this.around.showNone(this.named(this.choice.class), this.counting.counts);
     }
     this.session.shown();

@@ -37,12 +37,22 @@ export class Tiles {
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
     this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
-    this.element = el("div", { class: "tiles", role: "group", "aria-label": `Images, ${name} or not`, "data-grid": grid.id },
+    this.element = el("div", { class: "ahead", inert: true, role: "group", "aria-label": `Images, ${name} or not`, "data-grid": grid.id },
       ...this.parts.map((part) => part.box));
     this.#start();
     grid.tiles.forEach((_, index) => this.#draw(index));
     this.moveTo(grid.at);
     this.loaded = Promise.all(grid.tiles.map((tile, index) => this.#load(tile, index))).then(() => {});
+  }
+
+  /** On screen, or unseen and out of reach until its turn comes. @param {boolean} on */
+  appear(on) {
+    this.element.className = on ? "tiles" : "ahead";
+    this.element.inert = !on;
+    this.parts.forEach(({ box }, index) => {
+      if (on) box.dataset.image = String(this.grid.tiles[index].id);
+      else delete box.dataset.image;
+    });
   }
 
   /** @param {number} index */
@@ -139,7 +149,7 @@ export class Tiles {
       type: "button", class: "enlarge", tabindex: "-1", title: "Enlarge (PageUp)", "aria-label": `Enlarge ${tile.name}`,
       onclick: () => onEnlarge(index),
     }, el("span", { "aria-hidden": "true" }, "⤢"));
-    const box = el("div", { class: "tile", "data-index": index, "data-image": tile.id }, button, larger);
+    const box = el("div", { class: "tile", "data-index": index }, button, larger);
     return { box, button, picture, badge };
   }
 

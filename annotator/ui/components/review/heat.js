@@ -4,7 +4,7 @@
  * changes an opacity and nothing else, so that it is there in the next frame.
  */
 
-import { el, kbd } from "../shared/dom.js";
+import { afterPaint, el, kbd } from "../shared/dom.js";
 
 const STORE = "annotator:heat"; // how strong, and whether at all: a person's taste, the same in every project
 const STRENGTH = 60; // percent
@@ -33,6 +33,7 @@ export class Heat {
     /** Of the one that is seen. @type {Animation | null} */
     this.fade = null;
     this.layer = el("div", { class: "heat" });
+    this.lay = afterPaint(() => this.#lay());
     this.slider = el("input", {
       type: "range", min: "0", max: "100", step: "5", "aria-label": "Strength of the heat map",
       "aria-keyshortcuts": "- +",
@@ -46,17 +47,25 @@ export class Heat {
     this.#tell();
   }
 
-  /** The layer is to lie over another image. @param {any} item */
-  show(item) {
+  /**
+   * The layer is to lie over another image: nothing of the one before is seen, and the heat maps of this one come a
+   * frame after its picture.
+   * @param {any} item null: none @param {any} chip of which suggestion one will be seen
+   */
+  show(item, chip) {
     this.item = item;
+    this.chip = chip;
     this.#hide();
-    const pictures = (item?.suggestions ?? []).map((chip) => this.heatmaps.known(chip)?.picture).filter(Boolean);
-    for (const picture of pictures) picture.style.opacity = "0";
-    this.layer.replaceChildren(...pictures);
+    this.layer.replaceChildren();
+    this.onProblem("");
+    if (item) this.lay();
   }
 
-  /** Let the heat map of this suggestion be seen, and no other. @param {any} chip */
-  look(chip) {
+  /**
+   * Let the heat map of this suggestion be seen, and no other.
+   * @param {any} chip @param {boolean} [fades] in; not over a new image: as long as it lasts, each key waits for its frames
+   */
+  look(chip, fades = true) {
     this.chip = chip;
     const map = chip && this.on ? this.heatmaps.get(chip) : null;
     const picture = map?.picture ?? null;
@@ -65,7 +74,7 @@ export class Heat {
       if (picture.parentNode !== this.layer) this.layer.append(picture);
       const full = this.strength / 100;
       picture.style.opacity = String(full);
-      if (!this.calm.matches) this.fade = picture.animate([{ opacity: full * BEGIN }, { opacity: full }], FADE);
+      if (fades && !this.calm.matches) this.fade = picture.animate([{ opacity: full * BEGIN }, { opacity: full }], FADE);
     }
     this.seen = picture;
     this.onProblem(!map || picture ? "" : map.problem || "drawing the heat map...");
@@ -80,6 +89,14 @@ export class Heat {
       this.layer.append(picture);
     }
     if (this.chip?.class_id === spot.class_id) this.look(this.chip);
+  }
+
+  #lay() {
+    const pictures = (this.item?.suggestions ?? []).map((chip) => this.heatmaps.known(chip)?.picture);
+    const more = pictures.filter((picture) => picture && picture !== this.seen);
+    for (const picture of more) picture.style.opacity = "0";
+    this.layer.append(...more);
+    if (this.chip) this.look(this.chip, false);
   }
 
   toggle() {

@@ -56,20 +56,20 @@ export class ReviewScreen {
     const item = this.session.hand?.current ?? null;
     const held = this.place.contains(this.session.root.activeElement);
     this.chips = item ? this.list(item) : null;
+    const kept = item?.suggestions[this.at];
+    const at = !item || (kept && kept.given == null) ? this.at : Math.max(0, firstOpen(item));
+    const chip = item?.suggestions[at];
     if (item?.loaded) {
-      this.heat.show(item);
+      this.heat.show(item, chip);
       this.stage.show(item, [this.heat.layer]);
     } else {
-      this.heat.show(null);
+      this.heat.show(null, null);
       this.stage.empty(this.#instead(item));
       if (!item && this.filter.active) this.stage.message.append(this.#unfilter());
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
-    if (this.chips) {
-      const kept = item.suggestions[this.at];
-      this.select(kept && kept.given == null ? this.at : Math.max(0, firstOpen(item)));
-      if (held) this.chips.rows[this.at]?.pick.focus({ preventScroll: true });
-    }
+    if (chip) this.#point(at, chip);
+    if (held) this.chips?.rows[this.at]?.pick.focus({ preventScroll: true });
     if (item !== this.item) this.session.shown(); // not again when its picture comes: words about it stay
     this.item = item;
     this.rest();
@@ -81,8 +81,13 @@ export class ReviewScreen {
     const item = this.session.hand.current;
     const chip = item?.suggestions[at];
     if (!chip || !this.chips) return;
-    this.chips.select(at);
+    this.#point(at, chip);
     this.heat.look(item.loaded ? chip : null);
+  }
+
+  /** The keys are about this suggestion. @param {number} at @param {any} chip */
+  #point(at, chip) {
+    this.chips.select(at);
     const name = this.className(chip.class_id);
     this.stage.words = { right: answerText(chip, 1, name), left: answerText(chip, -1, name) };
     for (const { state, words } of this.answers) write(words, answerText(chip, state));
