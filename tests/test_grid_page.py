@@ -327,6 +327,7 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
             until(lambda: (page.evaluate(SHOWN) or {"id": ""})["id"] != grid["id"])
 
         decide("1")
+        wait_until_saved(page, 1)
         page.context.set_offline(True)
         decide("2", "2")
         decide("3")
@@ -407,4 +408,23 @@ def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
     page.keyboard.press("r")
     expect(page.get_by_text("Clear cache")).to_have_count(0)
     assert shown(page)["id"] == before["id"]
+    page.context.close()
+
+
+def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
+    page = open_grid(browser, many, "Ready")
+    ahead = page.locator(".ahead")
+    expect(ahead).to_have_count(1)
+    expect(ahead).to_have_attribute("aria-hidden", "true")
+    expect(ahead.locator("button:not([tabindex='-1'])")).to_have_count(0)
+    first, coming = shown(page), ahead.get_attribute("data-grid")
+    box = page.locator(".tile").nth(7).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert shown(page)["tiles"][7][1] != first["tiles"][7][1], "the pointer meets what is on screen"
+    assert after(page, "Enter", first["id"])["id"] == coming
+    until(lambda: ahead.count() == 1 and ahead.get_attribute("data-grid") not in {first["id"], coming})
+    assert after(page, "Backspace", coming)["id"] == first["id"]
+    until(lambda: ahead.count() == 1 and ahead.get_attribute("data-grid") == coming)
+    expect(page.locator(GRID)).to_have_count(1)
+    expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
     page.context.close()

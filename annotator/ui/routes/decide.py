@@ -13,7 +13,7 @@ from annotator.ui.routes.guard import FRESH, body_of, guarded
 MOST_DECISIONS = 500
 MOST_CELLS = 500  # of one batch
 RECENT = 200  # steps a page can take back after a reload
-RECENT_CELLS = 1000  # and cells in them: some twenty grids
+RECENT_CELLS = 500  # and cells in them: ten grids of 48
 
 
 async def recent(request: Request, annotator: str) -> Response:

@@ -1,43 +1,53 @@
 // @ts-check
 /**
- * The grid on screen and, unseen over it, the one that comes next: laid out, painted and rastered already, so that
- * Enter changes no more than which of the two is seen.
+ * The grid on screen and, unseen under it, the one that comes next: laid out, painted and rastered already, so that
+ * Enter changes no more than which of the two is seen. What was on screen goes when that has been drawn: a frame that
+ * takes a layer away has others to paint anew.
  */
 
 import { afterPaint } from "../shared/dom.js";
 
+/** @typedef {import("./tiles.js").Tiles} Tiles */
+
 export class Ahead {
-  /** @param {HTMLElement} host @param {() => import("./tiles.js").Tiles | null} next the grid that Enter would bring, null while there is none */
+  /** @param {HTMLElement} host @param {() => Tiles | null} next the grid that Enter would bring, null while there is none */
   constructor(host, next) {
     this.host = host;
     this.next = next;
-    /** @type {import("./tiles.js").Tiles | null} what lies ready */
-    this.view = null;
+    /** @type {Tiles | null} on screen */
+    this.seen = null;
+    /** @type {Tiles | null} in the host as well, and not seen */
+    this.unseen = null;
     this.prepare = afterPaint(() => this.#prepare());
   }
 
-  /** Put this on screen, and nothing else. @param {import("./tiles.js").Tiles} view */
+  /** Put this on screen, and nothing else. @param {Tiles} view */
   show(view) {
+    const before = this.seen;
+    before?.appear(false);
     view.appear(true);
-    if (view === this.view) for (const other of [...this.host.children]) other === view.element || other.remove();
-    else this.host.replaceChildren(view.element);
-    this.view = null;
+    if (view === this.unseen) this.unseen = before;
+    else {
+      this.host.replaceChildren(view.element);
+      this.unseen = null;
+    }
+    this.seen = view;
     this.prepare();
   }
 
   /** Put something on screen that is no grid. @param {HTMLElement} element */
   fill(element) {
+    this.seen?.appear(false);
     this.host.replaceChildren(element);
-    this.view = null;
+    this.seen = this.unseen = null;
   }
 
   #prepare() {
-    const next = this.next();
-    if (next === this.view) return;
-    this.view?.element.remove();
-    this.view = next;
+    const next = this.seen && this.next();
+    if (next === this.unseen) return;
+    this.unseen?.element.remove();
+    this.unseen = next;
     if (!next) return;
-    next.appear(false);
     this.host.append(next.element);
   }
 }

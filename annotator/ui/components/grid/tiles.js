@@ -33,22 +33,29 @@ export class Tiles {
     this.grid = grid;
     this.url = url;
     this.gone = false;
+    this.on = false;
     grid.at ??= 0;
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
     this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
-    this.element = el("div", { class: "ahead", inert: true, role: "group", "aria-label": `Images, ${name} or not`, "data-grid": grid.id },
+    this.element = el("div", { role: "group", "aria-label": `Images, ${name} or not`, "data-grid": grid.id },
       ...this.parts.map((part) => part.box));
     this.#start();
     grid.tiles.forEach((_, index) => this.#draw(index));
-    this.moveTo(grid.at);
+    this.appear(false);
     this.loaded = Promise.all(grid.tiles.map((tile, index) => this.#load(tile, index))).then(() => {});
   }
 
-  /** On screen, or unseen and out of reach until its turn comes. @param {boolean} on */
+  /**
+   * On screen, or unseen and out of reach until its turn comes. `inert` would say so in one word, and have all of it
+   * painted anew each time.
+   * @param {boolean} on
+   */
   appear(on) {
+    this.on = on;
     this.element.className = on ? "tiles" : "ahead";
-    this.element.inert = !on;
+    this.element.setAttribute("aria-hidden", String(!on));
+    this.moveTo(this.grid.at);
     this.parts.forEach(({ box }, index) => {
       if (on) box.dataset.image = String(this.grid.tiles[index].id);
       else delete box.dataset.image;
@@ -88,7 +95,7 @@ export class Tiles {
     this.parts[grid.at]?.button.setAttribute("tabindex", "-1");
     grid.at = Math.min(Math.max(index, 0), grid.tiles.length - 1);
     this.parts[grid.at]?.box.classList.add("at");
-    this.parts[grid.at]?.button.setAttribute("tabindex", "0");
+    this.parts[grid.at]?.button.setAttribute("tabindex", this.on ? "0" : "-1");
   }
 
   focus() {

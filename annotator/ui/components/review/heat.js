@@ -63,7 +63,8 @@ export class Heat {
 
   /**
    * Let the heat map of this suggestion be seen, and no other.
-   * @param {any} chip @param {boolean} [fades] in; not over a new image: as long as it lasts, each key waits for its frames
+   * @param {any} chip
+   * @param {boolean} [fades] in; not after an answer: as long as a fade lasts, a key waits for its frames
    */
   look(chip, fades = true) {
     this.chip = chip;
@@ -74,7 +75,9 @@ export class Heat {
       if (picture.parentNode !== this.layer) this.layer.append(picture);
       const full = this.strength / 100;
       picture.style.opacity = String(full);
-      if (fades && !this.calm.matches) this.fade = picture.animate([{ opacity: full * BEGIN }, { opacity: full }], FADE);
+      if (fades && !this.calm.matches) {
+        this.fade = picture.animate([{ opacity: full * BEGIN }, { opacity: full }], FADE);
+      }
     }
     this.seen = picture;
     this.onProblem(!map || picture ? "" : map.problem || "drawing the heat map...");

@@ -174,7 +174,7 @@ class ReviewPage {
       return;
     }
     const next = item.suggestions.findIndex((chip, at) => at > places[places.length - 1] && chip.given == null);
-    this.screen.select(next < 0 ? open : next);
+    this.screen.select(next < 0 ? open : next, false);
     this.screen.rest();
   }
 

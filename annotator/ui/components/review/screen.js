@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * What the Review page shows: the picture with its heat maps, the list of suggestions beside it, and what is known.
- * Picture, list and heat map change in one frame, since a key is about them; everything else comes after it.
+ * Picture and list change in one frame, since a key is about them; heat maps and everything else come after it.
  */
 
 import { Chips, answerText } from "./chips.js";
@@ -75,14 +75,14 @@ export class ReviewScreen {
     this.rest();
   }
 
-  /** @param {number} at */
-  select(at) {
+  /** @param {number} at @param {boolean} [fades] whether its heat map fades in */
+  select(at, fades = true) {
     /** @type {any} */
     const item = this.session.hand.current;
     const chip = item?.suggestions[at];
     if (!chip || !this.chips) return;
     this.#point(at, chip);
-    this.heat.look(item.loaded ? chip : null);
+    this.heat.look(item.loaded ? chip : null, fades);
   }
 
   /** The keys are about this suggestion. @param {number} at @param {any} chip */
