@@ -117,7 +117,8 @@ def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_k
 
 
 @pytest.mark.browser
-def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own():
+def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own(monkeypatch):
+    monkeypatch.setattr("annotator.benchmark.interface.others.GRIDS_IN_HAND", 12)
     values = numbers(interface.measure(keys=10, rows=["grid", "review"]), "interface")
     in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
     assert values["grid_enter_p50_frames"] == pytest.approx(values["grid_enter_p50_ms"] / presses.FRAME, abs=0.01)
@@ -127,10 +128,11 @@ def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own
 
 
 @pytest.mark.browser
-def test_interface_measures_four_people_at_once_and_a_long_quick_pace():
+def test_interface_measures_four_people_at_once_and_a_long_quick_pace(monkeypatch):
+    monkeypatch.setattr(annotate, "LONG", 240)
     values = numbers(interface.measure(keys=10, rows=["people", "pace"]), "interface")
     in_order(values, "floor_key_4_people", "annotate_key_4_people", "floor_pace", "annotate_pace")
-    assert values["pace_images"] == 168
+    assert 40 <= values["pace_images"] <= 48
     assert 0 <= values["annotate_pace_stalls"] <= values["pace_images"]
     assert values["annotate_pace_max_ms"] >= values["annotate_pace_p95_ms"]
 

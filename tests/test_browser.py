@@ -108,6 +108,7 @@ def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(bro
             page.keyboard.press(str(shown[-1][1]))
 
     press(3)
+    wait_until_saved(page, 3)
     page.context.set_offline(True)
     press(3)
     expect(page.locator(".foot")).to_contain_text("3 waiting")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from annotator.errors import AnnotatorError
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Playwright
 
 VARIABLE = "ANNOTATOR_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -59,12 +60,12 @@ def find_chromium(playwrights_own: str | None = None) -> str:
 def chromium() -> Iterator["Browser"]:
     """A headless browser, closed at the end. Raises AnnotatorError without Playwright or without a browser."""
     try:
-        from playwright.sync_api import Error, sync_playwright
+        from playwright.sync_api import Error
     except ImportError as error:
         raise AnnotatorError(
             'A browser is driven with Playwright, which is not installed. Get it with: pip install -e ".[test]"'
         ) from error
-    with sync_playwright() as playwright:
+    with _playwright() as playwright:
         path = find_chromium(playwright.chromium.executable_path)
         try:
             browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
@@ -74,3 +75,23 @@ def chromium() -> Iterator["Browser"]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def _playwright() -> Iterator["Playwright"]:
+    # Playwright refuses a second one of itself in the same thread: whoever comes later shares the first.
+    running = getattr(_threads, "playwright", None)
+    if running is not None:
+        yield running
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as one:
+        _threads.playwright = one
+        try:
+            yield one
+        finally:
+            _threads.playwright = None
+
+
+_threads = threading.local()

@@ -1,11 +1,11 @@
 // @ts-check
 /**
  * The grid on screen and, unseen under it, the one that comes next: laid out, painted and rastered already, so that
- * Enter changes no more than which of the two is seen. What was on screen goes when that has been drawn: a frame that
- * takes a layer away has others to paint anew.
+ * Enter changes no more than which of the two is seen. What was on screen goes a moment later: a frame that takes a layer
+ * away has others to paint anew.
  */
 
-import { afterPaint } from "../shared/dom.js";
+const REST = 120; // milliseconds a grid is on screen until the next is laid out: work for hands in no hurry
 
 /** @typedef {import("./tiles.js").Tiles} Tiles */
 
@@ -18,7 +18,12 @@ export class Ahead {
     this.seen = null;
     /** @type {Tiles | null} in the host as well, and not seen */
     this.unseen = null;
-    this.prepare = afterPaint(() => this.#prepare());
+    this.timer = 0;
+  }
+
+  /** Have what comes next lie ready, in a moment. */
+  prepare() {
+    this.timer ||= window.setTimeout(() => this.#prepare(), REST);
   }
 
   /** Put this on screen, and nothing else. @param {Tiles} view */
@@ -32,6 +37,8 @@ export class Ahead {
       this.unseen = null;
     }
     this.seen = view;
+    clearTimeout(this.timer);
+    this.timer = 0;
     this.prepare();
   }
 
@@ -43,6 +50,7 @@ export class Ahead {
   }
 
   #prepare() {
+    this.timer = 0;
     const next = this.seen && this.next();
     if (next === this.unseen) return;
     this.unseen?.element.remove();

@@ -291,7 +291,7 @@ class GridPage {
       onPress: (index) => this.press(index),
       onEnlarge: (index) => this.enlarge(index),
     });
-    grid.view.loaded.then(this.ahead.prepare);
+    grid.view.loaded.then(() => this.ahead.prepare());
     return grid.view.loaded;
   }
 
