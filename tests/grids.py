@@ -14,6 +14,12 @@ SHOWN = """() => {
   return { id: grid.dataset.grid, start: grid.dataset.start, tiles };
 }"""
 
+# Keys are about a grid from the frame on in which it is drawn; a page in the background draws none.
+DRAWN = """() => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, 200);
+})"""
+
 
 def open_grid(browser: Browser, served: Served, name: str, path: str = "/grid", **more) -> Page:
     page = open_page(browser, served, name, path, **more)
@@ -23,8 +29,10 @@ def open_grid(browser: Browser, served: Served, name: str, path: str = "/grid", 
 
 
 def shown(page: Page) -> dict:
-    """The grid on screen: its id, how it began, and [image, state] of each tile."""
-    return until(lambda: page.evaluate(SHOWN))
+    """The grid on screen, and drawn: its id, how it began, and [image, state] of each tile."""
+    grid = until(lambda: page.evaluate(SHOWN))
+    page.evaluate(DRAWN)
+    return grid
 
 
 def after(page: Page, key: str, before: str) -> dict:

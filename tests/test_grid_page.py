@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grids import GRID, SHOWN, after, cells, open_grid, saved, shown
+from grids import DRAWN, GRID, SHOWN, after, cells, open_grid, saved, shown
 from person import decided, labels_of, served_photos, wait_until_saved
 from PIL import Image
 from playwright.sync_api import expect
@@ -319,6 +319,7 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
         book = []
 
         def decide(*keys: str) -> None:
+            page.evaluate(DRAWN)
             for key in keys:
                 page.keyboard.press(key)
             grid = shown(page)
