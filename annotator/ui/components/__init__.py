@@ -4,10 +4,15 @@ Streamlit takes a component's script as one string. Ours is a loader that import
 that the files stay plain ES modules that import each other.
 """
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 import streamlit as st
+
+from annotator.records import Class
+from annotator.ui import context, frame
 
 HERE = Path(__file__).parent
 LOADER = """
@@ -35,8 +40,23 @@ export default function (component) {
 """
 
 
+def mount(name: str, known: Sequence[Class], **more: object) -> None:
+    """Put the component of this name on the page, with what every one of them needs.
+
+    known    the project's classes
+    more     what only this one needs, as JSON
+    """
+    data = {
+        "token": frame.token(),
+        "annotator": frame.annotator_name(),
+        "project": context.tokens().project,
+        "classes": [asdict(one) for one in known],
+    }
+    _component(name)(data=data | more, key=name, on_expired_change=lambda: None)
+
+
 @cache
-def component(name: str):
+def _component(name: str):
     """The component in the folder of this name, with the shared and its own styles; call it with data= and key=."""
     files = ("shared/shared.css", "shared/stage.css", f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)

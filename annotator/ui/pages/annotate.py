@@ -5,12 +5,12 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.store import classes
 from annotator.ui import context, frame
-from annotator.ui.components import component
+from annotator.ui.components import mount
 
 
 def page() -> None:
     """The page; without classes, a form to name them."""
-    name = frame.annotator_name()
+    frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:
         class_form(
@@ -18,18 +18,7 @@ def page() -> None:
             "One class a line. A tab and a description may follow. More can be added later on the Settings page.",
         )
         return
-    component("annotate")(
-        data={
-            "token": frame.token(),
-            "annotator": name,
-            "project": context.tokens().project,
-            "classes": [
-                {"id": one.id, "name": one.name, "description": one.description, "key": one.key} for one in known
-            ],
-        },
-        key="annotate",
-        on_expired_change=lambda: None,
-    )
+    mount("annotate", known)
 
 
 def class_form(title: str, text: str) -> None:

@@ -5,28 +5,18 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.store import classes, selections
 from annotator.ui import context, frame
-from annotator.ui.components import component
+from annotator.ui.components import mount
 from annotator.ui.pages.annotate import class_form
 
 
 def page() -> None:
     """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map."""
-    name = frame.annotator_name()
+    frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:
         class_form("First, name what may be on the images", "One class a line. A tab and a description may follow.")
         return
-    component("grid")(
-        data={
-            "token": frame.token(),
-            "annotator": name,
-            "project": context.tokens().project,
-            "classes": [{"id": one.id, "name": one.name, "description": one.description} for one in known],
-            "selection": _selection(),
-        },
-        key="grid",
-        on_expired_change=lambda: None,
-    )
+    mount("grid", known, selection=_selection())
 
 
 def _selection() -> dict | None:

@@ -6,7 +6,7 @@
 
 import { sprites } from "./dots.js";
 
-export const DEEPEST = 60; // times the whole map
+const DEEPEST = 60; // times the whole map
 const SMALLEST = 1.7; // pixels, half a point's width
 const LARGEST = 6.5;
 const RIM = 26; // pixels around the whole map

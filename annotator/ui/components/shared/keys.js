@@ -53,7 +53,7 @@ export function listen(root, handle, released) {
 }
 
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
-export function keyName(event) {
+function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
   // Where a layout has "/" or "?" above a digit it is still "/" and "?": those are commands everywhere.
   if (digit && event.key !== "/" && event.key !== "?") return digit[1];
