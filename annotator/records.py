@@ -117,13 +117,18 @@ class Saved:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong."""
+    """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong.
+
+    probability, run_id    None only of a contradiction between people that no model has an opinion on
+    said                   who said what where people contradict each other: (person, state), the newest last
+    """
 
     image_id: int
     class_id: int
-    probability: float
-    run_id: int
+    probability: float | None
+    run_id: int | None
     known: int | None = None
+    said: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,9 +136,10 @@ class Filter:
     """Which suggestions Review shows.
 
     class_id     only of this class
-    low, high    probabilities, both included; low None: from the run's own threshold on, or, of disagreements, all
-    kind         "missing": cells nobody has answered; "disagreements": decisions that the model doubts
-    by           only on images this person decided on; of disagreements, only this person's decisions
+    low, high    probabilities, both included; low None: from the run's own threshold on, or, of answered cells, all
+    kind         "missing": cells nobody has answered; "disagreements": decisions that the model doubts;
+                 "contradictions": decisions of different people that contradict each other
+    by           only on images this person decided on; of answered cells, only those with a decision of this person
     """
 
     class_id: int | None = None
@@ -154,6 +160,7 @@ class Wanted:
     passed       images it has done with: they are not given again
     want         how many more it can take
     only         review: which suggestions
+    order        annotate: in which order; "" for the project's own
     """
 
     mode: str
@@ -164,6 +171,7 @@ class Wanted:
     only: Filter = Filter()
     passed: Sequence[int] = ()
     instead: str = ""
+    order: str = ""
 
 
 @dataclass(frozen=True)
@@ -176,6 +184,7 @@ class WantedGrids:
     have, passed     cells (image id, class id), as in Wanted
     want             how many more grids it can take
     selection        only images of this selection; "" of all
+    audit            cells of a drawing that wait for an answer, asked blind: nothing is told of them
     """
 
     holder: str
@@ -188,11 +197,34 @@ class WantedGrids:
     instead: str = ""
     selection: str = ""
     but: int | None = None
+    audit: bool = False
+
+
+@dataclass(frozen=True)
+class WantedActions:
+    """What Autopilot asks for.
+
+    have, passed     cells (image id, class id), as in WantedGrids; class 0 for a whole image
+    want             how many more actions it can take
+    """
+
+    holder: str
+    annotator: str
+    have: Sequence[tuple[int, int]]
+    want: int
+    passed: Sequence[tuple[int, int]] = ()
+    instead: str = ""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One finished training: what it was, and the newest decision it had seen."""
+    """One finished training, and how far its probabilities have been brought up to date since.
+
+    last_decision_id       the newest decision that the current version has seen
+    trained_decision_id    the newest decision that the training has seen
+    version                0 as it was trained; one more with every update
+    calibration            what turned the model's logits into these probabilities; None: nothing did
+    """
 
     id: int
     method: str
@@ -206,6 +238,9 @@ class Run:
     loss: list[float]
     threshold: float
     finished_at: float
+    trained_decision_id: int = 0
+    version: int = 0
+    calibration: dict | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 DEFAULT_METHOD = "auto"
 DEFAULT_BACKBONE = "efficientnet_lite2"
+DEFAULT_ORDER = "random"  # of single images on the Annotate page: what is seen first then stands for all of them
 
 IMPORTER = "import"  # the annotator named on decisions that came from a file
 
@@ -57,6 +58,10 @@ class Paths:
         return self.project / "selections"
 
     @property
+    def audits(self) -> Path:
+        return self.project / "audits"
+
+    @property
     def worker_lock(self) -> Path:
         return self.project / "worker.lock"
 
@@ -80,8 +85,9 @@ class Paths:
         """The reduced or converted copy of an image for the browser; a thousand images share a folder."""
         return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
 
-    def run(self, run_id: int) -> Path:
-        return self.runs / str(run_id)
+    def run(self, run_id: int, version: int = 0) -> Path:
+        """Where a run's arrays lie; of a later version its probabilities and rankings, but not its image ids."""
+        return self.runs / str(run_id) / f"v{version}" if version else self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"

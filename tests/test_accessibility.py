@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from annotator.benchmark.interface import projects
 from annotator.benchmark.processes import server
+from annotator.engine import audit
 from annotator.engine.map import save_map
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store import decisions, images
@@ -29,14 +30,17 @@ LOOKS = {
 # What is on each page once it is there.
 PAGES = {
     "annotate": ".stage img[data-image]",
+    "autopilot": ".stage img[data-image], .tile[data-image] img",
     "grid": ".tile[data-image] img",
+    "grid?audit=1": ".tile[data-image] img",
     "review": ".suggestion",
     "map": "canvas",
     "progress": "canvas, [data-testid=stVegaLiteChart]",
+    "certificate": "[data-testid=stVegaLiteChart]",
     "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
     "settings": "[data-testid=stForm]",
 }
-COMPONENTS = ("annotate", "grid", "review", "map")
+COMPONENTS = ("annotate", "autopilot", "grid", "review", "map", "grid?audit=1")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip
 # (rule, part of the selector, why it is not ours to mend)
 STREAMLITS: tuple[tuple[str, str, str], ...] = ()
@@ -77,6 +81,7 @@ def address(tmp_path_factory) -> Iterator[str]:
     projects.draw_heatmaps(db, projects.publish_run(db, probabilities), probabilities > 0.5)
     ids = [image.id for image in images.all_images(db)]
     save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
+    audit.draw(db, 60, seed=1)
     assert decisions.newest_decision(db) > 0
     with server("annotator.benchmark.page_alone", db.paths.project) as where:
         yield where
@@ -129,7 +134,7 @@ def test_axe_finds_nothing_serious_on_any_page(look, address, name):
     assert not found, f"{name}:\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("name", COMPONENTS[:3])
+@pytest.mark.parametrize("name", COMPONENTS[:4])
 def test_axe_finds_nothing_serious_in_the_help(look, address, name):
     page = visit(look, address, name)
     page.keyboard.press("F1")

@@ -1,9 +1,11 @@
 """Annotate in a real Chromium: each key goes to the image on screen, and the store ends up with what was pressed."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from person import (
     Scribe,
@@ -20,6 +22,8 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served
 
+from annotator.benchmark.interface.projects import publish_run
+from annotator.engine import orders
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
 
@@ -273,6 +277,29 @@ def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
         scribe.press("x")
         wait_until_saved(page, 1)
         assert [row["class_id"] for row in decided(served, "Ann")] == [2]
+        page.context.close()
+
+
+def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_path):
+    with served_photos(tmp_path, 30, LINES) as served:
+        db = Database(served.project)
+        run_id = publish_run(db, np.full((30, len(LINES)), 0.5))
+        orders.save(db.paths.run(run_id), {"diversity": np.arange(30, 0, -1)})
+        page = open_page(browser, served, "Ann")
+        wait_for_picture(page)
+        page.get_by_label("Order").select_option(label="Most varied")
+        wait_for_image(page, 30)
+        expect(page.locator(".order")).to_have_attribute("title", re.compile("as unlike the ones before"))
+        page.get_by_label("Order").focus()
+        page.keyboard.press("1")  # is about the choice, not about the image
+        page.keyboard.press("Escape")
+        page.keyboard.press("2")
+        wait_for_image(page, 29)
+        wait_until_saved(page, 1)
+        assert labels_of(served, 30) == {2: 1}
+        page.reload()
+        wait_for_image(page, 29)
+        expect(page.get_by_label("Order")).to_have_value("diversity")
         page.context.close()
 
 

@@ -91,13 +91,14 @@ def test_suggestions_want_images_and_truth_together(folder):
 
 
 @pytest.mark.process
-def test_freshness_waits_for_a_run_that_includes_the_decision():
-    values = numbers(freshness.measure(120, 2, repetitions=1), "freshness")
-    assert values["images"] == 120 and values["classes"] == 2
-    assert 0 < values["bare_matrix_product_seconds"] < values["decision_to_published_p50_seconds"]
-    assert values["decision_to_published_p50_seconds"] <= values["decision_to_published_max_seconds"]
-    assert 0 < values["training_and_writing_p50_seconds"] < values["decision_to_published_max_seconds"]
-    assert values["one_upon_another_p50_seconds"] > 0
+def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training():
+    values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
+    assert (values["images"], values["classes"], values["answers"]) == (240, 3, 3)
+    for kind in freshness.KINDS:
+        fast, slow = (values[f"{kind}_to_published_{name}_seconds"] for name in ("p50", "max"))
+        assert 0 < values["bare_matrix_product_seconds"] < fast <= slow and values[f"{kind}_to_published_count"] == 3
+    assert values["refills_until_gone_max"] == 1
+    assert 0 < values["training_and_writing_p50_seconds"] < values["decision_to_training_p50_seconds"]
 
 
 def in_order(values, *names):

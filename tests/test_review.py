@@ -244,6 +244,26 @@ def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(bro
         page.context.close()
 
 
+def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_model(browser, tmp_path):
+    given = [
+        Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1),
+        Decision("ben-said-no", "label", "Ben", "click", 2, 3, -1),
+    ]
+    with reviewed(tmp_path, np.full((3, 5), np.nan), given) as served:
+        page = open_page(browser, served, "Cid", "/review")
+        page.get_by_role("button", name="People disagree").click(timeout=30_000)
+        expect(page.locator(".suggestion")).to_contain_text("Ann said present, Ben said absent")
+        wait_for_picture(page)
+        page.keyboard.press("y")
+        wait_until_saved(page, 1)
+        assert labels_of(served, 2) == {3: 1}
+        assert decided(served, "Cid")[0]["score"] is None, "the model had learned the answers: no test of it"
+        expect(page.locator(".empty")).to_contain_text("contradict each other on none")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
+        page.context.close()
+
+
 def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(browser, many):
     page = open_review(browser, many, "Looker")
     go_to_an_image_with(page, 2)

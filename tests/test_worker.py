@@ -13,7 +13,7 @@ from conftest import CLASSES, draw
 from safetensors.numpy import save_file
 from served import until
 
-from annotator.engine import recipe, suggest
+from annotator.engine import pace, recipe, suggest
 from annotator.engine.setup import set_up
 from annotator.engine.train import training_set
 from annotator.engine.worker import Worker
@@ -100,10 +100,11 @@ def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(db
     try:
         assert worker._due()
         worker._train()
-        assert worker._trained[1] > 0
-        say(db, 1, 1)
+        assert worker._pace.took > 0
+        for number in range(pace.ENOUGH):
+            say(db, 1 + number, 1)
         for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
-            worker._trained = (time.monotonic() - ago * seconds, seconds)
+            worker._pace.ended, worker._pace.took = time.monotonic() - ago * seconds, seconds
             assert worker._due() == alone
             jobs.ask_training(db)
             assert worker._due() == asked
@@ -196,11 +197,13 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
     found = suggest.predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
-    # Decisions that are newer than the run bring another, by themselves.
+    # A decision that is newer than the run is in its probabilities soon, and, by itself, in another training.
     say(db, 31, 1)
     newest = decisions.newest_decision(db)
     until(lambda: runs.current_run(db).last_decision_id >= newest)
-    assert runs.current_run(db).id > run.id
+    assert runs.current_run(db).version > 0
+    until(lambda: runs.current_run(db).id > run.id)
+    assert runs.current_run(db).trained_decision_id >= newest
     # And a heat map asked for now is there soon, as a small picture.
     run = runs.current_run(db)
     jobs.ask_heatmap(db, run.id, 40, 2)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import bench, project, show, work
+from annotator.cli import accept, bench, certify, project, show, work
 
 app = typer.Typer(
     name="annotator",
@@ -31,6 +31,6 @@ def _root(
         raise typer.Exit
 
 
-for one in (project, work, show):
+for one in (project, work, show, certify, accept):
     app.add_typer(one.commands)
 app.add_typer(bench.commands, name="bench")

@@ -67,16 +67,79 @@ def bench_embedding(
     print_bench(measure(images), as_json)
 
 
-@commands.command("freshness", epilog=examples("annotator bench freshness", "annotator bench freshness --json"))
+@commands.command(
+    "freshness",
+    epilog=examples("annotator bench freshness", "annotator bench freshness --images 100000 --runs 1 --json"),
+)
 def bench_freshness(
     images: Annotated[int, typer.Option(help="Images in the made-up project.", min=100)] = 10_000,
-    classes: Annotated[int, typer.Option(help="Classes in it.", min=2)] = 20,
+    classes: Annotated[int, typer.Option(help="Classes in it.", min=2)] = 80,
+    answers: Annotated[int, typer.Option(help="Decisions of each kind.", min=1)] = 40,
+    runs: Annotated[int, typer.Option(help="Trainings that are waited for.", min=1)] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """The last decision -> new probabilities published, against one bare matrix product."""
+    """A decision -> gone from every queue, in the probabilities, in a training; against one bare matrix product."""
     from annotator.benchmark.freshness import measure
 
-    print_bench(measure(images, classes), as_json)
+    print_bench(measure(images, classes, answers=answers, repetitions=runs), as_json)
+
+
+@commands.command(
+    "acceptance", epilog=examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json")
+)
+def bench_acceptance(
+    projects: Annotated[int, typer.Option(help="Made-up projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often automatic acceptance at 0.99 breaks its promise, in made-up projects of every kind."""
+    from annotator.benchmark.acceptance import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "certificate", epilog=examples("annotator bench certificate", "annotator bench certificate --projects 100 --json")
+)
+def bench_certificate(
+    projects: Annotated[int, typer.Option(help="Made-up projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often the certificate's 95 % intervals hold the truth, in made-up projects of every kind."""
+    from annotator.benchmark.certificate import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "effort",
+    epilog=examples(
+        "annotator bench effort",
+        "annotator bench effort --images photos --truth truth.csv --policies form,autopilot --json",
+        "annotator bench effort --images photos --truth truth.csv --plot effort.png",
+    ),
+)
+def bench_effort(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    policies: Annotated[str, typer.Option(metavar="A,B,...", help="Which ways to work [default: all].")] = "",
+    seed: Annotated[int, typer.Option(help="Another person, another order.")] = 0,
+    noisy: Annotated[bool, typer.Option(help="Play a person who makes mistakes as well.")] = True,
+    most: Annotated[float, typer.Option(help="Nobody goes on for more actions than this times the form's.")] = 1.0,
+    work: Annotated[Path | None, typer.Option(help="Keep the embedded project here for the next time.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves into this file (png, svg, pdf).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Finished labels for human effort: made-up people work in different ways, on the real engine and store."""
+    from annotator.benchmark.effort.measure import measure
+    from annotator.benchmark.effort.plot import draw
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    result = told(measure, images, truth, policies=names(policies), seed=seed, noisy=noisy, most=most, work=work)
+    if plot:
+        draw(result, plot)
+    print_bench(result, as_json)
 
 
 @commands.command(

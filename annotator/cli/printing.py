@@ -43,6 +43,8 @@ def print_status(found: dict) -> None:
     print(f"  classes    {found['classes']:,}")
     print(f"  decisions  {counted(found['decisions'])}")
     print(f"  labels     {counted(found['labels'])}")
+    if any(found["accepted"].values()):
+        print(f"  accepted   {counted(found['accepted'])} (the model's, under a guarantee: annotator accept)")
     print(f"  method     {found['method']}{changed(found['parameters'])}")
     print(f"  features   {found['features']:,} of {found['images']:,} ({found['backbone']})")
     beat = f", heartbeat {time.time() - worker['heartbeat_at']:.0f} s ago" if worker["heartbeat_at"] else ""
@@ -124,4 +126,4 @@ def print_bench(result: dict, as_json: bool) -> None:
     for kind in ("figures", "ratios"):
         print(f"  {kind}")
         for name, value in result[kind].items():
-            print(f"    {name:<60} {value:,.3f}")
+            print(f"    {name:<60} {'not reached' if value is None else f'{value:,.3f}'}")

@@ -1,7 +1,8 @@
-"""What people answered since the current run: few cells, kept in memory, brought up to date by the newest decisions.
+"""What people answered since the current version of a run: few cells, kept in memory, brought up to date by the newest
+decisions.
 
-Rankings (rankings.py) were made before; between two runs this says which of their cells are no longer open. It holds
-labels as they are, so a decision that was taken back opens its cell again.
+Rankings (rankings.py) were made before; between two versions this says which of their cells are no longer open. It
+holds labels as they are, so a decision that was taken back opens its cell again.
 """
 
 import threading
@@ -13,14 +14,14 @@ from annotator.engine.predictions import Predictions
 from annotator.store import cells
 from annotator.store.database import Database
 
-RUNS_HELD = 4
+VERSIONS_HELD = 4
 
-_HELD: dict[tuple[str, int], "AnsweredSince"] = {}
+_HELD: dict[tuple[str, int, int], "AnsweredSince"] = {}
 _HELD_LOCK = threading.Lock()
 
 
 class AnsweredSince:
-    """The images of one run on which people have decided something since; safe to share between threads.
+    """The images of one version on which people have decided something since; safe to share between threads.
 
     touched    (N,) bool, the rows of those images
     found      (C,) float64, the summed probabilities of the cells answered since
@@ -55,7 +56,7 @@ class AnsweredSince:
         return column if column is not None and self._has_model[column] else None
 
     def is_open(self, row: int, column: int) -> bool:
-        """Whether nobody has answered this cell since the run."""
+        """Whether nobody has answered this cell since."""
         return column not in self._answered.get(row, ())
 
     def likeliest(self, row: int) -> float:
@@ -90,11 +91,11 @@ class AnsweredSince:
 
 
 def answered_since(db: Database, found: Predictions) -> AnsweredSince:
-    """What was answered since this run, up to now."""
-    key = (str(db.paths.project), found.run.id)
+    """What was answered since this version, up to now."""
+    key = (str(db.paths.project), found.run.id, found.run.version)
     with _HELD_LOCK:
         if key not in _HELD:
-            while len(_HELD) >= RUNS_HELD:
+            while len(_HELD) >= VERSIONS_HELD:
                 _HELD.pop(next(iter(_HELD)))
             _HELD[key] = AnsweredSince(found)
         since = _HELD[key]

@@ -25,9 +25,9 @@ class Doubted:
             keep &= (chances >= low) & (chances <= only.high)
         self._rows, self._columns = rows[keep], columns[keep]
 
-    def rows(self) -> Iterator[np.ndarray]:
-        """Rows with such a cell, some more than once."""
-        yield self._rows
+    def images(self) -> Iterator[np.ndarray]:
+        """Ids of images with such a cell, some more than once."""
+        yield self.found.image_ids[self._rows]
 
     def still(self, image_ids: list[int]) -> list[int]:
         """Those of the images on which nobody has given in."""

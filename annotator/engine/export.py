@@ -5,13 +5,13 @@ import math
 import os
 from pathlib import Path
 
-from annotator.engine import suggest
+from annotator.engine import data_card, suggest
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.store import classes, decisions, images, overview
+from annotator.store import acceptances, classes, decisions, images, overview
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.formats import EXPORTS
-from annotator.store.formats.table import UNKNOWN_CHOICES, Table
+from annotator.store.formats.table import UNKNOWN_CHOICES, Accepted, Table
 
 ABANDONED_AFTER = 3600.0  # seconds
 
@@ -41,13 +41,22 @@ def build_table(db: Database, unknown: str = "keep", threshold: float | None = N
         threshold = found.run.threshold if found else 0.5
     probabilities = suggest.aligned(found, everything, all_classes)
     flags = {row["id"]: row["note"] for row in overview.flagged(db)}
-    return Table(everything, all_classes, labels, probabilities, unknown, threshold, flags)
+    return Table(everything, all_classes, labels, probabilities, unknown, threshold, flags, _accepted(db))
+
+
+def _accepted(db: Database) -> dict[tuple[int, int], Accepted]:
+    promises = {one.id: one for one in acceptances.acceptances(db)}
+    return {
+        cell: Accepted(state, score, one.run_id, one.threshold, one.precision, one.confidence)
+        for cell, (state, made, score) in acceptances.accepted_cells(db).items()
+        if (one := promises.get(made))
+    }
 
 
 def export(
     db: Database, target: Path, kind: str, unknown: str = "keep", threshold: float | None = None
 ) -> tuple[Table, list[Path]]:
-    """Write the data set; returns what was written and where.
+    """Write the data set, and its data card beside it; returns what was written and where.
 
     Raises AnnotatorError for an unknown format, a target that is a folder, or whose folder is missing; DiskFull.
     """
@@ -61,4 +70,5 @@ def export(
         raise AnnotatorError(f"The folder {target.parent} may not be written. Check its rights.")
     table = build_table(db, unknown, threshold)
     sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # what an export that was killed has left
-    return table, EXPORTS[kind](table, target)
+    written = EXPORTS[kind](table, target)
+    return table, written + data_card.write(db, table, target, written)

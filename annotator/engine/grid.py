@@ -14,7 +14,7 @@ from annotator.engine.rankings import Rankings
 from annotator.engine.worklist import Work, with_surroundings
 from annotator.errors import AnnotatorError
 from annotator.records import Image, Run, WantedGrids
-from annotator.store import cells, classes, images, leases, overview, runs
+from annotator.store import acceptances, cells, classes, images, leases, overview, runs
 from annotator.store.database import Database
 
 EVEN = 0.5  # from this expected share on a grid starts with every tile as "yes"
@@ -38,6 +38,7 @@ class Grid:
 
     share    of the tiles that the model expects to be present; None without a model
     start    "yes" or "no": what fewer tiles have to be changed from
+    waiting  of a blind check: drawn cells without an answer, of all classes, in it and behind it; else None
     """
 
     id: str
@@ -46,6 +47,7 @@ class Grid:
     share: float | None
     start: str
     tiles: list[Tile]
+    waiting: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     grids: list[Grid] = []
     if wanted.want and every:
         now = known(db)
-        out = _Out(wanted, cells.held(db, wanted.holder))
+        out = Out(wanted, cells.held(db, wanted.holder))
         for class_id in _classes_to_try(db, wanted, now, out, every):
             grids = _grids(db, wanted, now, class_id, out)
             if grids:
@@ -120,10 +122,10 @@ def best_class(db: Database, size: int = 24) -> int | None:
     """The class whose next grid probably brings the most finds; without a model the one with the fewest answers."""
     every = [one.id for one in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
-    return next(iter(_best_first(db, wanted, known(db), _Out(wanted, cells.held(db, "")), every)), None)
+    return next(iter(_best_first(db, wanted, known(db), Out(wanted, cells.held(db, "")), every)), None)
 
 
-class _Out:
+class Out:
     """What is not given to a page: what it has, has done with, and what is open elsewhere."""
 
     def __init__(self, wanted: WantedGrids, held: Collection[tuple[int, int]]):
@@ -137,7 +139,7 @@ class _Out:
         return self.whole | self.cells.get(class_id, set())
 
 
-def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: _Out, every: list[int]) -> Iterator[int]:
+def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> Iterator[int]:
     """The class that is wanted; or the one in hand and then, when it has no more, the best of the others."""
     if wanted.class_id is not None:
         yield wanted.class_id
@@ -150,20 +152,20 @@ def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: _
             yield class_id
 
 
-def _best_first(db: Database, wanted: WantedGrids, now: Known | None, out: _Out, every: list[int]) -> list[int]:
+def _best_first(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> list[int]:
     """The classes, those first whose next grid brings the most; those without a model by how little is known."""
     finds = {}
     if now and wanted.selection:
         finds = selected.finds(db, now.found, wanted.selection, wanted.size)
     elif now:
-        finds = _finds(now, out, wanted.size)
+        finds = finds_of(now, out, wanted.size)
     if not finds:
         answers = overview.class_counts(db)
         return sorted(every, key=lambda class_id: (sum(answers.get(class_id, ())), class_id))
     return sorted(every, key=lambda class_id: (-finds.get(class_id, 0.0), class_id))
 
 
-def _finds(now: Known, out: _Out, size: int) -> dict[int, float]:
+def finds_of(now: Known, out: Out, size: int) -> dict[int, float]:
     """Of each class with a model how many of its next `size` tiles are expected to be present."""
     rankings, since, found = now.rankings, now.since, now.found
     rows = rankings.by_class[:, : LOOK * size]
@@ -183,27 +185,27 @@ def _finds(now: Known, out: _Out, size: int) -> dict[int, float]:
         if len(places) == size or rows[column, -1] < 0 or rows.shape[1] == rankings.by_class.shape[1]:
             finds[class_id] = float(rankings.scores[column, places].sum(dtype=np.float64))
         else:
-            finds[class_id] = sum(chance for _, chance in islice(_ranked(now, column, out.images(class_id)), size))
+            finds[class_id] = sum(chance for _, chance in islice(ranked(now, column, out.images(class_id)), size))
     return finds
 
 
-def _grids(db: Database, wanted: WantedGrids, now: Known | None, class_id: int, out: _Out) -> list[Grid]:
+def _grids(db: Database, wanted: WantedGrids, now: Known | None, class_id: int, out: Out) -> list[Grid]:
     column = now.since.column(class_id) if now else None
     gone = out.images(class_id)
     if wanted.selection:
         source = selected.cells_of(db, now.found if now else None, wanted.selection, class_id, column, gone)
     elif column is not None:
-        source = _ranked(now, column, gone)
+        source = ranked(now, column, gone)
     else:
         source = _unranked(db, class_id, gone, wanted.size * wanted.want)
-    tiles = _take(db, wanted, class_id, source)
+    tiles = take_tiles(db, wanted, class_id, source)
     return [
-        _grid(class_id, now.found.run.id if column is not None else None, tiles[start : start + wanted.size])
+        grid_of(class_id, now.found.run.id if column is not None else None, tiles[start : start + wanted.size])
         for start in range(0, len(tiles), wanted.size)
     ]
 
 
-def _ranked(now: Known, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
+def ranked(now: Known, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
     """Image ids with an open cell in a column and their probabilities, likeliest first."""
     ids, rows, scores = now.found.image_ids, now.rankings.by_class[column], now.rankings.scores[column]
     for start in range(0, len(rows), 512):
@@ -229,9 +231,12 @@ def _unranked(db: Database, class_id: int, out: set[int], want: int) -> Iterator
         limit *= 2
 
 
-def _take(db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]) -> list[Tile]:
+def take_tiles(
+    db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
+) -> list[Tile]:
     """The first tiles that nobody else holds, leased to this page."""
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
+    every = bool(wanted.selection) or wanted.audit  # also what is answered; an audit does not say so
     while len(tiles) < need and (some := dict(islice(source, need - len(tiles)))):
         taken = leases.take_cells(
             db, wanted.holder, wanted.annotator, [(image_id, class_id) for image_id in some], len(some)
@@ -239,16 +244,22 @@ def _take(db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tup
         ids = [image_id for image_id, _ in taken]
         # Only now nobody else can answer them: what was answered a moment ago is seen here.
         states, gone = cells.states(db, class_id, ids), cells.unreadable(db, ids)
+        if not every:
+            gone |= {image_id for image_id, filled in acceptances.filled_in(db, ids).items() if class_id in filled}
         about = images.images(db, ids)
         tiles += [
-            Tile(about[image_id], None if some[image_id] is None else round(some[image_id], 4), states.get(image_id))
+            Tile(
+                about[image_id],
+                None if some[image_id] is None else round(some[image_id], 4),
+                None if wanted.audit else states.get(image_id),
+            )
             for image_id in ids
-            if image_id not in gone and (wanted.selection or image_id not in states)
+            if image_id not in gone and (every or image_id not in states)
         ]
     return tiles
 
 
-def _grid(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
+def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
     chances = [tile.probability for tile in tiles if tile.probability is not None]
     share = sum(chances) / len(chances) if chances else None
     start = "yes" if share is not None and share >= EVEN else "no"

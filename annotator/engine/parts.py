@@ -8,15 +8,17 @@ from collections.abc import Callable
 
 from annotator.store.arrays import FeatureCache
 from models.parts import SAMPLE, Parts, encode, learn_basis
+from models.stacking import Memory
 
 
 class PartsInMemory:
-    """Empty at first; one for a worker."""
+    """Empty at first; one for a worker. stacking: the weights from which the next training goes on."""
 
     def __init__(self):
         self._of: FeatureCache | None = None
         self._parts: Parts | None = None
         self._learned_from = 0
+        self.stacking = Memory()
 
     def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Parts:
         """The parts of the cache's images, in the order of its rows; tell is called every few dozen images.

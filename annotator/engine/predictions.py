@@ -18,7 +18,7 @@ from annotator.store.database import Database
 
 @dataclass(frozen=True)
 class Predictions:
-    """One run's probabilities, mapped from disk.
+    """One version of a run's probabilities, mapped from disk.
 
     image_ids        (N,) int64, ascending: what the rows are
     class_ids        (C,) int64, ascending: what the columns are
@@ -47,7 +47,7 @@ def predictions(db: Database) -> Predictions | None:
         if run is None:
             return None
         try:
-            image_ids, probabilities = _arrays(str(db.paths.run(run.id)))
+            image_ids, probabilities = arrays_of(db, run.id, run.version)
         except FileNotFoundError:
             continue
         return Predictions(run, image_ids, np.asarray(run.class_ids, np.int64), probabilities)
@@ -59,7 +59,7 @@ def rankings_of(db: Database, found: Predictions) -> Rankings | None:
 
     None for a large one: the next run brings them.
     """
-    folder = str(db.paths.run(found.run.id))
+    folder = str(db.paths.run(found.run.id, found.run.version))
     kept = rankings.load(folder)
     if kept is None and found.probabilities.size <= rankings.SMALL:
         with _WORKING_OUT:
@@ -73,10 +73,19 @@ def rankings_of(db: Database, found: Predictions) -> Rankings | None:
     return kept
 
 
+def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises FileNotFoundError."""
+    return _image_ids(str(db.paths.run(run_id))), _probabilities(str(db.paths.run(run_id, version)))
+
+
 @lru_cache(maxsize=4)
-def _arrays(folder: str) -> tuple[np.ndarray, np.ndarray]:
-    ids, probabilities = (open_array(Path(folder) / f"{name}.npy") for name in ("image_ids", "probabilities"))
-    return np.array(ids), np.asarray(probabilities)
+def _image_ids(folder: str) -> np.ndarray:
+    return np.array(open_array(Path(folder) / "image_ids.npy"))
+
+
+@lru_cache(maxsize=4)
+def _probabilities(folder: str) -> np.ndarray:
+    return np.asarray(open_array(Path(folder) / "probabilities.npy"))
 
 
 _WORKED_OUT: dict[str, Rankings] = {}

@@ -6,7 +6,7 @@ taken out by `annotator.engine.answered`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.records import ABSENT, PRESENT
-from annotator.store import cells
+from annotator.store import acceptances, cells
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 
@@ -61,25 +61,60 @@ def build(
     class_ids        (C,) int64, ascending
     probabilities    (N, C) float16 in [0, 1], nan where there is no model
     """
-    rows, columns = probabilities.shape
-    kept = kept_of(rows, columns)
-    by_class = np.full((columns, kept), -1, np.int32)
-    scores = np.zeros((columns, kept), np.float16)
-    expected = np.zeros(columns)
-    best = np.full(rows, ANSWERED)
-    present: list[np.ndarray] = []
-    doubts: list[np.ndarray] = []
-    for column, chances in _columns(probabilities):
-        places, states = _answers(db, int(class_ids[column]), newest, image_ids)
-        keys = _keys(chances)
-        keys[places] = ANSWERED
-        np.minimum(best, keys, out=best)
-        by_class[column], scores[column] = _ranked(keys, chances, kept)
-        expected[column] = chances[keys != ANSWERED].sum(dtype=np.float64)
-        present.append(places[states == PRESENT])
-        doubts.append(_doubts(column, places, states, chances))
-    by_image, likeliest = _ranked(best, _likeliest(best), kept)
-    return Rankings(by_class, scores, by_image, likeliest, expected, _worst(doubts), _together(present))
+    ranker = Ranker(image_ids, class_ids, probabilities)
+    ranker.look(db, newest, range(len(class_ids)))
+    return ranker.rankings()
+
+
+class Ranker:
+    """Rankings in the making: after an update only the columns that changed are looked at again.
+
+    image_ids, class_ids    as `build` takes them
+    probabilities           (N, C) float16, read whenever something is ranked: whoever holds them may change them
+    """
+
+    def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray):
+        self._image_ids, self._class_ids, self._probabilities = image_ids, class_ids, probabilities
+        rows, columns = probabilities.shape
+        self._kept = kept_of(rows, columns)
+        self._by_class = np.full((columns, self._kept), -1, np.int32)
+        self._scores = np.zeros((columns, self._kept), np.float16)
+        self._expected = np.zeros(columns)
+        nothing = np.zeros(0, np.int64)
+        self._answered = [nothing] * columns
+        self._present = [nothing] * columns
+        self._doubts = [np.zeros((0, 3))] * columns
+
+    def look(self, db: Database, newest: int, columns: Collection[int]) -> None:
+        """Rank these columns, with the answers up to the decision `newest`."""
+        for column, chances in _columns(self._probabilities, columns):
+            places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
+            keys = _keys(chances)
+            # What is filled in automatically is offered as little as what people answered; it teaches nothing, though.
+            closed = np.union1d(places, _filled_in(db, int(self._class_ids[column]), self._image_ids))
+            keys[closed] = ANSWERED
+            self._by_class[column], self._scores[column] = _ranked(keys, chances, self._kept)
+            self._expected[column] = chances[keys != ANSWERED].sum(dtype=np.float64)
+            self._answered[column], self._present[column] = closed, places[states == PRESENT]
+            self._doubts[column] = _doubts(column, places, states, chances)
+
+    def rankings(self) -> Rankings:
+        """As they are now; the arrays of single classes change with the next look."""
+        best = np.full(len(self._image_ids), ANSWERED)
+        for column, chances in _columns(self._probabilities, range(len(self._class_ids))):
+            keys = _keys(chances)
+            keys[self._answered[column]] = ANSWERED
+            np.minimum(best, keys, out=best)
+        by_image, likeliest = _ranked(best, _likeliest(best), self._kept)
+        return Rankings(
+            self._by_class,
+            self._scores,
+            by_image,
+            likeliest,
+            self._expected,
+            _worst(self._doubts),
+            _together(self._present),
+        )
 
 
 def save(folder: Path, rankings: Rankings) -> None:
@@ -115,22 +150,34 @@ def first_below(scores: np.ndarray, low: float) -> int:
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 
 
-def _columns(probabilities: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _columns(probabilities: np.ndarray, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
     # Some columns at once: a single one of an (N, C) array costs as much to read as sixteen.
-    for start in range(0, probabilities.shape[1], COLUMNS):
-        block = np.ascontiguousarray(probabilities[:, start : start + COLUMNS].T)
-        yield from enumerate(block, start)
+    some = list(wanted)
+    for start in range(0, len(some), COLUMNS):
+        part = some[start : start + COLUMNS]
+        yield from zip(part, np.ascontiguousarray(probabilities[:, part].T), strict=True)
 
 
 def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows and states of what people said of a class, without images that the run does not know; rows ascending."""
     ids, states = cells.answers(db, class_id, newest)
     order = np.argsort(ids)
-    ids, states = ids[order], states[order]
+    places, known = _places(ids[order], image_ids)
+    return places[known], states[order][known]
+
+
+def _filled_in(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """Rows of a class's cells that a model has filled in under a guarantee."""
+    places, known = _places(acceptances.accepted_of(db, class_id)[0], image_ids)
+    return places[known]
+
+
+def _places(ids: np.ndarray, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where some ids stand among ascending ones, and which of them do."""
     places = np.searchsorted(image_ids, ids)
     known = places < len(image_ids)
     known[known] = image_ids[places[known]] == ids[known]
-    return places[known], states[known]
+    return places, known
 
 
 def _keys(chances: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Which images Review shows next: where a label is probably missing, or where the model doubts a decision.
+"""Which images Review shows next: where a label is probably missing, where the model doubts a decision, or where people
+contradict each other.
 
-The order is in the run's rankings; what people answered since is passed over, and whatever is handed out is compared
-with the labels once more after it has been leased.
+The order of the first two is in the run's rankings; what people answered since is passed over, and whatever is handed
+out is compared with the labels once more after it has been leased.
 """
 
 from collections.abc import Collection, Iterator
@@ -11,16 +12,17 @@ import numpy as np
 
 from annotator.engine import suggest
 from annotator.engine.answered import AnsweredSince, answered_since
+from annotator.engine.contradictions import Contradicted
 from annotator.engine.doubted import Doubted
 from annotator.engine.people import decided_on
 from annotator.engine.predictions import Predictions, predictions, rankings_of
 from annotator.engine.rankings import Rankings, first_below
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Filter, Suggestion, Wanted
-from annotator.store import cells, leases
+from annotator.store import acceptances, cells, leases
 from annotator.store.database import Database
 
-KINDS = ("missing", "disagreements")
+KINDS = ("missing", "disagreements", "contradictions")
 SCAN = 64  # images looked at in one query
 BLOCK = 1024  # of an order of rows looked at in one go
 MERGED = 5000  # cells of all classes taken into one order at first
@@ -38,16 +40,18 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         raise AnnotatorError(f"There is no kind of suggestions {only.kind!r}. {did_you_mean(only.kind, KINDS)}")
     leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
     found = predictions(db)
-    rankings = rankings_of(db, found) if found else None
-    if found is None or rankings is None:
-        return []
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
-    kind = Missing if only.kind == "missing" else Doubted
-    source = kind(db, found, rankings, only, low)
+    if only.kind == "contradictions":
+        source = Contradicted(db, found, only, low)
+    else:
+        rankings = rankings_of(db, found) if found else None
+        if found is None or rankings is None:
+            return []
+        source = (Missing if only.kind == "missing" else Doubted)(db, found, rankings, only, low)
     chosen: list[tuple[int, list[Suggestion]]] = []
-    blocks = _of_person(db, found, only.by, source.rows())
-    for ids in _parts(_each_once(found, blocks, {*wanted.have, *wanted.passed}), SCAN):
+    blocks = _of_person(db, only.by, source.images())
+    for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
         taken = leases.take(db, wanted.holder, wanted.annotator, source.still(ids), wanted.want - len(chosen))
         # Only now nobody else can answer them: what was answered a moment ago is seen here.
         gone = cells.unreadable(db, taken)
@@ -64,7 +68,7 @@ def front(db: Database, found: Predictions, threshold: float, count: int) -> lis
     if rankings is None:
         return []
     source = Missing(db, found, rankings, Filter(), float(np.float16(threshold)))
-    return list(islice(_each_once(found, source.rows(), ()), count))
+    return list(islice(_each_once(source.images(), ()), count))
 
 
 class Missing:
@@ -73,8 +77,12 @@ class Missing:
     def __init__(self, db: Database, found: Predictions, rankings: Rankings, only: Filter, low: float):
         self.db, self.found, self.rankings, self.only, self.low = db, found, rankings, only, low
 
-    def rows(self) -> Iterator[np.ndarray]:
-        """Rows with an open cell in the filter's range, block by block, likeliest first; some more than once."""
+    def images(self) -> Iterator[np.ndarray]:
+        """Ids of images with an open cell in the filter's range, in blocks, likeliest first; some more than once."""
+        for rows in self._rows():
+            yield self.found.image_ids[rows]
+
+    def _rows(self) -> Iterator[np.ndarray]:
         rankings, only, low, since = self.rankings, self.only, self.low, answered_since(self.db, self.found)
         if only.class_id is not None:
             for column in np.flatnonzero(self.found.class_ids == only.class_id).tolist():
@@ -99,29 +107,30 @@ class Missing:
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
         """What there is to show of these images, from the labels as they are now."""
-        answered = {image_id: set(ones) for image_id, ones in cells.answered(self.db, image_ids).items()}
+        answered = acceptances.filled_in(self.db, image_ids)
+        for image_id, ones in cells.answered(self.db, image_ids).items():
+            answered.setdefault(image_id, set()).update(ones)
         only = self.only
         return suggest.suggestions_of(self.found, answered, image_ids, self.low, only.high, only.class_id)
 
 
-def _of_person(db: Database, found: Predictions, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Those of the rows whose images this person decided on; all, when it is nobody's."""
+def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Those of the image ids on which this person decided; all, when it is nobody."""
     if not annotator:
         yield from blocks
         return
     theirs = decided_on(db, annotator)
-    for rows in blocks:
-        ids = found.image_ids[rows]
+    for ids in blocks:
         near = ids < len(theirs)
         near[near] = theirs[ids[near]]
-        yield rows[near]
+        yield ids[near]
 
 
-def _each_once(found: Predictions, blocks: Iterator[np.ndarray], out: Collection[int]) -> Iterator[int]:
-    """The image ids of rows, without those that are `out`."""
+def _each_once(blocks: Iterator[np.ndarray], out: Collection[int]) -> Iterator[int]:
+    """The image ids one by one, without those that are `out`."""
     seen = set(out)
-    for rows in blocks:
-        for image_id in found.image_ids[rows].tolist():
+    for ids in blocks:
+        for image_id in ids.tolist():
             if image_id not in seen:
                 seen.add(image_id)
                 yield image_id

@@ -1,7 +1,7 @@
 """The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
 
 from annotator.engine import recipe
-from annotator.store import arrays, classes, heartbeat, images, overview, runs
+from annotator.store import acceptances, arrays, classes, contradictions, heartbeat, images, overview, runs
 from annotator.store.database import Database
 
 
@@ -17,10 +17,12 @@ def status(db: Database) -> dict:
         "classes": len(classes.all_classes(db)),
         "decisions": overview.decisions_by_source(db),
         "labels": overview.labels_by_state(db),
+        "accepted": acceptances.counts(db),
         "images_without_decision": counts["without_decision"],
         "images_skipped": counts["skipped"],
         "images_complete": counts["complete"],
         "flagged": overview.count_flagged(db),
+        "contradictions": contradictions.count(db),
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
         "method": recipe.method(db),
         "parameters": recipe.parameters(db),

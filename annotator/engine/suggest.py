@@ -12,7 +12,7 @@ from annotator.engine.predictions import Predictions, predictions, rankings_of
 from annotator.engine.rankings import Rankings, whole
 from annotator.records import Class, Image, Suggestion
 from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
-from annotator.store import decisions, runs
+from annotator.store import acceptances, decisions, runs
 from annotator.store.database import Database
 
 
@@ -97,8 +97,8 @@ def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequenc
 
 
 def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """For each image the classes that a person has answered there, in whatever way."""
-    answered: dict[int, set[int]] = {}
+    """For each image the classes that a person has answered there, in whatever way, or that were accepted."""
+    answered = acceptances.filled_in(db, image_ids)
     for label in decisions.labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
     return answered
@@ -153,9 +153,10 @@ def _told(found: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Sug
 
 
 def _unanswered(db: Database, found: Predictions) -> np.ndarray:
-    """(N, C) float32 probabilities with nan in every cell that a person has answered."""
+    """(N, C) float32 probabilities with nan in every cell that a person has answered, or that was accepted."""
     scores = np.array(found.probabilities, np.float32)
-    cells = np.array(decisions.label_cells(db)[0], np.int64).reshape(-1, 3)
+    answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
+    cells = np.array([*answered, *acceptances.accepted_cells(db)], np.int64).reshape(-1, 2)
     rows, known_rows = found.rows(cells[:, 0])
     columns = np.searchsorted(found.class_ids, cells[:, 1])
     columns[columns == len(found.class_ids)] = 0

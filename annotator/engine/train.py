@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.engine import rankings
+from annotator.engine import acceptance, calibrate, orders, rankings
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, UNSURE, Run
 from annotator.store import classes, decisions, runs
@@ -29,6 +29,7 @@ class TrainingSet:
     labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
     mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
     class_ids  what the columns are
+    fair       (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.learned_cells)
     newest     the newest decision these labels include
     """
 
@@ -36,18 +37,25 @@ class TrainingSet:
     labels: np.ndarray
     mask: np.ndarray
     class_ids: list[int]
+    fair: np.ndarray
     newest: int
 
     @property
     def positives(self) -> int:
         return int((self.labels == PRESENT).sum())
 
+    def unknown(self, images: int) -> np.ndarray:
+        """(N, C) bool, for all rows of the cache: cells that nobody has answered."""
+        result = np.ones((images, len(self.class_ids)), bool)
+        result[self.rows] = (self.labels == 0) & self.mask
+        return result
+
 
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for the images whose features are there."""
     class_ids = [one.id for one in classes.all_classes(db)]
-    triples, newest = decisions.label_cells(db)
-    cells = np.array(triples, np.int64).reshape(-1, 3)
+    found, newest = decisions.learned_cells(db)
+    cells = np.array(found, np.int64).reshape(-1, 4)
     order = np.argsort(cache.image_ids, kind="stable")
     place = np.searchsorted(cache.image_ids, cells[:, 0], sorter=order)
     place[place == len(order)] = 0
@@ -62,7 +70,9 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     columns = np.searchsorted(class_ids, cells[kept, 1])
     labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
     mask[at, columns] = sure[kept]
-    return TrainingSet(rows, labels, mask, class_ids, newest)
+    fair = np.zeros(labels.shape, bool)
+    fair[at, columns] = sure[kept] & (cells[kept, 3] == 1)
+    return TrainingSet(rows, labels, mask, class_ids, fair, newest)
 
 
 def train(
@@ -115,16 +125,25 @@ def train(
         from annotator.engine.parts import PartsInMemory
         from annotator.engine.train_parts import train_on_parts
 
-        about = (known.rows, known.labels, known.mask)
-        head, probabilities, loss = train_on_parts(cache, *about, method, parts or PartsInMemory(), run_id, between)
+        head, probabilities, loss = train_on_parts(cache, known, method, parts or PartsInMemory(), run_id, between)
     else:
         head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
         for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
             loss.append(epoch.loss)
             between("training", epoch.number, epoch.of)
         probabilities = head.probabilities(cache.features)
-    _write(db, run_id, head, probabilities, cache, known)
-    runs.publish(db, run_id, epochs=len(loss), seconds=time.perf_counter() - started, loss=loss)
+    answers = calibrate.answered_before(db, method_name, backbone, known.class_ids)
+    calibration = calibrate.calibration_of(answers, probabilities, known.unknown(len(probabilities)))
+    _write(db, run_id, head, calibrate.calibrated(calibration, probabilities), cache, known)
+    runs.publish(
+        db,
+        run_id,
+        epochs=len(loss),
+        seconds=time.perf_counter() - started,
+        loss=loss,
+        calibration=calibration and calibration.as_dict(),
+        threshold=calibrate.threshold_of(calibration, method.threshold),
+    )
     runs.forget_old(db)
     return runs.current_run(db)
 
@@ -133,12 +152,17 @@ def _write(
     db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache, known: TrainingSet
 ) -> None:
     folder = db.paths.run(run_id)
+    labels = np.zeros((len(cache.image_ids), len(known.class_ids)), np.int8)
+    labels[known.rows] = known.labels
+    orders.save(folder, orders.build(db, cache.image_ids, cache.features, probabilities, labels, seed=run_id))
     order = np.argsort(cache.image_ids, kind="stable")
     image_ids = cache.image_ids[order]
     # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
     probabilities = probabilities.astype(np.float16)[order]
     save_array(folder / "image_ids.npy", image_ids)
     save_array(folder / "probabilities.npy", probabilities)
+    # Before the rankings, which leave out what is filled in.
+    acceptance.recheck(db, acceptance.Said(image_ids, np.array(known.class_ids), probabilities))
     rankings.save(folder, rankings.build(db, known.newest, image_ids, np.array(known.class_ids), probabilities))
     with replacing(folder / "head.safetensors") as part:
         head.save(part)

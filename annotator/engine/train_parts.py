@@ -1,24 +1,26 @@
 """A training of a method that reads regions (`auto`): on features and parts of all images, labelled or not."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annotator.engine.parts import PartsInMemory
 from annotator.store.arrays import FeatureCache
-from models.ensemble import Ensemble, fit_ensemble
 from models.methods.auto import Auto
+from models.stacking import fit_stacked
 from models.stand_in import linear_stand_in
 from models.training import Head
+
+if TYPE_CHECKING:
+    from annotator.engine.train import TrainingSet
 
 STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
 
 
 def train_on_parts(
     cache: FeatureCache,
-    rows: np.ndarray,
-    labels: np.ndarray,
-    mask: np.ndarray,
+    known: "TrainingSet",
     method: Auto,
     memory: PartsInMemory,
     seed: int,
@@ -26,11 +28,10 @@ def train_on_parts(
 ) -> tuple[Head, np.ndarray, list[float]]:
     """Train, and score all images.
 
-    rows, labels, mask  as in annotator.engine.train.TrainingSet
-    memory              where the parts of the images are kept between trainings
-    between             called often, with (state, done, of)
-    returns             a linear head that nearly gives the same probabilities, for heat maps; (N, C) float32
-                        probabilities in the order of the cache; the loss of each epoch
+    memory      where the parts of the images are kept between trainings
+    between     called often, with (state, done, of)
+    returns     a linear head that nearly gives the same probabilities, for heat maps; (N, C) float32
+                probabilities in the order of the cache; the loss of each epoch
     """
     done, loss = 0, []
 
@@ -38,12 +39,15 @@ def train_on_parts(
         between("training", done, method.epochs)
 
     parts = memory.of(cache, lambda: between("looking at parts of images", 0, 0))
-    model = Ensemble(method, cache.features.shape[1], labels.shape[1])
-    for epoch in fit_ensemble(model, cache.features, parts, rows, labels, mask=mask, seed=seed, tell=tell):
+    training = fit_stacked(
+        method, cache.features, parts, known.rows, known.labels, known.fair, mask=known.mask, memory=memory.stacking,
+        seed=seed, tell=tell,
+    )  # fmt: skip
+    for epoch in training.epochs():
         loss.append(epoch.loss)
         done = epoch.number
         tell()
-    probabilities = model.probabilities(cache.features, parts, tell)
+    probabilities = training.probabilities
     some = np.sort(np.random.default_rng(seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
     head = linear_stand_in(cache.features[some], probabilities[some], tell)
     return head, probabilities, loss

@@ -1,4 +1,4 @@
-"""The other process: embeds images, trains, publishes, draws heat maps; starts again when decisions are newer.
+"""The other process: embeds images, trains, publishes, draws heat maps; takes in what people decide meanwhile.
 
 It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
 is on disk: shards of features, published runs, waiting jobs.
@@ -13,7 +13,6 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,11 @@ from filelock import FileLock, Timeout
 
 from annotator.engine import recipe, review, suggest
 from annotator.engine.map import Mapmaker
+from annotator.engine.pace import Basis, Pace
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.settings import BUSY_STATUS, FIRST_RUN_AT, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
-from annotator.store import classes, decisions, heartbeat, images, jobs, runs
+from annotator.settings import BUSY_STATUS, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
+from annotator.store import decisions, heartbeat, images, jobs
 from annotator.store.arrays import FeatureCache, add_features, sweep
 from annotator.store.database import Database
 
@@ -35,7 +35,6 @@ IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
 PATIENCE = 3.0  # seconds between being asked to end and ending, when started by the app
 HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
 NOT_FINITE = "the network makes numbers of it that are not finite"
-ASKED_REST = 30.0  # somebody who asks for a run waits no longer than this for the rest after the one before
 
 log = logging.getLogger("annotator.worker")
 
@@ -67,10 +66,9 @@ class Worker:
         self._cache: FeatureCache | None = None
         self._parts = None  # PartsInMemory, once a method asks for it: importing torch takes seconds
         self._looked_for_missing: tuple | None = None
-        self._trained = (0.0, 0.0)  # when the last training ended (monotonic seconds), and how long it took
-        self._failed: _Basis | None = None
+        self._pace = Pace()
         self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
-        self._drawn_ahead: tuple | None = None  # (run, newest decision) for which all heat maps ahead are drawn
+        self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
         self._said: tuple = ()
         self._mapmaker = Mapmaker()
         self.say("starting")
@@ -98,11 +96,25 @@ class Worker:
     def run_once(self) -> Run | None:
         """Embed what is missing, train on whatever there is, publish. Raises AnnotatorError when nothing can be
         learned yet."""
-        self._embed_missing(train_on_the_way=False)
+        self.embed()
         return self._train()
+
+    def embed(self) -> None:
+        """Embed what is missing, and no more."""
+        self._embed_missing(train_on_the_way=False)
 
     def run_forever(self) -> None:
         """Work until asked to stop."""
+        from annotator.engine.keep_up import KeepUp  # importing torch takes seconds
+
+        keep_up = KeepUp(self.db, lambda: self._cache)
+        keep_up.start()
+        try:
+            self._run_until_stopped()
+        finally:
+            keep_up.close()
+
+    def _run_until_stopped(self) -> None:
         while not self._stop.is_set():
             try:
                 self._embed_missing(train_on_the_way=True)
@@ -192,34 +204,16 @@ class Worker:
     # -- training
 
     def _due(self) -> bool:
-        """Whether a run would learn something new, and enough is known for one; never more than half of the time."""
-        asked = jobs.training_asked(self.db)
-        ended, took = self._trained
-        if time.monotonic() < ended + rest_after(took, asked):
-            return False
-        basis, run = self._basis(), runs.current_run(self.db)
-        if not asked and (basis == self._failed or (run is not None and basis == _basis_of(run))):
-            return False
-        every = len(self._features().image_ids)
-        return asked or every - images.without_label(self.db) >= min(FIRST_RUN_AT, every)
-
-    def _basis(self) -> "_Basis":
-        return _Basis(
-            decisions.newest_decision(self.db),
-            len(self._features().image_ids),
-            tuple(one.id for one in classes.all_classes(self.db)),
-            recipe.method(self.db),
-            self._backbone_name(),
-        )
+        return self._pace.due(self.db, len(self._features().image_ids))
 
     def _train_or_note(self) -> None:
-        basis = self._basis()
+        basis = Basis.of_now(self.db, len(self._features().image_ids))
         try:
             self._train()
         except AnnotatorError as error:
             # Not again before something has changed: the reason stays to be read.
             heartbeat.note_error(self.db, str(error))
-            self._failed = basis
+            self._pace.failed = basis
 
     def _train(self) -> Run:
         started = time.monotonic()
@@ -246,8 +240,8 @@ class Worker:
                 f"{recipe.method(self.db)} could not be trained: {error}{self._not_finite()}"
             ) from error
         finally:  # one that failed took its time as well
-            ended = time.monotonic()
-            self._trained = (ended, ended - started)
+            self._pace.ended = time.monotonic()
+            self._pace.took = self._pace.ended - started
         heartbeat.note_error(self.db, "")
         self._undrawable.clear()
         jobs.forget_heatmaps(self.db)
@@ -277,7 +271,7 @@ class Worker:
     def _draw_ahead(self) -> bool:
         """Draw for one image near the front of the review order; True when there was one to draw."""
         found = suggest.predictions(self.db)
-        state = (found.run.id, decisions.newest_decision(self.db)) if found else None
+        state = (found.run.id, found.run.version, decisions.newest_decision(self.db)) if found else None
         if found is None or state == self._drawn_ahead:
             return False
         ahead = review.front(self.db, found, found.run.threshold, HEATMAPS_AHEAD)
@@ -332,27 +326,6 @@ class Worker:
             except ValueError as error:
                 raise AnnotatorError(str(error)) from error
         return self._network[1]
-
-
-def rest_after(seconds: float, asked: bool) -> float:
-    """How long the worker leaves the machine to others after a training that took `seconds`: as long, however long that
-    is, but not with somebody waiting for the next one."""
-    return min(seconds, ASKED_REST) if asked else seconds
-
-
-@dataclass(frozen=True)
-class _Basis:
-    """What a run depends on: while this stays the same, another run would be the same."""
-
-    newest_decision: int
-    images: int
-    class_ids: tuple[int, ...]
-    method: str
-    backbone: str
-
-
-def _basis_of(run: Run) -> _Basis:
-    return _Basis(run.last_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone)
 
 
 def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | None:

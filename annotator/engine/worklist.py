@@ -1,9 +1,9 @@
 """What a person does next: which image, with what is known about it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotator.engine import review, suggest
+from annotator.engine import orders, review, suggest
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Image, Label, Run, Suggestion, Wanted
 from annotator.settings import REVIEW_THRESHOLD
@@ -37,6 +37,7 @@ class Work:
     empty     what to do when there is nothing (more) to do, "" while there is
     worker    what the worker does, in one line
     run       the current run's id, None before the first
+    fresh     which version of which run this was looked up in: what a page holds of another one is out of date
     of        images in all
     """
 
@@ -46,18 +47,20 @@ class Work:
     empty: str
     worker: str
     run: int | None
+    fresh: str
     of: int
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
     """The next images of a mode with everything around them.
 
-    Raises AnnotatorError for an unknown mode, or an unknown kind of suggestions.
+    Raises AnnotatorError for an unknown mode or order, or an unknown kind of suggestions.
     """
     if wanted.mode not in MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
-    if wanted.instead:
-        leases.take_over(db, wanted.holder, wanted.instead)
+    order = wanted.order or orders.chosen(db)
+    orders.about(order)
+    resumed = bool(wanted.instead) and leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
     if wanted.want == 0:
@@ -67,7 +70,9 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         # Never more than half of what is free: the next person to come finds something to do.
         free = counts["without_decision"] - leases.held_by_others(db, wanted.holder)
         want = min(wanted.want, max(1, free // 2))
-        found = next_to_annotate(db, wanted.holder, wanted.annotator, wanted.have, want)
+        first = orders.ahead(db, order)
+        taken = leases.take_next(db, wanted.holder, wanted.annotator, wanted.have, want, first, resumed)
+        found = items(db, taken)
     else:
         chosen = review.next_to_review(db, wanted, run.threshold if run else REVIEW_THRESHOLD)
         found = items(db, [image_id for image_id, _ in chosen], dict(chosen))
@@ -86,6 +91,7 @@ def with_surroundings(
         empty,
         worker_line(db, run),
         run.id if run else None,
+        f"{run.id}.{run.version}" if run else "",
         counts["all"],
     )
 
@@ -118,6 +124,8 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
                 "Those that are left there come back here by themselves within three minutes."
             )
         return "Nothing is left to show here: the remaining files cannot be read (see the Progress page)."
+    if wanted.only.kind == "contradictions":
+        return "People contradict each other on none of these cells."
     if run is None:
         missing = suggest.labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:
@@ -134,14 +142,6 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         "No suggestion is left here. Lower the probability, choose other classes, or label more images: "
         "every run brings new ones."
     )
-
-
-def next_to_annotate(db: Database, holder: str, annotator: str, have: Collection[int], want: int) -> list[WorkItem]:
-    """Up to `want` images that nobody has labeled and nobody else has open; skipped ones come last.
-
-    The order has nothing to do with names or dates: the first hundred labels then say something about all images.
-    """
-    return items(db, leases.take_next(db, holder, annotator, have, want))
 
 
 def items(

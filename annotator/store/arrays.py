@@ -30,15 +30,16 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Raises DiskFull when the disk takes no more; the temporary file is removed, the old target stays as it was.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.part"
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise DiskFull(
             f"{target} could not be written: {error.strerror or error}. Nothing of it was kept"
             + ("; the file that was there before is as it was." if target.exists() else ".")

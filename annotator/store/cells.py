@@ -1,7 +1,8 @@
 """Image-class cells and images as the engine asks for them when it looks for what comes next.
 
 Every question here is answered through an index, for some images or one class, or about what is new: none reads a
-million labels. Only `answers`, which the worker asks once a run, and the first `images_of` a person take longer.
+million labels. Only `answers` and `untouched`, which the worker asks once a run, and the first `images_of` a person
+take longer.
 """
 
 import time
@@ -9,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from annotator.records import ABSENT, PRESENT
+from annotator.store import images
 from annotator.store.database import Database
-from annotator.store.history import COMPLETE
+from annotator.store.history import COMPLETE, UNTOUCHED
 
 AT_ONCE = 10_000  # ids in one SELECT
 
@@ -38,6 +41,36 @@ def touched(db: Database, after: int) -> tuple[list[int], int]:
             [after],
         ).fetchall()
     return list(dict.fromkeys(row[0] for row in rows)), newest
+
+
+def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
+    """Classes of which labels may have changed since a decision, None for all of them, and the newest decision."""
+    with db.reading() as sql:
+        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        rows = sql.execute(
+            """SELECT DISTINCT coalesce(u.action, d.action), coalesce(u.class_id, d.class_id)
+            FROM decision d LEFT JOIN decision u ON u.id = d.undoes WHERE d.id > ?""",
+            [after],
+        ).fetchall()
+    if any(action == "done" for action, _ in rows):
+        return None, newest
+    return {class_id for action, class_id in rows if action == "label"}, newest
+
+
+def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Present and absent cells of a class by decisions after one, up to another, at most `limit` of each: image ids
+    (n,) int64, states (n,) int8."""
+    rows = [
+        row
+        for state in (PRESENT, ABSENT)
+        for row in db.tuples(
+            """SELECT image_id, state FROM label WHERE class_id = ? AND state = ? AND decision_id > ?
+            AND decision_id <= ? ORDER BY decision_id DESC LIMIT ?""",
+            [class_id, state, after, newest, limit],
+        )
+    ]
+    found = np.array(rows, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1].astype(np.int8)
 
 
 def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
@@ -104,6 +137,29 @@ def open_images(db: Database, class_id: int, limit: int) -> list[int]:
         [COMPLETE, class_id, limit],
     )
     return [row[0] for row in rows]
+
+
+def untouched(db: Database) -> np.ndarray:
+    """Images that nobody has labeled or skipped and that can be shown: (n,) int64 ids. Reads all of them."""
+    rows = db.tuples("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])
+    return np.array(rows, np.int64).reshape(-1)
+
+
+def bare_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
+    """Images on which nobody has seen any class yet, though some may be open: of so many from a random place on."""
+    ids = images.from_place(db, start, looked_at)
+    found: list[int] = []
+    for some in _parts(ids):
+        seen = {
+            row[0]
+            for row in db.tuples(
+                f"SELECT DISTINCT image_id FROM label WHERE state = 1 AND image_id IN ({_marks(some)})", some
+            )
+        }
+        found += [one for one in some if one not in seen]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def held(db: Database, but: str) -> list[tuple[int, int]]:

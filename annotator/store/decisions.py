@@ -13,7 +13,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import ACTIONS, SOURCES, STATE_NAMES, Batch, Decision, Label, Saved
 from annotator.store.database import Database
-from annotator.store.history import close, rebuild, set_label, set_stage
+from annotator.store.history import COMPLETE, close, rebuild, set_contradictions, set_label, set_stage
 
 LONGEST_NOTE = 2000
 
@@ -105,6 +105,22 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
+
+
+def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
+    """The same as a training reads them: (image_id, class_id, state, fair).
+
+    fair    1 when which cell was asked did not depend on what was answered: everything but clicks and imports, and
+            these as well on an image that somebody has called complete
+    """
+    with db.reading() as sql:
+        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        rows = sql.execute(
+            """SELECT l.image_id, l.class_id, l.state, d.source NOT IN ('click', 'import') OR i.stage = ?
+            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id""",
+            [COMPLETE],
+        ).fetchall()
+    return rows, newest
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict]:
@@ -209,7 +225,9 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
     if decision.action == "flag":
         return
     if decision.action == "label":
-        set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
+        again = set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
+        if again and decision.source != "import":
+            set_contradictions(sql, decision.image_id)
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)

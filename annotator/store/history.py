@@ -1,22 +1,27 @@
-"""What an image's decisions add up to: its labels, and how far people are with it.
+"""What an image's decisions add up to: its labels, how far people are with it, and where they contradict each other.
 
-`label` and `image.stage` hold nothing of their own: both follow from the decisions that are not taken back.
+`label`, `image.stage` and `contradiction` hold nothing of their own: they follow from the decisions that are not taken
+back.
 """
+
+from collections.abc import Iterable, Iterator, Sequence
 
 import sqlite_utils
 
-from annotator.records import ABSENT
+from annotator.records import ABSENT, UNSURE
 
 UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
 
-def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> None:
-    """This decision's answer is the cell's from now on."""
+def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
+    """This decision's answer is the cell's from now on. Returns whether it had one before."""
+    before = sql.execute("SELECT 1 FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id]).fetchone()
     sql.execute(
         """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
         ON CONFLICT (image_id, class_id) DO UPDATE SET state = excluded.state, decision_id = excluded.decision_id""",
         [image_id, class_id, state, decision_id],
     )
+    return before is not None
 
 
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
@@ -55,6 +60,53 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
         if present.get(class_id) != answer:
             set_label(sql, image_id, class_id, *answer)
     set_stage(sql, image_id, decision_id)
+    set_contradictions(sql, image_id)
+
+
+def set_contradictions(sql: sqlite_utils.Database, image_id: int) -> None:
+    """On which cells of the image people contradict each other, from its decisions."""
+    sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
+    sql.conn.executemany(
+        "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
+        [(image_id, class_id, newest) for class_id, (newest, _) in contradictions(sql, image_id).items()],
+    )
+
+
+def contradictions(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, int]]]:
+    """The open contradictions of an image: class id -> the decision that brought it, and person -> present or absent.
+
+    A contradiction is there as soon as somebody answers a cell otherwise than another person did, in so many words or
+    by "nothing else here". The next answer to that cell, whoever gives it and whatever it says, settles it: from then
+    on only that answer, and what comes after it, stands. To be unsure contradicts nobody, and a file that was imported
+    is not a person.
+    """
+    standing: dict[int, dict[str, int]] = {}
+    found: dict[int, int] = {}
+    for decision_id, class_id, state, annotator in _answers(sql, image_id):
+        if found.pop(class_id, None) is not None:
+            standing[class_id] = {}
+        voices = standing.setdefault(class_id, {})
+        voices.pop(annotator, None)
+        if state != UNSURE:
+            voices[annotator] = state
+        if len(set(voices.values())) > 1:
+            found[class_id] = decision_id
+    return {class_id: (newest, standing[class_id]) for class_id, newest in found.items()}
+
+
+def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int, str]]:
+    """Every answer of a person that holds, oldest first: decision, class, state, person; a "done" has many."""
+    history = _history(sql, image_id)
+    if len({row["annotator"] for row in history}) < 2:
+        return
+    classes = sql.execute("SELECT id, since_decision FROM class").fetchall()
+    for row in history:
+        if row["undone_by"] is not None or row["source"] == "import":
+            continue
+        if row["action"] == "label":
+            yield row["id"], row["class_id"], row["state"], row["annotator"]
+        elif row["action"] == "done":
+            yield from ((row["id"], class_id, ABSENT, row["annotator"]) for class_id in _covered(history, row, classes))
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
@@ -69,24 +121,28 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
         if row["action"] == "label":
             cells[row["class_id"]] = (row["state"], row["id"])
         elif row["action"] == "done":
-            # It covers what was open when it was said, even if an answer of that time was taken back since.
-            answered = {
-                other["class_id"]
-                for other in history
-                if other["action"] == "label"
-                and other["id"] < row["id"]
-                and (other["undone_by"] is None or other["undone_by"] > row["id"])
-            }
-            for class_id, since in classes:
-                if since < row["id"] and class_id not in answered:
-                    cells.setdefault(class_id, (ABSENT, row["id"]))
+            for class_id in _covered(history, row, classes):
+                cells.setdefault(class_id, (ABSENT, row["id"]))
     return cells
+
+
+def _covered(history: Sequence[dict], done: dict, classes: Iterable[tuple[int, int]]) -> list[int]:
+    """Of which classes a "nothing else here" speaks; classes are (id, the newest decision when it was added)."""
+    # Of what was open when it was said, even if an answer of that time was taken back since.
+    answered = {
+        other["class_id"]
+        for other in history
+        if other["action"] == "label"
+        and other["id"] < done["id"]
+        and (other["undone_by"] is None or other["undone_by"] > done["id"])
+    }
+    return [class_id for class_id, since in classes if since < done["id"] and class_id not in answered]
 
 
 def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict]:
     return list(
         sql.query(
-            """SELECT d.id, d.action, d.class_id, d.state, u.id AS undone_by FROM decision d
+            """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by FROM decision d
             LEFT JOIN decision u ON u.undoes = d.id
             WHERE d.image_id = ? AND d.action IN ('label', 'done', 'skip') ORDER BY d.id""",
             [image_id],

@@ -90,6 +90,20 @@ def in_working_order(db: Database) -> list[int]:
     return [row["id"] for row in rows]
 
 
+def from_place(db: Database, start: str, limit: int) -> list[int]:
+    """Ids of up to `limit` images that can be read, in the order of their contents from a place on and round again.
+
+    start    hexadecimal digits: a random one makes every image as likely as any other to be near the front
+    """
+    rows = db.tuples(
+        """SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 >= ? ORDER BY sha256 LIMIT ?)
+        UNION ALL SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 < ? ORDER BY sha256 LIMIT ?)
+        LIMIT ?""",
+        [start, limit, start, limit, limit],
+    )
+    return [row[0] for row in rows]
+
+
 def without_label(db: Database) -> int:
     """How many images nobody has labeled yet."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")

@@ -15,20 +15,31 @@ from annotator.store.database import Database
 from annotator.store.history import SKIPPED, UNTOUCHED
 
 WHOLE = 0  # the class of a lease of a whole image
+AT_ONCE = 1000  # images of an order looked at in one SELECT
 
 
-def take_next(db: Database, holder: str, annotator: str, have: Collection[int], want: int) -> list[int]:
+def take_next(
+    db: Database,
+    holder: str,
+    annotator: str,
+    have: Collection[int],
+    want: int,
+    first: Sequence[int] = (),
+    resumed: bool = False,
+) -> list[int]:
     """Up to `want` images without a label that nobody else holds, untouched ones before skipped ones; leased at once.
 
-    have    images this page has in hand already (their leases are renewed; they are not given again)
+    have       images this page has in hand already (their leases are renewed; they are not given again)
+    first      image ids in the order in which they are wanted before all others, as far as they are untouched
+    resumed    what this page holds without having it in hand comes first of all: it was in hand before a reload
     """
     with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, _whole(have))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
-        # What this page holds but has not in hand is from before a reload: it comes first.
-        before = [image_id for image_id, other in rows if other == holder and image_id not in taken]
-        chosen = _in_order(sql, before)[:want]
+        held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
+        chosen = _in_order(sql, held)[:want] if resumed else []
+        chosen += _free_of(sql, first, taken | set(chosen), want - len(chosen))
         for stage in (UNTOUCHED, SKIPPED):
             chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
         _let_go(sql, holder, _whole([*have, *chosen]))
@@ -57,11 +68,15 @@ def take_cells(
     return chosen
 
 
-def take_over(db: Database, holder: str, before: str) -> None:
-    """Give this page what it held under another name, before a reload; a late word of that other name frees nothing."""
-    if db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
-        with db.writing(durable=False) as sql:
-            sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before])
+def take_over(db: Database, holder: str, before: str) -> bool:
+    """Give this page what it held under another name, before a reload; a late word of that other name frees nothing.
+
+    returns    whether there was anything
+    """
+    if not db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
+        return False
+    with db.writing(durable=False) as sql:
+        return sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before]).rowcount > 0
 
 
 def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
@@ -131,6 +146,22 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
         [UNTOUCHED, *image_ids],
     ).fetchall()
     return [row[0] for row in rows]
+
+
+def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int], taken: set[int], want: int) -> list[int]:
+    """The first `want` untouched ones of these images, in their order."""
+    found: list[int] = []
+    for start in range(0, len(wanted), AT_ONCE):
+        if want <= len(found):
+            break
+        some = [image_id for image_id in map(int, wanted[start : start + AT_ONCE]) if image_id not in taken]
+        rows = sql.execute(
+            f"SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({','.join('?' * len(some))})",
+            [UNTOUCHED, *some],
+        )
+        free = {row[0] for row in rows.fetchall()}
+        found += [image_id for image_id in some if image_id in free]
+    return found[: max(want, 0)]
 
 
 def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) -> list[int]:

@@ -10,7 +10,8 @@ from annotator.settings import RUNS_KEPT
 from annotator.store.database import Database
 
 COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
-    finished_at"""
+    finished_at, trained_decision_id, version, calibration"""
+VERSIONS_KEPT = 2  # a page may be about to open the one before
 
 
 def begin(
@@ -27,8 +28,8 @@ def begin(
     """Make room for a run: its id names the folder its arrays go to. Nobody sees it until it is published."""
     with db.writing() as sql:
         return sql.execute(
-            """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds,
-            loss, threshold, finished_at) VALUES (?, ?, ?, ?, ?, ?, 0, 0, '[]', ?, 0)""",
+            """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, trained_decision_id,
+            epochs, seconds, loss, threshold, finished_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '[]', ?, 0)""",
             [
                 method,
                 json.dumps(parameters),
@@ -36,18 +37,48 @@ def begin(
                 json.dumps(list(class_ids)),
                 images,
                 last_decision_id,
+                last_decision_id,
                 threshold,
             ],
         ).lastrowid
 
 
-def publish(db: Database, run_id: int, *, epochs: int, seconds: float, loss: Sequence[float]) -> None:
-    """Make the run the current one: its arrays are on disk and whole."""
+def publish(
+    db: Database,
+    run_id: int,
+    *,
+    epochs: int,
+    seconds: float,
+    loss: Sequence[float],
+    calibration: dict | None = None,
+    threshold: float | None = None,
+) -> None:
+    """Make the run the current one: its arrays are on disk and whole.
+
+    threshold    None: the one it began with
+    """
+    told = "" if calibration is None else json.dumps(calibration)
     with db.writing() as sql:
         sql.execute(
-            "UPDATE run SET epochs = ?, seconds = ?, loss = ?, finished_at = ?, published = 1 WHERE id = ?",
-            [epochs, seconds, json.dumps([round(value, 6) for value in loss]), time.time(), run_id],
+            """UPDATE run SET epochs = ?, seconds = ?, loss = ?, calibration = ?, finished_at = ?, published = 1,
+            threshold = coalesce(?, threshold) WHERE id = ?""",
+            [epochs, seconds, json.dumps([round(value, 6) for value in loss]), told, time.time(), threshold, run_id],
         )
+
+
+def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
+    """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
+
+    last_decision_id    the newest decision that they have seen; the same version again may have seen more
+    """
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE run SET version = ?, last_decision_id = ? WHERE id = ?", [version, last_decision_id, run_id]
+        )
+    for place in db.paths.run(run_id).glob("v*"):
+        number = place.name.removeprefix("v")
+        if number.isdigit() and not version - VERSIONS_KEPT < int(number) <= version:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def current_run(db: Database) -> Run | None:
@@ -86,4 +117,5 @@ def suggestion_fates(db: Database) -> list[dict]:
 
 
 def _run(row: dict) -> Run:
-    return Run(**{**row, **{name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}})
+    told = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
+    return Run(**{**row, **told, "calibration": json.loads(row["calibration"]) if row["calibration"] else None})

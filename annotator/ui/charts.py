@@ -1,4 +1,4 @@
-"""The charts of the Progress page: a table in, a chart out. Drawn for the theme that is on.
+"""The charts of the Progress and Certificate pages: a table in, a chart out. Drawn for the theme that is on.
 
 Present, absent and unsure differ in lightness as well as in hue, so that they are told apart in grey, too.
 """
@@ -13,8 +13,10 @@ import pandas as pd
 HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
 AROUND = 86  # pixels of that which axes and legend take where they lie above and below the rows
 LEAST_BARS = 20  # room for so many: the first minute of a project is not as wide as the page
+CERTIFIED_AROUND = 56  # the same with the axis above
 CLASSES_SHOWN = 40
 CLASSES_TOGETHER = 30
+CLASSES_CERTIFIED = 200
 RUNS_SHOWN = 60
 BIN_WIDTH = 0.1
 BELOW = -0.16  # room under the curve for the counts, on its own scale
@@ -262,6 +264,46 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Char
         color=alt.condition(alt.datum.share > 0.55 * most, alt.value(colours.ground), alt.value(colours.text)),
     )
     return (squares + numbers).properties(height=height)
+
+
+def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart:
+    """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
+
+    table     class, kind ("recall" or "precision"), estimate (nan: nobody can tell), low, high
+    target    the recall that is asked for
+
+    The two differ in lightness, shape and place as well as in hue.
+    """
+    kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
+    shades = [colours.states[0], colours.kinds[2]]
+    percent = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
+    rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=130)
+    base = alt.Chart(table).encode(
+        y=alt.Y("class:N", sort=names, title=None, axis=rows),
+        yOffset=alt.YOffset("kind:N", sort=kinds, scale=alt.Scale(paddingOuter=0.25)),
+        color=_categories("kind:N", kinds, shades),
+        tooltip=[
+            alt.Tooltip("class:N", title="Class"),
+            alt.Tooltip("kind:N", title="What"),
+            alt.Tooltip("estimate:Q", title="Estimate", format=".1%"),
+            alt.Tooltip("low:Q", title="95 % from", format=".1%"),
+            alt.Tooltip("high:Q", title="95 % to", format=".1%"),
+        ],
+    )
+    ends = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=percent, title=None)
+    intervals = base.mark_rule(strokeWidth=3, opacity=0.7).encode(x=ends, x2="high:Q")
+    points = (
+        base.transform_filter("isValid(datum.estimate)")
+        .mark_point(size=55, filled=True, opacity=1)
+        .encode(
+            x="estimate:Q",
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=None),
+        )
+    )
+    line = alt.Chart(pd.DataFrame({"target": [target]})).mark_rule(
+        color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5
+    )
+    return (line.encode(x="target:Q") + intervals + points).properties(height=CERTIFIED_AROUND + 28 * len(names))
 
 
 def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:

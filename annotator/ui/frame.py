@@ -63,6 +63,11 @@ def escaped(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+-.!|$~:" else letter for letter in text)
 
 
+def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
+    """A link to another page of the app, by the path in its address, with what the address says besides."""
+    st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
+
+
 def forget_name() -> None:
     """Let somebody else take over this browser."""
     st.session_state["name"] = ""

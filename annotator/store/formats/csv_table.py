@@ -12,6 +12,8 @@ from annotator.store.arrays import replacing
 from annotator.store.formats.table import Cell, Table
 
 PROVENANCE = ("image", "class", "state", "source", "annotator", "decided_at", "probability")
+PROMISE = ("run", "threshold", "precision", "confidence")
+"""Columns that only a data set with automatically accepted cells has."""
 
 
 def write_csv(table: Table, target: Path) -> list[Path]:
@@ -41,14 +43,15 @@ def write_values(table: Table, file: TextIO) -> None:
 def write_provenance(table: Table, file: TextIO) -> None:
     """One row per answered or filled cell."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(PROVENANCE)
+    writer.writerow(PROVENANCE + (PROMISE if table.accepted else ()))
     for image, cells in table.rows():
         for one, cell in zip(table.classes, cells, strict=True):
             if cell.source:
                 probability = "" if cell.probability is None else cell.probability
-                writer.writerow(
-                    [image.name, one.name, cell.state, cell.source, cell.annotator, when(cell), probability]
-                )
+                row = [image.name, one.name, cell.state, cell.source, cell.annotator, when(cell), probability]
+                if table.accepted:
+                    row += [getattr(cell.accepted, name, "") for name in PROMISE]
+                writer.writerow(row)
 
 
 def when(cell: Cell) -> str:

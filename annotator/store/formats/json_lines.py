@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TextIO
 
 from annotator.store.arrays import replacing
-from annotator.store.formats.csv_table import when
+from annotator.store.formats.csv_table import PROMISE, when
 from annotator.store.formats.table import Table
 
 
@@ -35,6 +35,7 @@ def write_lines(table: Table, file: TextIO) -> None:
                     "decided_at": when(cell) or None,
                     "probability": cell.probability,
                 }
+                | ({name: getattr(cell.accepted, name) for name in PROMISE} if cell.accepted else {})
                 for name, cell in named
                 if cell.source
             },

@@ -8,6 +8,19 @@ import numpy as np
 from annotator.records import PRESENT, UNSURE, Class, Image, Label
 
 UNKNOWN_CHOICES = ("keep", "absent", "model")
+ACCEPTED = "model (accepted)"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What stands behind a cell that was accepted automatically: see annotator.store.acceptances.Acceptance."""
+
+    state: int
+    probability: float
+    run: int
+    threshold: float
+    precision: float
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -15,8 +28,10 @@ class Cell:
     """One value of the export. value: 1, 0, or None for unknown and unsure.
 
     state          present, absent, unsure, or "" where nobody has answered
-    source         click, suggestion, grid, audit, done, import; "model" or "assumed" for a filled-in unknown; else ""
-    probability    of the current run, None without one
+    source         click, suggestion, grid, audit, done, import; "model (accepted)" for one filled in under a promise;
+                   "model" or "assumed" for a filled-in unknown; else ""
+    probability    of the current run, None without one; of an accepted cell, what it was accepted by
+    accepted       the promise that an accepted cell was filled in under
     """
 
     value: int | None
@@ -25,6 +40,7 @@ class Cell:
     annotator: str = ""
     decided_at: float | None = None
     probability: float | None = None
+    accepted: Accepted | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,7 @@ class Table:
 
     probabilities    (N, C) of the current run in the order of images and classes, nan where it has none; or None
     flags            image id -> what somebody noted about the image
+    accepted         (image id, class id) -> what was filled in under a promise
     """
 
     images: list[Image]
@@ -42,6 +59,7 @@ class Table:
     unknown: str
     threshold: float
     flags: Mapping[int, str] = field(default_factory=dict)
+    accepted: Mapping[tuple[int, int], Accepted] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[Image, list[Cell]]]:
         """Image by image, its cells in the order of the classes."""
@@ -57,6 +75,9 @@ class Table:
             value = None if label.state == UNSURE else int(label.state == PRESENT)
             state = "unsure" if value is None else ("present" if value else "absent")
             return Cell(value, state, label.source, label.annotator, label.decided_at, probability)
+        if accepted := self.accepted.get((image.id, one.id)):
+            value, told = int(accepted.state == PRESENT), round(accepted.probability, 4)
+            return Cell(value, "present" if value else "absent", ACCEPTED, probability=told, accepted=accepted)
         if self.unknown == "absent":
             return Cell(0, "absent", "assumed", probability=probability)
         if self.unknown == "model" and probability is not None:

@@ -15,6 +15,9 @@ from annotator.records import Class
 from annotator.ui import context, frame
 
 HERE = Path(__file__).parent
+SHARED = ("shared/shared.css", "shared/stage.css")
+# Besides its own: what a page shows parts of.
+BORROWED = {"grid": ("grid/tiles.css",), "autopilot": ("grid/tiles.css", "annotate/annotate.css")}
 LOADER = """
 const mounted = new WeakMap();
 export default function (component) {
@@ -58,7 +61,7 @@ def mount(name: str, known: Sequence[Class], **more: object) -> None:
 @cache
 def _component(name: str):
     """The component in the folder of this name, with the shared and its own styles; call it with data= and key=."""
-    files = ("shared/shared.css", "shared/stage.css", f"{name}/{name}.css")
+    files = (*SHARED, *BORROWED.get(name, ()), f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
     script = LOADER % (name, name)
     return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=script)

@@ -25,10 +25,12 @@ frame.style()
 page = st.navigation(
     [
         st.Page(_opened("annotate"), title="Annotate", icon=":material/touch_app:", url_path="annotate", default=True),
+        st.Page(_opened("autopilot"), title="Autopilot", icon=":material/auto_awesome:", url_path="autopilot"),
         st.Page(_opened("grid"), title="Grid", icon=":material/grid_view:", url_path="grid"),
         st.Page(_opened("review"), title="Review", icon=":material/fact_check:", url_path="review"),
         st.Page(_opened("map"), title="Map", icon=":material/bubble_chart:", url_path="map"),
         st.Page(_opened("progress"), title="Progress", icon=":material/monitoring:", url_path="progress"),
+        st.Page(_opened("certificate"), title="Certificate", icon=":material/verified:", url_path="certificate"),
         st.Page(_opened("export"), title="Export", icon=":material/download:", url_path="export"),
         st.Page(_opened("settings"), title="Settings", icon=":material/tune:", url_path="settings"),
     ],

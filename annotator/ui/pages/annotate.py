@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from annotator.engine import orders
 from annotator.errors import AnnotatorError
 from annotator.store import classes
 from annotator.ui import context, frame
 from annotator.ui.components import mount
+from models.selection import STRATEGIES
 
 
 def page() -> None:
@@ -18,7 +20,9 @@ def page() -> None:
             "One class a line. A tab and a description may follow. More can be added later on the Settings page.",
         )
         return
-    mount("annotate", known)
+    db = context.db()
+    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in STRATEGIES.values()]
+    mount("annotate", known, orders=choices, order=orders.chosen(db))
 
 
 def class_form(title: str, text: str) -> None:

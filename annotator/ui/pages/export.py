@@ -1,11 +1,15 @@
 """Export: choose a format, see what will be in it, download it."""
 
 import io
+import json
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
 
+from annotator.engine import data_card
 from annotator.engine.export import build_table
+from annotator.store.database import Database
 from annotator.store.formats.csv_table import write_provenance, write_values
 from annotator.store.formats.json_lines import write_lines
 from annotator.store.formats.table import Table
@@ -61,8 +65,29 @@ def _export() -> None:
                 key=f"download_{name}",
             )
             st.caption(what)
+    card_downloads(context.db(), lambda: table, [name for name, *_ in FILES[kind]])
     st.caption(f"The first {min(PREVIEW, len(table.images)):,} of {len(table.images):,} images:")
     st.dataframe(_preview(table), hide_index=True)
+
+
+def card_downloads(db: Database, table: Callable[[], Table], files: list[str]) -> None:
+    """Buttons that download the data card of a data set: what the command line writes beside an export.
+
+    files    names of the files of the data set
+    """
+    with st.container(horizontal=True):
+        for name, media_type, written in (
+            ("labels.card.md", "text/markdown", data_card.markdown),
+            ("labels.card.json", "application/json", lambda found: json.dumps(found, indent=2, ensure_ascii=False)),
+        ):
+            st.download_button(
+                f"Download {name}",
+                data=lambda written=written: written(data_card.card(db, table(), files)).encode(),
+                file_name=name,
+                mime=media_type,
+                on_click="ignore",
+                key=f"download_{name}",
+            )
 
 
 def _text(table: Table, write) -> bytes:

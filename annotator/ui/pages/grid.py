@@ -10,13 +10,14 @@ from annotator.ui.pages.annotate import class_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map."""
+    """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map,
+    one with ?audit=1 the cells that were drawn for a blind check."""
     frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:
         class_form("First, name what may be on the images", "One class a line. A tab and a description may follow.")
         return
-    mount("grid", known, selection=_selection())
+    mount("grid", known, selection=_selection(), audit=st.query_params.get("audit") == "1")
 
 
 def _selection() -> dict | None:

@@ -27,6 +27,7 @@ HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
 STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 FLAGS_SHOWN = 200
 PAIRS_LISTED = 1000
+HELP = {"People disagree on": "Labels that two people gave differently. Review, filter: People disagree, settles them."}
 
 
 def page() -> None:
@@ -66,8 +67,9 @@ def _numbers(found: dict) -> None:
             "Absent": f"{found['labels']['absent']:,}",
             "Unsure": f"{found['labels']['unsure']:,}",
             "Flagged": f"{found['flagged']:,}",
+            "People disagree on": f"{found['contradictions']:,}",
         }.items():
-            st.metric(label, value, width="content")
+            st.metric(label, value, width="content", help=HELP.get(label))
     st.progress(share, text=f"{share:.0%} of the images have a label")
 
 
@@ -137,7 +139,10 @@ def _reliability(db: Database, colours: Palette) -> None:
         if table.empty:
             st.info("No suggestion answered yet. The Review page shows them.")
             return
-        st.caption("Found present by people, of what was shown at each probability; on the dashed line both agree.")
+        st.caption(
+            "Found present by people, by the probability that was told before they answered; on the dashed line both "
+            "agree."
+        )
         words = "Share of suggestions found present, by the probability that was shown, with 95 % intervals"
         _chart(charts.reliability(table, colours), table, "reliability", words)
 

@@ -6,7 +6,7 @@ from zlib import crc32
 import pandas as pd
 import streamlit as st
 
-from annotator.engine import recipe
+from annotator.engine import orders, recipe
 from annotator.errors import AnnotatorError
 from annotator.records import Class
 from annotator.store import classes, jobs
@@ -14,6 +14,7 @@ from annotator.store.database import Database
 from annotator.ui import context, frame
 from annotator.ui.pages.annotate import class_form
 from models import catalogue
+from models.selection import STRATEGIES
 
 
 def page() -> None:
@@ -31,6 +32,9 @@ def _settings() -> None:
         frame.forget_name()
         st.rerun()
 
+    st.subheader("Annotate")
+    _order(db)
+
     st.subheader("Model")
     _method(db)
     if st.button("Train now"):
@@ -39,6 +43,8 @@ def _settings() -> None:
     st.caption(
         f"Features come from {recipe.backbone(db)}. Another network: annotator init {db.paths.project} --backbone NAME"
     )
+
+    st.caption("Whether the model may fill in cells by itself is said on the Certificate page.")
 
     st.subheader("Classes")
     _classes(db)
@@ -106,6 +112,22 @@ def _classes(db: Database) -> None:
 def _text(value: str | None) -> str:
     """An emptied field of the table comes as None."""
     return (value or "").strip()
+
+
+def _order(db: Database) -> None:
+    now = orders.chosen(db)
+    chosen = st.selectbox(
+        "Order of the images, unless somebody chooses another on the Annotate page",
+        list(STRATEGIES),
+        index=list(STRATEGIES).index(now) if now in STRATEGIES else 0,
+        format_func=lambda name: STRATEGIES[name].title,
+        key="order",
+    )
+    if chosen != now:
+        orders.choose(db, chosen)
+        st.toast(f"From now on: {STRATEGIES[chosen].title.lower()}.")
+    one = STRATEGIES[chosen]
+    st.caption(f"{one.about} [{one.paper}]({one.url})" if one.url else one.about)
 
 
 def _method(db: Database) -> None:

@@ -10,8 +10,10 @@ import { STATE_WORDS, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
 import { Hand } from "../shared/hand.js";
+import { Order } from "./order.js";
 import { Session } from "../shared/session.js";
 import { STAGE_KEYS, Stage } from "../shared/stage.js";
+import { typing } from "../shared/keys.js";
 
 const PRESENT = 1;
 const ABSENT = -1;
@@ -79,8 +81,10 @@ class AnnotatePage {
     this.hand = this.session.hand = new Hand({
       session: this.session,
       mode: "annotate",
+      follows: "run",
+      request: () => ({ mode: "annotate", order: this.order.name }),
       onShow: () => this.show(),
-      onNews: () => !this.hand.current && this.show(),
+      onNews: () => this.news(),
     });
   }
 
@@ -111,6 +115,8 @@ class AnnotatePage {
       // Where there is no room beside the list, a card would hide what one chooses from.
       onPoint: (one, row) => this.card.point(one, WIDE.matches ? row : null),
     });
+    const { project, orders, order: usual } = session.data;
+    this.order = new Order({ project, orders, usual, onChange: () => this.hand.restart() });
     for (const part of [this.list.list, this.list.near]) this.card.watch(part, (id) => this.list.byId.get(id));
     this.flagging = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
@@ -126,7 +132,7 @@ class AnnotatePage {
       keyButton("Flag", ",", () => this.openFlag()));
     const about = el("div", { class: "about" }, this.caption, session.words);
     const left = el("div", { class: "left" }, this.stage.element, about, this.chips,
-      el("div", { class: "row" }, steps, session.toolbar));
+      el("div", { class: "row" }, steps, this.order.element, session.toolbar));
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
       session.help.dialog, this.flagging.element, this.card.element);
@@ -148,6 +154,10 @@ class AnnotatePage {
       const [one, row] = this.finder.chosen;
       this.card.point(one, row, 0);
       return true;
+    }
+    if (typing(event) && key !== "find") {
+      if (key === "Escape") this.order.field.blur();
+      return key === "Escape";
     }
     const one = this.list.byKey.get(key);
     if (one) {
@@ -327,6 +337,11 @@ class AnnotatePage {
   }
 
   // What the person sees
+
+  news() {
+    this.order.tell(this.hand.news.run != null);
+    if (!this.hand.current) this.show();
+  }
 
   show() {
     const item = this.hand?.current;

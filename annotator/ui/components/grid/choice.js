@@ -1,10 +1,13 @@
 // @ts-check
-/** What a person has chosen to look at in the grid: a class, a size, perhaps a selection from the map. It outlives a reload. */
+/**
+ * What a person has chosen to look at in the grid: a class, a size, perhaps a selection from the map or the blind check.
+ * It outlives a reload.
+ */
 
 export const SIZES = [12, 24, 48];
 
 export class Choice {
-  /** @param {{project: string, classes: {id: number}[], selection: {id: string, count: number} | null}} data */
+  /** @param {{project: string, classes: {id: number}[], selection: {id: string, count: number} | null, audit: boolean}} data */
   constructor(data) {
     this.store = `annotator:${data.project}:grid`;
     /** @type {any} */
@@ -18,16 +21,21 @@ export class Choice {
     this.size = SIZES.includes(kept.size) ? kept.size : 24;
     /** @type {number | null} null: whichever class the engine finds best */
     this.class = data.classes.some((one) => one.id === kept.class) ? kept.class : null;
+    /** The class there was before the blind check, to go back to. @type {number | null} */
+    this.before = this.class;
     /** @type {number | null} a class that was enough of, when the next best one is asked for */
     this.but = null;
     /** @type {string | undefined} a selection that was left; the address may still name it for a while */
     this.left = undefined;
-    this.offer(data.selection);
+    /** Whether cells of a drawing are answered blind, and whether the address said so when it was last read. */
+    this.audit = this.asked = false;
+    this.offer(data);
   }
 
   /** What the route is asked. */
   get request() {
-    return { class: this.class, but: this.but, size: this.size, selection: this.selection?.id };
+    const { but, size, audit } = this;
+    return { class: this.class, but, size, selection: audit ? undefined : this.selection?.id, audit: audit || undefined };
   }
 
   /** @param {number} id */
@@ -37,9 +45,9 @@ export class Choice {
     this.#keep();
   }
 
-  /** Which class is worth most is the engine's to say; not the one there is now. */
-  takeBest() {
-    this.but = this.class;
+  /** Which class is worth most is the engine's to say; not the one there is now. @param {number | null} now */
+  takeBest(now) {
+    this.but = now;
     this.class = null;
     this.#keep();
   }
@@ -50,27 +58,49 @@ export class Choice {
     this.#keep();
   }
 
-  /** The page comes with this selection. @param {{id: string, count: number} | null} selection @returns {boolean} whether it is another one */
-  offer(selection) {
-    const before = this.selection?.id;
+  /**
+   * The address comes with this selection, or with the blind check.
+   * @param {{selection: {id: string, count: number} | null, audit: boolean}} data @returns {boolean} whether something is new
+   */
+  offer({ selection, audit }) {
+    const before = [this.selection?.id, this.audit];
     /** @type {{id: string, count: number} | null} */
     this.selection = selection && selection.id !== this.left ? selection : null;
-    return this.selection?.id !== before;
+    if (audit !== this.asked) {
+      this.asked = audit;
+      this.check(audit);
+    }
+    return this.selection?.id !== before[0] || this.audit !== before[1];
+  }
+
+  /** Begin or leave the blind check, whose classes come by themselves. @param {boolean} on */
+  check(on) {
+    if (on === this.audit) return;
+    if (on) this.before = this.class;
+    this.audit = on;
+    this.class = on ? null : this.before;
+    this.but = null;
+    address((search) => (on ? search.set("audit", "1") : search.delete("audit")));
   }
 
   leaveSelection() {
     this.left = this.selection?.id;
     this.selection = null;
-    const url = new URL(window.location.href);
-    url.searchParams.delete("selection");
-    window.history.replaceState(window.history.state, "", url);
+    address((search) => search.delete("selection"));
   }
 
   #keep() {
     try {
-      localStorage.setItem(this.store, JSON.stringify({ size: this.size, class: this.class }));
+      localStorage.setItem(this.store, JSON.stringify({ size: this.size, class: this.audit ? this.before : this.class }));
     } catch {
       // Then a reload begins with the engine's choice.
     }
   }
+}
+
+/** Say in the address what is looked at, without loading it. @param {(search: URLSearchParams) => void} change */
+function address(change) {
+  const url = new URL(window.location.href);
+  change(url.searchParams);
+  window.history.replaceState(window.history.state, "", url);
 }

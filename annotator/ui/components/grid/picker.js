@@ -11,8 +11,8 @@ const MOST_ROWS = 80; // the rest is found by typing
  */
 
 export class Picker {
-  /** @param {{onPick: (id: number) => void, onBest: () => void}} options */
-  constructor({ onPick, onBest }) {
+  /** @param {{onPick: (id: number) => void, onBest: () => void, onAudit: () => void}} options */
+  constructor({ onPick, onBest, onAudit }) {
     this.onPick = onPick;
     /** @type {{id: number, name: string, description: string}[]} */
     this.classes = [];
@@ -31,6 +31,7 @@ export class Picker {
       el("div", { class: "find" },
         this.input,
         el("button", { type: "button", onclick: () => this.#leave(onBest) }, "Next best class"),
+        el("button", { type: "button", onclick: () => this.#leave(onAudit) }, "Blind check"),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Close", kbd("Esc"))),
       el("div", { class: "row titles", "aria-hidden": "true" },
         ...["Class", "Probably to be found", "Present", "Absent", "Unsure", "Unknown"].map((text) => el("span", {}, text))),

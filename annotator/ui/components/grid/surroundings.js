@@ -1,7 +1,11 @@
 // @ts-check
 /** What stands around the tiles: which class, how it fares, how the grid begins, its size, and the key that decides it. */
 
+import { Deciding, write } from "./deciding.js";
 import { el, kbd, keyButton } from "../shared/dom.js";
+
+const BEST = "Next best class";
+const BLIND = "Blind check: drawn at random, and shown without what the model thinks. Mark those that show the class.";
 
 /** @typedef {import("./picker.js").Counts} Counts */
 /** @typedef {{id: number, name: string, description: string}} Class */
@@ -18,20 +22,17 @@ export class Surroundings {
         this.className, el("span", { class: "down", "aria-hidden": "true" }, "▾"), kbd("/")));
     this.description = el("span", { class: "description" });
     this.progress = el("span", { class: "progress" });
-    this.bestButton = keyButton("Next best class", ".", onBest);
+    this.bestButton = keyButton(BEST, ".", onBest);
+    this.bestText = /** @type {HTMLElement} */ (this.bestButton.firstElementChild);
     this.sizeButtons = sizes.map((size) =>
       el("button", { type: "button", "aria-pressed": "false", "aria-label": `${size} images`, onclick: () => onSize(size) }, String(size)));
     this.sizes = el("div", { class: "joined", role: "group", "aria-label": "Images in a grid", "aria-keyshortcuts": "< >" }, ...this.sizeButtons);
-    this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
-      el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
-    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How a grid begins", "aria-keyshortcuts": ";" }, ...this.startButtons);
+    this.deciding = new Deciding({ onStart, onDecide });
     this.about = el("span", { class: "about", role: "status" });
-    this.sum = el("span", { class: "sum" });
-    this.decideButton = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
-      el("span", {}, "Decide"), this.sum, kbd("Enter"));
     this.chosen = el("span", {});
-    this.selection = el("div", { class: "selection", hidden: true }, this.chosen,
-      el("button", { type: "button", onclick: onLeave }, "Leave the selection"));
+    this.leave = el("button", { type: "button", onclick: onLeave });
+    this.selection = el("div", { class: "selection", hidden: true }, this.chosen, this.leave);
+    this.blind = false;
   }
 
   /** @param {import("../shared/session.js").Session} session @param {HTMLElement} host of the tiles @param {HTMLElement[]} dialogs */
@@ -44,7 +45,7 @@ export class Surroundings {
         session.toolbar),
       session.help.hints,
       this.selection,
-      el("div", { class: "bar" }, this.starts, this.about, this.sizes, this.bestButton, this.decideButton),
+      el("div", { class: "bar" }, this.deciding.starts, this.about, this.sizes, this.bestButton, this.deciding.button),
       host,
       el("div", { class: "under" }, session.words, session.foot.element),
       session.help.dialog,
@@ -57,7 +58,10 @@ export class Surroundings {
     this.#name(one);
     this.showCounts(counts.get(grid.class));
     const { length } = grid.tiles;
-    write(this.about, grid.share == null ? `${length} images` : `About ${Math.round(grid.share * length)} of ${length}`);
+    const behind = Math.max(0, (grid.waiting ?? 0) - length);
+    const after = behind ? `, ${behind.toLocaleString("en")} more to answer` : ", the last ones";
+    const expected = grid.share == null ? `${length} images` : `About ${Math.round(grid.share * length)} of ${length}`;
+    write(this.about, grid.waiting == null ? expected : `${length} images${after}`);
   }
 
   /** Nothing is on screen. @param {Class | undefined} one @param {Map<number, Counts>} counts */
@@ -65,25 +69,12 @@ export class Surroundings {
     this.#name(one);
     this.showCounts(one && counts.get(one.id));
     write(this.about, "");
-    write(this.sum, "");
-    this.decideButton.disabled = true;
-  }
-
-  /** @param {import("./tiles.js").Tiles} view @param {string} name */
-  showMarks(view, name) {
-    const [yes, no, unsure] = [1, -1, 0].map((state) => view.count(state));
-    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}`);
-    if (this.decideButton.disabled) this.decideButton.disabled = false;
-    for (const button of this.startButtons) {
-      const pressed = String(button.dataset.start === view.grid.start);
-      if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
-    }
-    this.#starts(name);
+    this.deciding.showNone();
   }
 
   /** @param {Counts | undefined} counts of the class on screen */
   showCounts(counts) {
-    if (!counts) return write(this.progress, "");
+    if (!counts || this.blind) return write(this.progress, "");
     const number = (/** @type {number} */ value) => Math.round(value).toLocaleString("en");
     const words = [`${number(counts.present)} present`, `${number(counts.absent)} absent`];
     if (counts.unsure) words.push(`${number(counts.unsure)} unsure`);
@@ -97,27 +88,20 @@ export class Surroundings {
     for (const button of this.sizeButtons) button.setAttribute("aria-pressed", String(Number(button.textContent) === size));
   }
 
-  /** @param {{id: string, count: number} | null} selection */
-  setSelection(selection) {
-    this.selection.hidden = !selection;
-    if (selection) write(this.chosen, `${selection.count.toLocaleString("en")} images selected on the map`);
+  /** @param {import("./choice.js").Choice} choice */
+  setChoice({ selection, audit }) {
+    this.blind = audit;
+    this.selection.hidden = !selection && !audit;
+    write(this.chosen, audit ? BLIND : `${(selection?.count ?? 0).toLocaleString("en")} images selected on the map`);
+    write(this.leave, audit ? "Leave the blind check" : "Leave the selection");
+    write(this.bestText, audit ? "Next class" : BEST);
+    if (audit) write(this.progress, "");
   }
 
   /** @param {Class | undefined} one */
   #name(one) {
-    write(this.className, one?.name ?? "Choosing a class");
+    write(this.className, one?.name ?? (this.blind ? "Blind check" : "Choosing a class"));
     write(this.description, one?.description ?? "");
-    if (one) this.#starts(one.name);
+    if (one) this.deciding.about(one.name);
   }
-
-  /** @param {string} name */
-  #starts(name) {
-    write(this.startButtons[0], `All are ${name}: mark the wrong ones`);
-    write(this.startButtons[1], "None is: mark the right ones");
-  }
-}
-
-/** @param {HTMLElement} node @param {string} text */
-function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
 }

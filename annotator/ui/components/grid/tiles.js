@@ -5,6 +5,7 @@
  */
 
 import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { decoded, pictureOf } from "../shared/pictures.js";
 
 /** Keys of the first tiles, in the order in which hands find them. Commands use none of them. */
 export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
@@ -13,14 +14,13 @@ export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
 const ROUND = { yes: [1, -1, 0], no: [-1, 1, 0] };
 const MARKS = { 1: "✓", "-1": "✕", 0: "?" };
 const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
-const RETRY = 1500; // milliseconds until a picture is asked for again while the server cannot be reached, at first
-const LONGEST_RETRY = 12000;
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null,
  *            mark?: number, touched?: boolean, broken?: string}} Tile  mark is what it will be decided as
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
- *            at?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid  at is where the cursor stands
+ *            waiting?: number | null, blind?: boolean, at?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
+ *   at is where the cursor stands; blind: nobody is to see what the model thinks
  */
 
 export class Tiles {
@@ -32,7 +32,9 @@ export class Tiles {
   constructor(grid, { url, name, onPress, onEnlarge }) {
     this.grid = grid;
     this.url = url;
+    this.name = name;
     this.gone = false;
+    this.complete = false;
     this.on = false;
     grid.at ??= 0;
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
@@ -43,7 +45,9 @@ export class Tiles {
     this.#start();
     grid.tiles.forEach((_, index) => this.#draw(index));
     this.appear(false);
-    this.loaded = Promise.all(grid.tiles.map((tile, index) => this.#load(tile, index))).then(() => {});
+    this.loaded = Promise.all(grid.tiles.map((tile, index) => this.#load(tile, index))).then(() => {
+      this.complete = true;
+    });
   }
 
   /**
@@ -134,11 +138,7 @@ export class Tiles {
   /** @param {Tile} tile @param {number} index @param {(index: number) => void} onPress @param {(index: number) => void} onEnlarge */
   #build(tile, index, onPress, onEnlarge) {
     const key = TILE_KEYS[index];
-    const picture = new Image();
-    picture.decoding = "sync";
-    picture.draggable = false;
-    picture.alt = "";
-    picture.dataset.image = String(tile.id);
+    const picture = pictureOf(tile.id);
     const badge = el("span", { class: "badge", "aria-hidden": "true" });
     const percent = tile.probability == null ? "" : `${Math.round(tile.probability * 100)} %`;
     const button = el(
@@ -173,37 +173,22 @@ export class Tiles {
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
   }
 
-  /** Fetch and decode a tile's picture; one that no server can make is left out of the decision. @param {Tile} tile @param {number} index */
+  /** One that no server can make is left out of the decision. @param {Tile} tile @param {number} index */
   async #load(tile, index) {
-    const url = this.url(`/api/thumb/${tile.id}`);
     const { picture, button } = this.parts[index];
-    let pause = RETRY;
-    while (!this.gone) {
-      picture.src = url;
-      try {
-        await picture.decode();
-        return;
-      } catch {
-        if (this.gone) return;
-        const reason = await reasonOf(url);
-        if (reason && !this.gone) {
-          tile.broken = reason;
-          this.#draw(index);
-          button.append(el("span", { class: "broken" }, "Cannot be shown"));
-          return;
-        }
-        await new Promise((resolve) => setTimeout(resolve, pause));
-        pause = Math.min(pause * 2, LONGEST_RETRY);
-        picture.removeAttribute("src");
-      }
-    }
+    const reason = await decoded(picture, this.url(`/api/thumb/${tile.id}`), () => this.gone);
+    if (!reason || this.gone) return;
+    tile.broken = reason;
+    this.#draw(index);
+    button.append(el("span", { class: "broken" }, "Cannot be shown"));
   }
 }
 
-/** @param {any} grid its elements go; what was decided stays */
-export function unbuild(grid) {
+/** Its elements go; what was decided stays. @param {any} item a grid, or what one is part of */
+export function unbuild(item) {
+  const grid = item.grid ?? item;
   grid.view?.close();
-  grid.view = grid.loaded = grid.coming = undefined;
+  grid.view = item.loaded = item.coming = undefined;
 }
 
 /** Mark the tiles as they were decided. @param {import("./tiles.js").Grid} grid @param {any[][]} cells */
@@ -221,16 +206,4 @@ export function restore(grid, cells) {
 export function skeleton(size) {
   return el("div", { class: "tiles skeleton", "aria-hidden": "true" },
     ...Array.from({ length: size }, () => el("div", { class: "tile" })));
-}
-
-/** Why there is no picture; "" when nobody could be asked. @param {string} url */
-async function reasonOf(url) {
-  try {
-    const response = await fetch(url);
-    if (response.ok) return "this browser cannot show it";
-    if (response.status === 401 || response.status >= 500) return "";
-    return (await response.json()).error ?? `the server answered ${response.status}`;
-  } catch {
-    return "";
-  }
 }

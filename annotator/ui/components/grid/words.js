@@ -20,7 +20,7 @@ export const KEYS = [
   {
     title: "Classes and sizes",
     rows: [
-      ["/", "choose a class (also Ctrl+K)"],
+      ["/", "choose a class, or the blind check: images drawn at random, without what the model thinks (also Ctrl+K)"],
       [".", "the next best class"],
       [["<", ">"], "smaller grid, larger grid"],
     ],
@@ -40,3 +40,18 @@ export const HINTS = [
   "Press a tile once more when you are unsure.",
   "Enter saves every tile as it is marked and brings the next grid.",
 ];
+
+/**
+ * What was taken back, or decided again, when it is not on screen: it is from before a reload, or from another page.
+ * @param {any} entry as it was sent @param {"undone" | "redone"} how @param {Map<number, string>} names of the classes
+ */
+export function batchInWords(entry, how, names) {
+  const words = how === "undone" ? "Taken back" : "Decided again";
+  const cells = /** @type {any[][]} */ (entry?.cells ?? []);
+  const ids = new Set(cells.length ? cells.map((cell) => cell[1]) : [entry?.class]);
+  const name = ids.size === 1 ? names.get([...ids][0]) : "";
+  const about = name ? ` about ${name}` : "";
+  if (!cells.length) return `${words}: one decision${about}, from another page.`;
+  const count = (/** @type {number} */ state) => cells.filter((cell) => cell[2] === state).length;
+  return `${words}: ${cells.length} answers${about} (${count(1)} yes, ${count(-1)} no, ${count(0)} unsure).`;
+}

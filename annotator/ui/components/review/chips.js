@@ -26,14 +26,14 @@ export class Chips {
         { type: "button", class: "pick", "aria-keyshortcuts": at < 9 ? at + 1 : null, onclick: () => onSelect(at) },
         at < 9 ? kbd(String(at + 1)) : el("span"),
         el("span", { class: "name" }, name(chip.class_id)),
-        el("span", { class: "percent" }, percent(chip.probability)));
+        el("span", { class: "percent" }, chip.probability == null ? "" : percent(chip.probability)));
       if (chip.known != null) pick.append(el("span", { class: "against" }, contradiction(item, chip)));
       const said = el("span", { class: "said" });
       const answers = [1, -1].map((state) => el("button",
         { type: "button", class: state > 0 ? "yes" : "no", onclick: () => onAnswer(at, state),
           "aria-label": answerText(chip, state, name(chip.class_id)) }, drawing(SHAPES[state])));
       const bar = el("span", { class: "bar", "aria-hidden": "true" },
-        el("span", { style: `width:${Math.round(chip.probability * 100)}%` }));
+        el("span", { style: `width:${Math.round((chip.probability ?? 0) * 100)}%` }));
       const kind = chip.known == null ? "suggestion" : "suggestion doubted";
       const row = el("div", { class: kind, "data-class": chip.class_id }, pick,
         el("span", { class: "tail" }, bar, said, ...answers));
@@ -106,10 +106,12 @@ export function percent(share) {
   return `${Math.round(share * 100)}\u00a0%`;
 }
 
-/** "Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
+/** "Ann said present, Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
 function contradiction(item, chip) {
   const by = item.labels.find((label) => label.class === chip.class_id)?.by || "somebody";
-  return `${by} said ${STATE_WORDS[chip.known]}; the model says ${percent(chip.probability)}`;
+  const said = chip.said.length ? chip.said : [[by, chip.known]];
+  const people = said.map(([who, state]) => `${who} said ${STATE_WORDS[state]}`).join(", ");
+  return chip.probability == null ? people : `${people}; the model says ${percent(chip.probability)}`;
 }
 
 let last = "";

@@ -4,11 +4,17 @@
 import { el, kbd } from "../shared/dom.js";
 
 /**
- * @typedef {{class: number | null, from: number | null, to: number, mistakes: boolean, by: string}} Chosen
+ * @typedef {"missing" | "disagreements" | "contradictions"} Kind
+ * @typedef {{class: number | null, from: number | null, to: number, kind: Kind, by: string}} Chosen
  * `from` and `to` in percent; from null: as low as the model itself suggests
  */
+/** What there is beside missing labels: how it is called, and what it is. @type {[Kind, string, string][]} */
+const DOUBTS = [
+  ["disagreements", "Likely mistakes", "Answers of people that the model is sure are wrong"],
+  ["contradictions", "People disagree", "Answers of two people that contradict each other: another answer settles it"],
+];
 /** @type {Chosen} */
-const EVERYTHING = { class: null, from: null, to: 100, mistakes: false, by: "" };
+const EVERYTHING = { class: null, from: null, to: 100, kind: "missing", by: "" };
 
 export class Filter {
   /**
@@ -29,14 +35,19 @@ export class Filter {
 
   /** As the route wants it; without what is not chosen. */
   get request() {
-    const { class: one, from, to, mistakes, by } = this.chosen;
+    const { class: one, from, to, kind, by } = this.chosen;
     return {
       ...(one == null ? {} : { class: one }),
-      ...(from == null || mistakes ? {} : { from: from / 100 }),
-      ...(to === 100 || mistakes ? {} : { to: to / 100 }),
-      kind: mistakes ? "disagreements" : "missing",
+      ...(from == null || this.doubts ? {} : { from: from / 100 }),
+      ...(to === 100 || this.doubts ? {} : { to: to / 100 }),
+      kind,
       ...(by ? { by } : {}),
     };
+  }
+
+  /** Whether answers are looked through instead of missing labels. */
+  get doubts() {
+    return this.chosen.kind !== "missing";
   }
 
   /** Whether anything is kept out. */
@@ -77,17 +88,20 @@ export class Filter {
     this.to = share("to");
     this.range = el("div", { class: "range" }, el("label", {}, el("span", {}, "From"), this.from),
       el("label", {}, el("span", {}, "to"), this.to), el("span", { "aria-hidden": "true" }, "%"));
-    this.mistakes = el("button", {
-      type: "button", title: "Answers of people that the model is sure are wrong",
-      onclick: () => this.#choose({ mistakes: !this.chosen.mistakes }),
-    }, "Likely mistakes");
+    this.kinds = DOUBTS.map(([kind, words, title]) => ({
+      kind,
+      words,
+      button: el("button", {
+        type: "button", title, onclick: () => this.#choose({ kind: this.chosen.kind === kind ? "missing" : kind }),
+      }, words),
+    }));
     this.by = el("select", { onchange: () => this.#choose({ by: this.by.value }) },
       el("option", { value: "" }, "anybody's images"),
       ...annotators.map((name) => el("option", { value: name }, name)));
     this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear the filter");
     this.fields = el("div", { class: "fields", id: "filter-fields" },
       el("span", { class: "named" }, el("label", {}, el("span", {}, "Class"), this.field), kbd("/")),
-      this.names, this.range, this.mistakes,
+      this.names, this.range, ...this.kinds.map(({ button }) => button),
       el("label", {}, el("span", {}, "Person"), this.by), this.clearButton);
     this.opener = el("button", {
       type: "button", class: "opener", "aria-controls": "filter-fields", onclick: () => this.#fold(!this.isOpen),
@@ -141,25 +155,29 @@ export class Filter {
   }
 
   #tell() {
-    const { class: one, from, to, mistakes, by } = this.chosen;
+    const { class: one, from, to, by } = this.chosen;
     const name = this.classes.find((other) => other.id === one)?.name ?? "";
     this.field.value = name;
     this.from.value = String(from ?? this.lowest);
     this.to.value = String(to);
-    this.range.hidden = mistakes;
-    this.mistakes.setAttribute("aria-pressed", String(mistakes));
+    this.range.hidden = this.doubts;
+    for (const { kind, button } of this.kinds) button.setAttribute("aria-pressed", String(kind === this.chosen.kind));
     this.by.value = by;
     this.clearButton.hidden = !this.active;
     const shares = from != null || to < 100 ? `${from ?? this.lowest} to ${to} %` : "";
-    const words = [name, mistakes ? "likely mistakes" : shares, by];
+    const doubts = this.kinds.find(({ kind }) => kind === this.chosen.kind)?.words.toLowerCase();
+    const words = [name, doubts ?? shares, by];
     this.opener.replaceChildren(`Filter: ${words.filter(Boolean).join(", ") || "everything"}`);
   }
 
   /** @param {string[]} annotators */
   #recall(annotators) {
     try {
-      const kept = { ...EVERYTHING, ...JSON.parse(localStorage.getItem(this.store) ?? "{}") };
-      const sound = kept.to >= 1 && kept.to <= 100 && (kept.from == null || (kept.from >= 1 && kept.from <= 100));
+      const stored = JSON.parse(localStorage.getItem(this.store) ?? "{}");
+      const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, stored[name] ?? usual]);
+      const kept = Object.fromEntries(parts); // nothing that an older version kept beside them
+      const sound = kept.to >= 1 && kept.to <= 100 && (kept.from == null || (kept.from >= 1 && kept.from <= 100)) &&
+        ["missing", ...DOUBTS.map(([kind]) => kind)].includes(kept.kind);
       if (sound) this.chosen = { ...kept, by: annotators.includes(kept.by) ? kept.by : "" };
     } catch {
       // What cannot be read is as if it had never been kept.

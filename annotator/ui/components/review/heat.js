@@ -68,7 +68,7 @@ export class Heat {
    */
   look(chip, fades = true) {
     this.chip = chip;
-    const map = chip && this.on ? this.heatmaps.get(chip) : null;
+    const map = chip?.run_id != null && this.on ? this.heatmaps.get(chip) : null;
     const picture = map?.picture ?? null;
     if (picture !== this.seen) this.#hide();
     if (picture && picture !== this.seen) {

@@ -107,9 +107,11 @@ class ReviewPage {
     const item = this.ready();
     const chip = item?.suggestions[at];
     if (!chip) return;
+    // Of a cell that was answered before, the run has learned the answer: no test of what it would have said.
+    const shown = chip.known == null ? { run: chip.run_id, score: chip.probability } : {};
     const entry = {
-      action: "label", source: "suggestion", image: item.id, class: chip.class_id, state,
-      run: chip.run_id, score: chip.probability, milliseconds: this.spent(),
+      action: "label", source: "suggestion", image: item.id, class: chip.class_id, state, ...shown,
+      milliseconds: this.spent(),
     };
     this.decide(item, entry, [at], state);
   }
@@ -253,7 +255,7 @@ class ReviewPage {
     for (const [image_id, class_id, state, score] of cells) {
       let chip = item.suggestions.find((other) => other.class_id === class_id);
       if (!chip && entry.run != null) {
-        chip = { image_id, class_id, probability: score ?? 0, run_id: entry.run, known: null };
+        chip = { image_id, class_id, probability: score ?? 0, run_id: entry.run, known: null, said: [] };
         item.suggestions.push(chip);
       }
       if (chip) chip.given = how === "undone" ? null : state;

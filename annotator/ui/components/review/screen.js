@@ -166,7 +166,7 @@ export class ReviewScreen {
     const item = this.session.hand.current;
     write(this.name, item?.name ?? "");
     this.known.show(item, this.session.data.annotator);
-    this.line.element.hidden = this.filter.chosen.mistakes;
+    this.line.element.hidden = this.filter.doubts;
     this.line.offer(item ? openAbove(item, this.line.at).length : 0);
     this.#prepare();
   }
@@ -176,7 +176,8 @@ export class ReviewScreen {
     const { current, queue } = this.session.hand;
     const next = queue.slice(0, AHEAD);
     for (const item of next) this.list(item);
-    this.heatmaps.want([current, ...next].flatMap((item) => item?.suggestions ?? []));
+    const chips = [current, ...next].flatMap((item) => item?.suggestions ?? []);
+    this.heatmaps.want(chips.filter((chip) => chip.run_id != null));
   }
 
   /** Words where there is no picture. @param {any} item */

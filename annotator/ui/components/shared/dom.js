@@ -18,6 +18,8 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+const HIDDEN = 100; // milliseconds after which something counts as drawn in a window that draws nothing
+
 const KEY_SIGNS = {
   " ": "Space", Backspace: "⌫", "Shift+Backspace": "⇧⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→",
   PageUp: "PgUp", PageDown: "PgDn",
@@ -47,6 +49,15 @@ export function capital(text) {
 }
 
 export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
+
+/**
+ * Do this in the frame in which what was just put on screen is drawn, or soon in a window that draws nothing; twice, then.
+ * @param {() => void} act
+ */
+export function whenDrawn(act) {
+  requestAnimationFrame(() => window.setTimeout(act));
+  window.setTimeout(act, HIDDEN);
+}
 
 /**
  * A function that does this once the frame that is due has been drawn, once for any number of calls: the next picture

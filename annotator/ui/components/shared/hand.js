@@ -2,6 +2,7 @@
 /**
  * What a person has in hand: the image (or grid) on screen, those that come next, fetched and decoded already, and
  * those that were on screen before. What comes next is the server's affair; here it only never has to be waited for.
+ * When the model has learned something, what is in hand but for the next few is asked for anew.
  */
 
 import { afterPaint } from "./dom.js";
@@ -10,18 +11,25 @@ const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at
 const DISPLAY_PIXELS = 1600 * 1600; // the server sends nothing larger
 const KEPT_BACK = 30; // pictures of earlier images kept decoded
 const RENEW = 8000; // milliseconds: the lease of everything in hand is renewed, the worker's line refreshed
+const LEARNED = 1200; // after a decision, until the model has probably learned from it
 const RETRY = 1500;
 const LOOK_AGAIN = 3000; // with nothing in hand
 
-/** @typedef {{id: any, loaded?: boolean, broken?: string, passedOn?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
+/** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
 
 export class Hand {
   /**
    * @param {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
    *          path?: string, request?: () => object, low?: number, want?: number,
-   *          load?: (item: Item) => Promise<unknown>, have?: (items: Item[]) => any[]}} options
+   *          load?: (item: Item) => Promise<unknown>, have?: (items: Item[]) => any[],
+   *          steady?: number, follows?: "version" | "run"}} options
+   *   steady: how many of those that come next stay as they are, whatever the model learns
+   *   follows: the rest is asked for anew when the model has learned from single decisions, or only after a new run
    */
-  constructor({ session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, have }) {
+  constructor({
+    session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, have, steady = 2,
+    follows = "version",
+  }) {
     this.session = session;
     this.api = session.api;
     this.mode = mode;
@@ -31,6 +39,8 @@ export class Hand {
     this.request = request ?? (() => ({ mode }));
     this.low = low;
     this.want = want;
+    this.steady = steady;
+    this.follows = follows;
     this.loadItem = load;
     this.have = have ?? ((items) => [...new Set([...items.map((item) => item.id), ...session.outbox.images()])]);
     const { holder, instead } = holderNames(mode);
@@ -51,6 +61,10 @@ export class Hand {
     this.again = false;
     this.closed = false;
     this.timer = 0;
+    this.due = Infinity;
+    /** The model that all items in hand come from, and whether there is a newer one. */
+    this.model = undefined;
+    this.outdated = false;
     this.leaving = () => this.#letGo();
     this.returning = (/** @type {PageTransitionEvent} */ event) => event.persisted && this.ask();
     window.addEventListener("pagehide", this.leaving);
@@ -128,6 +142,7 @@ export class Hand {
     this.queue = [];
     this.current = null;
     this.passed.clear();
+    this.outdated = false;
     this.#show();
     this.ask();
   }
@@ -152,9 +167,11 @@ export class Hand {
     let pause = RENEW;
     const request = this.request();
     const asked = JSON.stringify(request);
+    const anew = this.outdated || !this.current;
+    const replaced = new Set(anew ? this.#replaceable() : []);
     try {
-      const inHand = this.#inHand();
-      const room = inHand.length < this.low ? this.want - inHand.length : 0;
+      const inHand = this.#inHand().filter((item) => !replaced.has(item));
+      const room = anew || inHand.length < this.low ? Math.max(0, this.want - inHand.length) : 0;
       const news = await this.api.post(this.path, {
         ...request,
         holder: this.holder,
@@ -168,7 +185,11 @@ export class Hand {
         this.again = true; // it was for something else
         return;
       }
-      this.#receive(news);
+      this.#receive(news, replaced);
+      const model = this.follows === "run" ? news.run : news.fresh;
+      if (anew) this.model = model;
+      this.outdated = this.model !== model;
+      if (this.outdated && this.#replaceable().length) this.again = true;
       if (!this.current) pause = LOOK_AGAIN;
     } catch (error) {
       this.trouble = error.message;
@@ -179,18 +200,35 @@ export class Hand {
       if (!this.closed) {
         this.onNews();
         this.session.changed();
-        this.timer = window.setTimeout(() => this.ask(), this.again ? 0 : pause);
+        this.#askIn(this.again ? 0 : pause);
         this.again = false;
       }
     }
   }
 
-  /** @param {any} news */
-  #receive(news) {
+  /** @param {number} pause in milliseconds */
+  #askIn(pause) {
+    clearTimeout(this.timer);
+    this.due = performance.now() + pause;
+    this.timer = window.setTimeout(() => this.ask(), pause);
+  }
+
+  /** What the person neither sees next nor has seen: nobody notices when something else takes its place. */
+  #replaceable() {
+    return this.queue.filter((item) => !item.seen).slice(this.steady);
+  }
+
+  /** @param {any} news @param {Set<Item>} replaced what was asked for anew */
+  #receive(news, replaced) {
+    /** @type {Map<any, Item>} */
+    const before = new Map([...replaced].map((item) => [item.id, item]));
+    this.queue = this.queue.filter((item) => !replaced.has(item));
     const held = new Set(this.#inHand().map((item) => item.id));
     const waiting = new Set(this.session.outbox.images());
     for (const item of news.items) {
-      if (!held.has(item.id) && !waiting.has(item.id) && !this.passed.has(item.id)) this.queue.push(item);
+      if (held.has(item.id) || waiting.has(item.id) || this.passed.has(item.id)) continue;
+      const known = before.get(item.id);
+      this.queue.push(known?.loaded ? { ...item, loaded: true, picture: known.picture, coming: known.coming } : item);
     }
     this.news = news;
     // The server does not know yet of what waits here.
@@ -212,6 +250,7 @@ export class Hand {
   #refill() {
     if (this.closed) return;
     if (this.queue.length < this.low) this.ask();
+    else if (this.follows === "version" && !this.asking && this.due > performance.now() + LEARNED) this.#askIn(LEARNED);
     this.#prefetch();
   }
 
@@ -227,6 +266,7 @@ export class Hand {
   #show() {
     this.current = this.queue.shift() ?? null;
     if (this.current) {
+      this.current.seen = true;
       this.#load(this.current);
       if (this.current.loaded) this.shownAt = performance.now();
     }

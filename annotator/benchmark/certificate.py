@@ -1,0 +1,195 @@
+"""How often the certificate's 95 % intervals hold the truth: made-up projects of which the truth is known.
+
+Each goes through what the app goes through: people label likely cells, a model scores the rest well or badly, some of
+it is filled in automatically, cells are drawn, ordinary work goes on and answers some of them, people answer others,
+and then the intervals are worked out by the same code (models/drawing.py, models/certificate.py).
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.certificate import Certified, Labels, Strata, certify, count
+from models.drawing import ACCEPTED_PRESENT, UNKNOWN, draw_class, usable
+from models.labels import ABSENT, PRESENT
+
+PROJECTS = 1000
+IMAGES, CLASSES = 1500, 6
+CELLS = 40  # drawn of each class
+OPEN, OUT = 2, -1
+FILLED_FROM = 0.97  # probability from which a model fills in, where it does
+DRAWS = 500
+HELD = ("classes", "overall", "precision", "precision_overall")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One kind of project.
+
+    shares      of the images that show a class: from the rarest to the commonest
+    model       how far the scores of present cells lie above those of absent ones, in standard deviations; negative for
+                a model that is worse than chance
+    decided     share of the cells that people have decided before the drawing, likely ones first
+    answered    share of the drawn cells that are answered
+    since       share of the cells that ordinary work decides between the drawing and the certificate
+    filled      a model has filled in likely cells before the drawing
+    drawings    how many, with work in between
+    """
+
+    shares: tuple[float, float]
+    model: float
+    decided: float
+    answered: float = 1.0
+    since: float = 0.05
+    filled: bool = False
+    drawings: int = 1
+
+
+RARE, COMMON = (0.003, 0.02), (0.1, 0.5)
+CONDITIONS = {
+    "rare, early, good model": Condition(RARE, 3.0, 0.02),
+    "rare, early, bad model": Condition(RARE, 0.3, 0.02),
+    "rare, late, good model": Condition(RARE, 3.0, 0.6),
+    "rare, late, bad model": Condition(RARE, 0.3, 0.6),
+    "common, early, good model": Condition(COMMON, 2.5, 0.02),
+    "common, early, bad model": Condition(COMMON, 0.3, 0.02),
+    "common, late, good model": Condition(COMMON, 2.5, 0.6),
+    "common, late, bad model": Condition(COMMON, 0.3, 0.6),
+    "rare, worse than chance": Condition(RARE, -1.5, 0.1),
+    "common, worse than chance": Condition(COMMON, -1.5, 0.1),
+    "all, audit half answered, much work since": Condition((0.005, 0.5), 2.0, 0.1, answered=0.5, since=0.2),
+    "all, filled in by the model": Condition((0.005, 0.5), 2.5, 0.1, filled=True),
+    "all, filled in by a bad model": Condition((0.005, 0.5), 0.5, 0.1, filled=True),
+    "all, three drawings": Condition((0.005, 0.5), 2.0, 0.05, drawings=3),
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the certificate should have said; nan where nothing is there to be found or nothing is labeled."""
+
+    recall: np.ndarray
+    precision: np.ndarray
+    missing: np.ndarray
+
+
+def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
+    """Of each condition: how often the intervals of classes, and of all classes together, held the truth.
+
+    Each project has IMAGES images and CLASSES classes, of which CELLS cells are drawn at a time.
+    """
+    started = time.perf_counter()
+    rows = {name: coverage(one, projects, seed) for name, one in CONDITIONS.items()}
+    return {
+        "bench": "certificate",
+        "figures": {f"{name}: {kind}": value for name, row in rows.items() for kind, value in row.items()}
+        | {"projects": projects, "seconds": round(time.perf_counter() - started, 1)},
+        "ratios": {"coverage_at_least": min(row[kind] for row in rows.values() for kind in HELD)},
+    }
+
+
+def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
+    """Shares of projects in which the interval held the truth.
+
+    returns    classes, overall: of recall and of the missing ones (both must hold); precision, precision_overall; and
+               width, of the classes' interval of recall, on average
+    """
+    held, right, widths = [], [], []
+    for number in range(projects):
+        truth, told = simulate(np.random.default_rng([seed, number]), condition)
+        held.append(holds(told.recall, truth.recall) & holds(told.missing, truth.missing))
+        right.append(holds(told.precision, truth.precision))
+        widths.append((told.recall.high - told.recall.low)[:-1].mean())
+    held, right = np.array(held), np.array(right)
+    return {
+        "classes": round(float(held[:, :-1].mean()), 4),
+        "overall": round(float(held[:, -1].mean()), 4),
+        "precision": round(float(right[:, :-1].mean()), 4),
+        "precision_overall": round(float(right[:, -1].mean()), 4),
+        "width": round(float(np.mean(widths)), 3),
+    }
+
+
+def holds(bounds, truth: np.ndarray) -> np.ndarray:
+    """(C + 1,) bool: the interval holds the truth, or there is none to hold."""
+    return np.isnan(truth) | ((bounds.low <= truth + 1e-9) & (bounds.high >= truth - 1e-9))
+
+
+def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Certified]:
+    """One project from its first decision to its certificate."""
+    rates = np.exp(rng.uniform(*np.log(condition.shares), CLASSES))
+    truth = rng.random((IMAGES, CLASSES)) < rates
+    states = np.full(truth.shape, OPEN)
+    accepted = np.zeros(truth.shape, bool)
+    parts: list[dict] = []
+    for drawing in range(condition.drawings):
+        scores = _scores(rng, truth, rates, condition.model)
+        _work(rng, states, truth, scores, condition.decided)
+        if condition.filled:
+            accepted = (scores >= FILLED_FROM) & (states == OPEN)
+        drawn = [_draw(rng, states[:, c], accepted[:, c], scores[:, c]) for c in range(CLASSES)]
+        before = states.copy()
+        _work(rng, states, truth, _scores(rng, truth, rates, condition.model), condition.since)
+        for column, one in enumerate(drawn):
+            some = one.rows[: round(condition.answered * len(one.rows))]
+            blind = np.isin(one.rows, some) & (states[one.rows, column] == OPEN)
+            rows = one.rows[blind]
+            states[rows, column] = np.where(truth[rows, column], PRESENT, ABSENT)
+            parts.append({"of_class": column, "drawing": drawing, "drawn": one, "blind": blind, "before": before})
+    return _truth(truth, states, accepted), _certificate(states, accepted, parts)
+
+
+def _draw(rng: np.random.Generator, states: np.ndarray, accepted: np.ndarray, scores: np.ndarray):
+    kinds = np.where(states != OPEN, OUT, np.where(accepted, ACCEPTED_PRESENT, UNKNOWN))
+    return draw_class(kinds, scores, CELLS, rng)
+
+
+def _certificate(states: np.ndarray, accepted: np.ndarray, parts: list[dict]) -> Certified:
+    counts = []
+    for part in parts:
+        column, drawn = part["of_class"], part["drawn"]
+        said = states[drawn.rows, column] != OPEN
+        counted = np.zeros(len(drawn.rows), bool)
+        for code in np.unique(drawn.strata[drawn.rows]):
+            of = np.flatnonzero(drawn.strata[drawn.rows] == code)
+            counted[of] = usable(of, said[of], part["blind"][of])
+        found = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted)
+        many = len(found["code"])
+        counts.append(found | {"of_class": np.full(many, column), "drawing": np.full(many, part["drawing"])})
+    strata = Strata(**{name: np.concatenate([one[name] for one in counts]) for name in counts[0]})
+    none = np.zeros(CLASSES, int)
+    filled = (accepted & (states == OPEN)).sum(0)
+    labels = Labels((states == PRESENT).sum(0), filled, none, np.full(CLASSES, np.nan), none, none)
+    return certify(strata, labels, DRAWS)
+
+
+def _truth(truth: np.ndarray, states: np.ndarray, accepted: np.ndarray) -> Truth:
+    filled = accepted & (states == OPEN)
+    labeled = (states == PRESENT) | filled
+    right, positives, given = (_with_all(one) for one in (labeled & truth, truth, labeled))
+    with np.errstate(invalid="ignore"):
+        return Truth(right / positives, right / given, (positives - right).astype(float))
+
+
+def _with_all(cells: np.ndarray) -> np.ndarray:
+    by_class = cells.sum(0)
+    return np.append(by_class, by_class.sum())
+
+
+def _scores(rng: np.random.Generator, truth: np.ndarray, rates: np.ndarray, apart: float) -> np.ndarray:
+    """Probabilities as a model of this kind would give them: honest ones of a good model, turned round of a bad one."""
+    seen = rng.normal(size=truth.shape) + apart * truth
+    logits = np.abs(apart) * (seen if apart > 0 else -seen) - apart**2 / 2 + np.log(rates / (1 - rates))
+    return 1 / (1 + np.exp(-logits))
+
+
+def _work(rng: np.random.Generator, states: np.ndarray, truth: np.ndarray, scores: np.ndarray, share: float) -> None:
+    """Ordinary work: of each class mostly likely cells, the rest as they come."""
+    for column in range(states.shape[1]):
+        open_ = np.flatnonzero(states[:, column] == OPEN)
+        many = min(round(share * len(states)), len(open_))
+        likely = open_[np.argsort(-scores[open_, column])][: round(0.7 * many)]
+        rest = rng.permutation(np.setdiff1d(open_, likely))[: many - len(likely)]
+        rows = np.concatenate([likely, rest])
+        states[rows, column] = np.where(truth[rows, column], PRESENT, ABSENT)

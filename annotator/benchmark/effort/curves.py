@@ -1,0 +1,92 @@
+"""What a data set is worth after each step: points of a curve, and where two curves reach the same."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotator.benchmark.effort.session import PARTS, Session, Spent
+from annotator.engine.tempo import Tempo
+from annotator.records import PRESENT
+from annotator.store.audits import OPEN
+
+RECALL, PRECISION = 0.95, 0.99
+AFTER = 100  # actions, from which on no policy should be far behind another
+LIKELY = 0.5
+
+
+def point(session: Session) -> dict:
+    """The data set now: `decided` are the labels people gave, `filled` the same with every unknown cell that the model
+    finds likely, as `annotator export --unknown model` writes it."""
+    labels, chances = session.labels(), session.chances()
+    decided = labels == PRESENT
+    filled = decided if chances is None else np.where(labels == OPEN, np.nan_to_num(chances) >= LIKELY, decided)
+    spent = session.spent
+    return {
+        "actions": spent.actions,
+        "seconds": round(spent.seconds(Tempo()), 1),
+        "parts": {part: round(count, 1) for part, count in spent.parts.items()},
+        "decided_share": round(float((labels != OPEN).mean()), 4),
+        "decided": scores(decided, session.truth),
+        "filled": scores(filled, session.truth),
+    }
+
+
+def scores(said: np.ndarray, truth: np.ndarray) -> dict:
+    """Micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
+    hits, given, there = (said & truth).sum(0), said.sum(0), truth.sum(0)
+    occurs = there > 0
+    each = 2 * hits[occurs] / np.maximum(given[occurs] + there[occurs], 1)
+    recall = _share(hits.sum(), there.sum())
+    precision = _share(hits.sum(), given.sum())
+    return {
+        "recall": round(recall, 5),
+        "precision": round(precision, 5),
+        "micro_f1": round(2 * float(hits.sum()) / max(1, int(given.sum() + there.sum())), 5),
+        "macro_recall": round(float((hits[occurs] / there[occurs]).mean()), 5) if occurs.any() else 0.0,
+        "macro_f1": round(float(each.mean()), 5) if occurs.any() else 0.0,
+    }
+
+
+def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
+    """The first point at which the labels people gave, or these with the model's, are that complete and correct."""
+    for one in curve:
+        if any(one[kind]["recall"] >= recall and one[kind]["precision"] >= precision for kind in ("decided", "filled")):
+            return one
+    return None
+
+
+def seconds(one: dict, tempo: Tempo) -> float:
+    """What a point has cost at another tempo."""
+    return Spent(one["actions"], one["parts"]).seconds(tempo)
+
+
+def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
+    """How far a policy is behind another at worst, after the first AFTER actions: the share of the other's micro F1
+    (with the model's labels) that it lacks; both are read at the same numbers of actions."""
+    last = min(curve[-1]["actions"], other[-1]["actions"]) if curve and other else 0
+    places = [one["actions"] for one in (*curve, *other) if AFTER <= one["actions"] <= last]
+    worst = 0.0
+    for place in sorted(set(places)):
+        ours, theirs = _at(curve, place), _at(other, place)
+        if theirs > 0:
+            worst = max(worst, 1 - ours / theirs)
+    return round(worst, 4)
+
+
+def _at(curve: Sequence[dict], actions: int) -> float:
+    """Micro F1 after so many actions, on a straight line between the points around."""
+    return float(np.interp(actions, [one["actions"] for one in curve], [one["filled"]["micro_f1"] for one in curve]))
+
+
+def tempos() -> dict[str, Tempo]:
+    """The usual tempo, and with each part taking half and twice as long: what ratios of seconds depend on."""
+    usual = Tempo()
+    varied = {"usual": usual}
+    for part in PARTS:
+        for name, factor in (("half", 0.5), ("double", 2.0)):
+            varied[f"{part}_{name}"] = Tempo(**{**vars(usual), part: factor * getattr(usual, part)})
+    return varied
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part) / float(whole) if whole else 1.0

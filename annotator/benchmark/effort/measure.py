@@ -1,0 +1,184 @@
+"""Finished labels for human effort: made-up people work through a set in different ways, on the real engine and store.
+
+The images are embedded once by the worker's own code. Then every policy gets a copy of the project and somebody who
+knows the truth (people.py): the engine asks, the store keeps each decision, trainings and updates are the worker's, and
+after every few actions the data set is read back from the store and compared with the truth. Nothing is told to the
+engine but answers and how long they took (engine/tempo.py has the times and their sources).
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.effort import curves
+from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL, Person
+from annotator.benchmark.effort.policies import POLICIES
+from annotator.benchmark.effort.session import Session
+from annotator.benchmark.processes import say
+from annotator.engine import setup
+from annotator.engine.tempo import Tempo
+from annotator.engine.worker import Worker
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.records import PRESENT
+from annotator.settings import FIRST_RUN_AT
+from annotator.store import audits, classes, images
+from annotator.store.database import Database
+from annotator.store.formats.label_csv import read_labels
+
+SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
+RIVAL, OURS = "form", "autopilot"
+NOISY = (RIVAL, OURS)  # policies that a noisy person goes through as well
+POINTS = 0.015  # of the form's actions lie between two points of a curve
+DONE = 0.995  # recall at which nobody goes on
+
+
+def measure(
+    images_folder: Path | None = None,
+    truth: Path | None = None,
+    *,
+    policies: Sequence[str] = (),
+    seed: int = 0,
+    noisy: bool = True,
+    most: float = 1.0,
+    work: Path | None = None,
+) -> dict:
+    """Curves of every policy, and how they compare.
+
+    images_folder, truth    a folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
+                            every image; None: the sample data
+    policies    names in POLICIES; none: all
+    noisy       play NOISY with a noisy person as well
+    work        where the embedded project is kept for the next time; None: nowhere
+    most        no policy goes on for more actions than this times the form's
+    returns     {"bench", "figures", "ratios", "curves", "tempo", "person", "policies"}
+
+    Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
+    """
+    names = list(dict.fromkeys(policies)) or list(POLICIES)
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
+    if (images_folder is None) != (truth is None):
+        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
+    images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
+    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as folder:
+        template = Path(folder) / "project" if work is None else work
+        there = _project(template, images_folder, truth)
+        limit = most * (there.sum() + len(there))
+        found = {}
+        for name, by in [(name, "perfect") for name in names] + [
+            (name, "noisy") for name in names if noisy and name in NOISY
+        ]:
+            found[name, by] = _play(template, Path(folder) / "copy", there, name, by, seed, limit)
+    return _told(found, there)
+
+
+def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
+    """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id."""
+    done = setup.set_up(project, images_folder=folder)
+    say(f"{done.registered.added:,} new images")
+    db = Database(project)
+    names = {one.name: one.id for one in images.all_images(db)}
+    given = [label for label in read_labels(truth, set(names), None) if label.state == PRESENT]
+    if not given:
+        raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
+    classes.add_classes(db, [(name, "") for name in sorted({label.class_name for label in given})])
+    worker = Worker(project)
+    try:
+        say("embedding")
+        worker.embed()
+    finally:
+        worker.close()
+    image_ids = audits.readable_images(db)
+    columns = {one.name: column for column, one in enumerate(classes.all_classes(db))}
+    there = np.zeros((len(image_ids), len(columns)), bool)
+    for label in given:
+        row = int(np.searchsorted(image_ids, names[label.image]))
+        if row < len(image_ids) and image_ids[row] == names[label.image]:
+            there[row, columns[label.class_name]] = True
+    if len(image_ids) < FIRST_RUN_AT:
+        raise AnnotatorError(f"{len(image_ids)} images are too few to compare ways to label them: take {FIRST_RUN_AT}.")
+    return there
+
+
+def _play(template: Path, copy: Path, there: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
+    policy = POLICIES[name]
+    person = Person.of(there, noisy=by == "noisy", seed=seed)
+    session = Session(template, copy, there, person, learns=policy.learns, seed=seed)
+    step = max(4.0, POINTS * (there.sum() + len(there)))
+    curve, next_point = [curves.point(session)], step
+    try:
+        for _ in policy.steps(session):
+            session.keep_up()
+            if session.spent.actions >= next_point:
+                curve.append(curves.point(session))
+                next_point = session.spent.actions + step
+                if curve[-1]["decided"]["recall"] >= DONE or session.spent.actions >= limit:
+                    break
+        if curve[-1]["actions"] < session.spent.actions:
+            curve.append(curves.point(session))
+    finally:
+        session.close()
+        shutil.rmtree(copy, ignore_errors=True)
+    last, at = curve[-1], curves.reached(curve)
+    say(
+        f"{name}, {by} person: {last['actions']:,} actions, recall {last['decided']['recall']:.3f}; "
+        + (f"0.95 at 0.99 after {at['actions']:,}" if at else "0.95 at 0.99 not reached")
+    )
+    return curve
+
+
+def _told(found: dict[tuple[str, str], list[dict]], there: np.ndarray) -> dict:
+    figures = {
+        "images": len(there),
+        "classes": there.shape[1],
+        "labels_per_image": round(float(there.sum() / len(there)), 3),
+    }
+    ratios = {}
+    for (name, by), curve in found.items():
+        key = name.replace("-", "_") + ("" if by == "perfect" else "_noisy")
+        at = curves.reached(curve)
+        figures[f"{key}_actions_at_recall_95"] = at and at["actions"]
+        figures[f"{key}_seconds_at_recall_95"] = at and at["seconds"]
+        figures[f"{key}_final_micro_f1"] = max(curve[-1][kind]["micro_f1"] for kind in ("decided", "filled"))
+        figures[f"{key}_final_macro_f1"] = max(curve[-1][kind]["macro_f1"] for kind in ("decided", "filled"))
+    ours = found.get((OURS, "perfect"))
+    for (name, by), curve in found.items():
+        against = found.get((OURS, by))
+        if name == OURS or against is None:
+            continue
+        key = name.replace("-", "_") + ("" if by == "perfect" else "_noisy")
+        recall, precision = (curves.RECALL, curves.PRECISION) if by == "perfect" else _of_noisy(curve, against)
+        theirs, mine = curves.reached(curve, recall, precision), curves.reached(against, recall, precision)
+        ratios[f"{key}_over_autopilot_actions_at_recall_95"] = _ratio(theirs, mine, lambda one: one["actions"])
+        for tempo_name, tempo in curves.tempos().items():
+            if tempo_name == "usual" or name == RIVAL:
+                suffix = "" if tempo_name == "usual" else f"_{tempo_name}"
+                ratios[f"{key}_over_autopilot_seconds_at_recall_95{suffix}"] = _ratio(
+                    theirs, mine, lambda one, tempo=tempo: curves.seconds(one, tempo)
+                )
+        if by == "perfect" and ours:
+            figures[f"autopilot_behind_{key}"] = curves.behind(ours, curve)
+        else:
+            figures[f"{key}_compared_at_recall"], figures[f"{key}_compared_at_precision"] = recall, precision
+    return {
+        "bench": "effort",
+        "figures": figures,
+        "ratios": {key: value for key, value in ratios.items() if value is not None},
+        "curves": [{"policy": name, "person": by, "points": curve} for (name, by), curve in found.items()],
+        "tempo": vars(Tempo()),
+        "noisy_person": {"small": SMALL, "missed_of_small": MISSED, "errs": ERRS, "salience": SALIENCE},
+        "policies": {name: POLICIES[name].about for name, _ in found},
+    }
+
+
+def _of_noisy(form: list[dict], ours: list[dict]) -> tuple[float, float]:
+    """Nearly what a noisy person's form ends with: neither policy reaches 0.95 at 0.99, so this is compared."""
+    last = form[-1]["decided"]
+    return round(0.95 * last["recall"], 4), round(last["precision"] - 0.01, 4)
+
+
+def _ratio(theirs: dict | None, ours: dict | None, cost) -> float | None:
+    return round(cost(theirs) / cost(ours), 2) if theirs and ours else None

@@ -1,0 +1,48 @@
+"""The curves of `bench effort` as a picture that can be read on a white and on a black page."""
+
+from pathlib import Path
+
+from annotator.benchmark.methods.plot import COLOURS, DASHES, FAINT, INK
+
+PANELS = (
+    ("decided", "recall", "actions", "recall of the labels people gave"),
+    ("filled", "micro_f1", "actions", "micro F1, unknown cells filled in by the model"),
+    ("decided", "recall", "seconds", "recall of the labels people gave"),
+    ("filled", "micro_f1", "seconds", "micro F1, unknown cells filled in by the model"),
+)
+
+
+def draw(result: dict, path: Path) -> None:
+    """Recall and F1 against actions and against hours, a line a policy; the noisy person's lines are thin.
+
+    path    its ending says the format
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    names = list(dict.fromkeys(one["policy"] for one in result["curves"]))
+    for axes, (kind, score, cost, title) in zip(figure.subplots(2, 2).ravel(), PANELS, strict=True):
+        for one in result["curves"]:
+            place, noisy = names.index(one["policy"]), one["person"] == "noisy"
+            costs = [point[cost] / (3600 if cost == "seconds" else 1) for point in one["points"]]
+            axes.plot(
+                costs,
+                [100 * point[kind][score] for point in one["points"]],
+                DASHES[place // len(COLOURS)] if not noisy else ":",
+                color=COLOURS[place % len(COLOURS)],
+                linewidth=1.0 if noisy else 2.2 if one["policy"] == "autopilot" else 1.4,
+                label=one["policy"] + (", noisy person" if noisy else ""),
+            )
+        axes.set_xlabel("hours" if cost == "seconds" else "actions", color=INK)
+        axes.set_title(f"{title} (%)", color=INK, fontsize=10)
+        axes.axhline(95, color=FAINT, linewidth=0.8)
+        axes.set_ylim(0, 101)
+        axes.tick_params(colors=INK)
+        axes.patch.set_alpha(0)
+        for spine in axes.spines.values():
+            spine.set_color(FAINT)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, labelcolor=INK, fontsize=8)
+    figure.savefig(path, dpi=130, transparent=True)

@@ -1,0 +1,131 @@
+"""Ways to go through a project, each a generator that does one thing after another; POLICIES is the table."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.benchmark.effort.session import NAME, Session
+from annotator.engine import autopilot, grid, worklist
+from annotator.engine.offers import LIKELY
+from annotator.records import Filter, Wanted, WantedActions, WantedGrids
+from annotator.store import cells
+from annotator.store.audits import OPEN
+from models.selection import order
+
+HOLDER = "bench"
+GRID = 24
+FIRST_CLICKS = 0.05  # of the images, before grids and reviews begin
+AT_ONCE = 10  # images taken in the order of a strategy before it is asked again
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way to work: what it is in one line, its steps, and whether a model learns along."""
+
+    about: str
+    steps: Callable[[Session], Iterator[None]]
+    learns: bool = True
+
+
+def _form(session: Session) -> Iterator[None]:
+    for image_id in session.random_images():
+        session.form(image_id)
+        yield
+
+
+def _clicks(session: Session, share: float = 1.0) -> Iterator[None]:
+    for image_id in session.random_images()[: max(20, round(share * len(session.image_ids)))]:
+        session.click(image_id)
+        yield
+
+
+def _grids(session: Session) -> Iterator[None]:
+    yield from _clicks(session, FIRST_CLICKS)
+    while items := grid.next_grids(session.db, WantedGrids(HOLDER, NAME, None, GRID, (), 1)).items:
+        one = items[0]
+        ids = [tile.image.id for tile in one.tiles]
+        session.grid(one.class_id, ids, [tile.probability for tile in one.tiles], one.run_id, one.start == "yes")
+        yield
+
+
+def _reviews(session: Session) -> Iterator[None]:
+    yield from _clicks(session, FIRST_CLICKS)
+    low = LIKELY
+    while low > 0.001:
+        wanted = Wanted("review", HOLDER, NAME, (), 1, Filter(low=low))
+        items = worklist.next_work(session.db, wanted).items
+        if not items:
+            low /= 2  # nothing is left above it: whoever goes on lowers the probability
+            continue
+        chips = items[0].suggestions
+        session.chips(
+            items[0].image.id, [one.class_id for one in chips], [one.probability for one in chips], chips[0].run_id
+        )
+        yield
+
+
+def _whole_images(name: str) -> Callable[[Session], Iterator[None]]:
+    """Every class of one image after the other, in the order of a selection strategy."""
+
+    def steps(session: Session) -> Iterator[None]:
+        while True:
+            labels, chances = session.labels(), session.chances()
+            left = np.flatnonzero((labels == OPEN).any(1))
+            if not len(left):
+                return
+            known = np.where(labels == OPEN, 0, labels).astype(np.int8)
+            if name == "random" or chances is None:
+                rows = session.chance.permutation(left)
+            else:
+                rows = order(name, None, chances, known, left, session.chance).rows
+            for row in rows[:AT_ONCE].tolist():
+                _whole(session, int(session.image_ids[row]), None if chances is None else chances[row])
+                yield
+
+    return steps
+
+
+def _whole(session: Session, image_id: int, chances: np.ndarray | None) -> None:
+    answered = cells.answered(session.db, [image_id]).get(image_id, {})
+    class_ids = [one for one in session.class_ids.tolist() if one not in answered]
+    told = dict.fromkeys(class_ids)
+    if chances is not None:
+        told |= {
+            one: float(chances[session.column(one)]) for one in class_ids if not np.isnan(chances[session.column(one)])
+        }
+    preset = [one for one, chance in told.items() if chance is not None and chance >= LIKELY]
+    session.image(image_id, class_ids, preset, [told[one] for one in class_ids], None)
+
+
+def _autopilot(session: Session) -> Iterator[None]:
+    while items := autopilot.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1)).items:
+        action = items[0]
+        if action.grid:
+            one = action.grid
+            ids, chances = [tile.image.id for tile in one.tiles], [tile.probability for tile in one.tiles]
+            session.grid(one.class_id, ids, chances, one.run_id, one.start == "yes", action.kind)
+        elif action.kind == "click":
+            session.click(action.item.image.id, [class_id for class_id, _ in action.scores] or None)
+        else:
+            told = dict(action.scores)
+            answered = {label.class_id for label in action.item.labels}
+            class_ids = list(told) or [one for one in session.class_ids.tolist() if one not in answered]
+            chances = [told.get(one) for one in class_ids]
+            run = grid.known(session.db)
+            session.image(
+                action.item.image.id, class_ids, list(action.preset), chances, run.found.run.id if run else None
+            )
+        yield
+
+
+POLICIES = {
+    "form": Policy("every image in a form: each positive ticked, then submit", _form, learns=False),
+    "one-click-then-model": Policy("one click on every image, the model fills in the rest", _clicks),
+    "complete-fewer-images": Policy("forms for some images, the model does the others", _form),
+    "grid-only": Policy("one click on 5 % of the images, then grids of 24 of the best class", _grids),
+    "review-only": Policy("one click on 5 % of the images, then suggestions one by one", _reviews),
+    "random": Policy("whole images in random order, likely classes set beforehand", _whole_images("random")),
+    "uncertainty": Policy("the same, images first of which the model is least sure", _whole_images("uncertainty")),
+    "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot),
+}

@@ -1,0 +1,195 @@
+"""One made-up person at work on one real project: the engine asks, the store keeps, the worker's own code trains."""
+
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.effort.people import Person
+from annotator.engine import recipe
+from annotator.engine.pace import ENOUGH, ENOUGH_OF_ALL
+from annotator.engine.parts import PartsInMemory
+from annotator.engine.predictions import predictions
+from annotator.engine.tempo import Tempo
+from annotator.engine.train import train
+from annotator.engine.update import Updater
+from annotator.errors import AnnotatorError
+from annotator.records import ABSENT, PRESENT, Batch, Decision
+from annotator.settings import FIRST_RUN_AT
+from annotator.store import audits, classes, decisions, images, overview, runs
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+
+NAME = "Bench"
+PARTS = ("tile", "change", "submit", "look", "check", "click")
+
+
+@dataclass
+class Spent:
+    """What a person has done: `actions` are presses of a key or button; parts, those of Tempo, count."""
+
+    actions: int = 0
+    parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+
+    def seconds(self, tempo: Tempo) -> float:
+        """At this tempo."""
+        return sum(count * getattr(tempo, part) for part, count in self.parts.items())
+
+
+class Session:
+    """A copy of an embedded project, with somebody who knows its truth.
+
+    truth    (N, C) bool in the order of `image_ids` (ascending) and `class_ids`
+    """
+
+    def __init__(self, template: Path, folder: Path, truth: np.ndarray, person: Person, *, learns: bool, seed: int):
+        shutil.copytree(template, folder, copy_function=_link, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
+        self.db = Database(folder)
+        self.truth, self.person, self.learns = truth, person, learns
+        self.image_ids = audits.readable_images(self.db)
+        self.class_ids = np.array([one.id for one in classes.all_classes(self.db)], np.int64)
+        self.spent, self.tempo = Spent(), Tempo()
+        self.chance = np.random.default_rng([seed, 2])
+        self._cache = FeatureCache(self.db.paths.features(recipe.backbone(self.db)))
+        self._cache.refresh()
+        self._parts, self._updater, self._trained = PartsInMemory(), Updater(), 0
+
+    # -- what the person does
+
+    def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
+             source: str = "grid") -> None:  # fmt: skip
+        """Answer cells of one class together."""
+        rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
+        answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
+        self._batch(source, image_ids, [class_id] * len(rows), answers, chances, run, presses, tile=len(rows))
+
+    def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
+              run: int | None) -> None:  # fmt: skip
+        """Answer these classes of one image together; those of `preset` start as present."""
+        columns = np.array([self.column(one) for one in class_ids])
+        start = np.isin(class_ids, preset)
+        answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
+        ids = [image_id] * len(columns)
+        self._batch("suggestion", ids, class_ids, answers, chances, run, presses, look=1, check=len(columns))
+
+    def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
+        """Name one class of an image; "nothing else here" where there is none."""
+        open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
+        named = self.person.name_one(self.row(image_id), open_)
+        taken = round(1000 * self.tempo.click)
+        about = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
+        if named is None:
+            self._keep(Decision(_new(), "done", **about))
+        else:
+            self._keep(Decision(_new(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **about))
+        self._took(1, click=1)
+
+    def form(self, image_id: int) -> None:
+        """Tick everything that an image shows in a list of all classes, and submit."""
+        columns = np.arange(len(self.class_ids))
+        nothing = np.zeros(len(columns), bool)
+        answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, nothing)
+        seconds = self._took(presses + 1, look=1, check=len(columns), change=presses, submit=1)
+        about = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": round(1000 * seconds)}
+        ticked = [
+            Decision(_new(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **about)
+            for column in np.flatnonzero(answers)
+        ]
+        self._keep(*ticked, Decision(_new(), "done", **about))
+
+    def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
+        """Confirm or reject suggestions one by one, then "nothing else here", as on the Review page."""
+        columns = np.array([self.column(one) for one in class_ids])
+        start = np.zeros(len(columns), bool)
+        answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
+        about = {"annotator": NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
+        answered = [
+            Decision(_new(), "label", class_id=class_id, state=PRESENT if yes else ABSENT, score=chance, **about)
+            for class_id, chance, yes in zip(class_ids, chances, answers, strict=True)
+        ]
+        self._keep(*answered)
+        self._took(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
+
+    # -- what the worker does
+
+    def keep_up(self) -> None:
+        """Bring the model up to date, as the worker would: a training when enough has changed, else an update."""
+        if not self.learns:
+            return
+        answered = sum(map(sum, overview.class_counts(self.db).values()))
+        counts = overview.image_counts(self.db)
+        labeled = counts["all"] - counts["without_decision"]
+        run = runs.current_run(self.db)
+        if run is None:
+            if labeled >= min(FIRST_RUN_AT, counts["all"]) and overview.labels_by_state(self.db)["present"]:
+                self._train(answered)
+        elif decisions.newest_decision(self.db) - run.trained_decision_id >= max(ENOUGH, ENOUGH_OF_ALL * answered):
+            self._train(answered)
+        else:
+            self._updater.update(self.db, self._cache)
+
+    def _train(self, answered: int) -> None:
+        method, parameters, backbone = recipe.method(self.db), recipe.parameters(self.db), recipe.backbone(self.db)
+        train(self.db, self._cache, method, parameters, backbone, parts=self._parts)
+        self._trained += 1
+
+    # -- what there is to measure
+
+    def labels(self) -> np.ndarray:
+        """(N, C) int8 as people left them, with audits.OPEN where nobody decided."""
+        return audits.label_matrix(self.db, self.image_ids, self.class_ids)[0]
+
+    def chances(self) -> np.ndarray | None:
+        """(N, C) of the current run, nan where there is no model; None before the first run."""
+        found = predictions(self.db)
+        if found is None:
+            return None
+        rows, known = found.rows(self.image_ids)
+        return np.where(known[:, None], found.probabilities[rows].astype(np.float32), np.nan)
+
+    def row(self, image_id: int) -> int:
+        return int(np.searchsorted(self.image_ids, image_id))
+
+    def rows(self, image_ids: list[int]) -> np.ndarray:
+        return np.searchsorted(self.image_ids, image_ids)
+
+    def column(self, class_id: int) -> int:
+        return int(np.searchsorted(self.class_ids, class_id))
+
+    def random_images(self) -> list[int]:
+        """All images in the order of their contents, from a random place on."""
+        return images.from_place(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
+
+    def close(self) -> None:
+        """Throw the copy away."""
+        shutil.rmtree(self.db.paths.project, ignore_errors=True)
+
+    def _batch(self, source, image_ids, class_ids, answers, chances, run, presses, **parts) -> None:
+        seconds = self._took(presses + 1, change=presses, submit=1, **parts)
+        states = np.where(answers, PRESENT, ABSENT).tolist()
+        cells = list(zip(image_ids, class_ids, states, chances, strict=True))
+        self._keep(Batch(_new(), NAME, source, cells, run, round(1000 * seconds)))
+
+    def _took(self, actions: int, **parts: float) -> float:
+        self.spent.actions += actions
+        for part, count in parts.items():
+            self.spent.parts[part] += count
+        return sum(count * getattr(self.tempo, part) for part, count in parts.items())
+
+    def _keep(self, *given: Decision | Batch) -> None:
+        if refused := decisions.decide(self.db, given).refused:
+            raise AnnotatorError(f"The store refused an answer: {next(iter(refused.values()))}")
+
+
+def _new() -> str:
+    return str(uuid.uuid4())
+
+
+def _link(source: str, target: str) -> None:
+    """Features are only read: no copy of them is made."""
+    if source.endswith(".safetensors"):
+        Path(target).hardlink_to(source)
+    else:
+        shutil.copy2(source, target)

@@ -1,0 +1,95 @@
+"""The command that lets the model fill in cells under a promise, shows what it has, and takes it back."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator accept birds --draw",
+        "annotator accept birds --precision 0.99",
+        "annotator accept birds --absent --together",
+        "annotator accept birds --list",
+        "annotator accept birds --undo a1b2c3d4",
+    )
+)
+def accept(
+    project: Project,
+    precision: Annotated[float, typer.Option(help="Share of the cells filled in that must be right.")] = 0.99,
+    present: Annotated[bool, typer.Option("--present/--no-present", help="Fill in what is surely there.")] = True,
+    absent: Annotated[bool, typer.Option("--absent", help="Fill in what is surely not there, too.")] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="One promise for all classes, not one for each: it takes fewer answers.")
+    ] = False,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Draw the cells whose answers would show it, and fill in nothing yet.")
+    ] = False,
+    off: Annotated[bool, typer.Option("--off", help="Give back all that is filled in, and stop.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only show what is filled in, and what was.")] = False,
+    undo: Annotated[str | None, typer.Option(metavar="BATCH", help="Give back one batch, and stop.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the model fill in cells where an audit shows that it is right often enough.
+
+    Off until you call this. Afterwards every run looks at the promise anew. Nothing a person decided is ever changed.
+    """
+    from annotator.engine import acceptance
+    from annotator.store.database import Database
+
+    db = Database(project)
+    wanted = acceptance.Promise(precision, present, absent, together)
+    if draw:
+        audit = acceptance.draw(db, wanted)
+        text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the blind check on the Grid page."
+        print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
+        return
+    outcomes = []
+    if undo is not None:
+        acceptance.undo(db, undo)
+    elif not listed:
+        outcomes = acceptance.choose(db, None if off else wanted)
+    found = told(db, outcomes)
+    print(json.dumps(found)) if as_json else _print(found)
+
+
+def told(db, outcomes: list) -> dict:
+    """What is promised, what came of it just now, and every acceptance there was, newest first."""
+    from annotator.engine import acceptance
+    from annotator.store import acceptances, classes
+
+    names = {one.id: one.name for one in classes.all_classes(db)}
+    now = acceptance.promise(db)
+
+    def named(one) -> dict:
+        return {"class": names.get(one.class_id, "all")} | {k: v for k, v in asdict(one).items() if k != "class_id"}
+
+    return {
+        "promise": now and asdict(now),
+        "cells": acceptances.counts(db),
+        "outcomes": [named(one) for one in outcomes],
+        "acceptances": [named(one) for one in acceptances.acceptances(db)],
+    }
+
+
+def _print(found: dict) -> None:
+    states = {1: "present", -1: "absent"}
+    if promise := found["promise"]:
+        print(f"On: {promise['precision']:.1%} of what is filled in is right, with 95 % confidence.")
+    else:
+        print("Off: nothing is filled in automatically.")
+    for one in found["outcomes"]:
+        what = f"{one['class']}, {states[one['state']]}"
+        print(f"  {what}: {one['cells']:,} cells filled in" if not one["reason"] else f"  {what}: {one['reason']}")
+    for one in found["acceptances"]:
+        end = f"withdrawn: {one['withdrawn']}" if one["withdrawn"] else f"{one['cells']:,} cells"
+        print(
+            f"  {one['batch']}  {one['class']}, {states[one['state']]}, from {one['threshold']:.3f} of run "
+            f"{one['run_id']} on ({one['wrong']} of {one['audited']} audited were wrong): {end}"
+        )

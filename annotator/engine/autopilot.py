@@ -1,0 +1,251 @@
+"""The next best action: which grid, image or click brings the most finished labels for a second of a person's time.
+
+One action in BLIND is drawn at random instead of chosen: cells that nobody would have picked keep the estimates honest
+(calibration, certificate) and find what the model does not expect. Before there is a model, all are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from time import time_ns
+
+import numpy as np
+
+from annotator.engine import audit, grid, offers, second_looks, suggest, worklist
+from annotator.engine.grid import Grid, Known, Out
+from annotator.engine.offers import LIKELY, Anything, Offer
+from annotator.engine.tempo import Tempo, tempo_of
+from annotator.engine.worklist import Work, WorkItem, with_surroundings
+from annotator.records import Class, Run, WantedActions, WantedGrids
+from annotator.store import cells, classes, images, leases, overview, runs
+from annotator.store import tempo as tempo_store
+from annotator.store.database import Database
+
+BLIND = 0.08  # share of the actions that are drawn at random
+SEEDS = 20  # images answered whole before the model chooses anything
+AUDIT_TILES = 24
+WHOLE = 20_000  # decisions among which images are looked for that were answered whole
+LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
+GUESSED = 1.5  # labels expected on an image before there is a model
+
+_number = count(time_ns() // 1_000_000)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing for a person to do, leased to their page.
+
+    kind       grid, audit (a grid that is answered blind), image (every open class of it), click (one class of it)
+    line       what it is, what it will bring and how long it takes, in words
+    labels     expected new positives; decided: cells settled; seconds: this person's expected time
+    preset     image: the classes that start as present
+    scores     image and click: what the model says of each open class, to be logged with the answer
+    others     what the other kinds would have brought, one line each
+    """
+
+    id: str
+    kind: str
+    line: str
+    labels: float
+    decided: int
+    seconds: float
+    grid: Grid | None = None
+    item: WorkItem | None = None
+    preset: tuple[int, ...] = ()
+    scores: tuple[tuple[int, float], ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def next_actions(db: Database, wanted: WantedActions) -> Work:
+    """Up to `want` actions, the best first, each leased to this page, with everything around them."""
+    if wanted.instead:
+        leases.take_over(db, wanted.holder, wanted.instead)
+    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
+    run, counts, every = runs.current_run(db), overview.image_counts(db), classes.all_classes(db)
+    pilot = _Pilot(db, wanted, every)
+    found: list[Action] = []
+    if every and counts["all"]:
+        while len(found) < wanted.want and (action := pilot.next()):
+            found.append(action)
+    empty = "" if found or not wanted.want else _empty(db, wanted, counts, bool(every), run)
+    return with_surroundings(db, wanted.annotator, found, empty, counts, run)
+
+
+class _Pilot:
+    """Chooses for one request: what it gave counts as out at once."""
+
+    def __init__(self, db: Database, wanted: WantedActions, every: list[Class]):
+        self.db, self.wanted = db, wanted
+        self.names = {one.id: one.name for one in every}
+        self.now: Known | None = grid.known(db)
+        self.tempo: Tempo = tempo_of(db, wanted.annotator)
+        self.grids = WantedGrids(wanted.holder, wanted.annotator, None, offers.SIZES[-1], wanted.have, 1, wanted.passed)
+        self.out = Out(self.grids, cells.held(db, wanted.holder))
+        self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
+        self.counts = overview.class_counts(db)
+        self.answered = sum(map(sum, self.counts.values()))
+        self.all_cells = max(1, overview.image_counts(db)["all"] * len(every))
+        present = {class_id: count[0] for class_id, count in self.counts.items()}
+        self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
+        self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
+
+    def next(self) -> Action | None:
+        """The next action; None when nothing is left that is free."""
+        # Also where nothing was answered, a class with no model has to be met by chance: grids cannot find it.
+        if self.now is None or self._seeds_left() or self.chance.random() < BLIND:
+            return self._blind() or self._best()
+        return self._best() or self._blind()
+
+    def _seeds_left(self) -> bool:
+        return self.answered < SEEDS * len(self.names) and self.answered < self.all_cells
+
+    def _best(self) -> Action | None:
+        if self.now is None:
+            return None
+        early = 1 - self.answered / self.all_cells
+        found = [
+            *offers.grids(self.now, self.tempo, self.out, early),
+            *second_looks.offers(self.db, self.now, self.tempo, self.out),
+            *offers.images(self.db, self.now, self.tempo, self.images_out, early, self._bare(), self.anything),
+        ]
+        found.sort(key=lambda one: -one.rate)
+        for offer in found:
+            best = {one.kind: one for one in reversed(found)}
+            others = tuple(self._line(one) for kind, one in best.items() if kind != offer.kind)
+            if action := self._make(offer, others):
+                return action
+        return None
+
+    def _bare(self) -> list[int]:
+        return cells.bare_images(self.db, self.chance.bytes(8).hex(), LOOKED_AT, BARE)
+
+    def _blind(self) -> Action | None:
+        return self._audit() or self._random_image()
+
+    def _audit(self) -> Action | None:
+        """Cells of a drawing that wait for an answer, as a grid of one class."""
+        waiting: dict[int, list[int]] = {}
+        for cell in audit.open_cells(self.db):
+            if cell.image_id not in self.out.images(cell.class_id):
+                waiting.setdefault(cell.class_id, []).append(cell.image_id)
+        for class_id in sorted(waiting, key=lambda one: (-len(waiting[one]), one)):
+            made = self._tiles(class_id, [(image_id, None) for image_id in waiting[class_id][:AUDIT_TILES]], blind=True)
+            if made is None:
+                continue
+            seconds = self.tempo.grid(len(made.tiles), 1)
+            line = (
+                f"Blind check: which of {len(made.tiles)} random images show '{self.names[class_id]}'? "
+                f"{_seconds(seconds)}"
+            )
+            return Action(made.id, "audit", line, 0.0, len(made.tiles), seconds, grid=made)
+        return None
+
+    def _random_image(self) -> Action | None:
+        for image_id in self._at_random():
+            now = self.now
+            weighed = list(offers.weigh(self.db, now, [image_id])) if now else []
+            chances = weighed[0][1] if weighed else self._open_without_model(image_id)
+            if chances:
+                offer = offers.image_offer(image_id, chances, self.tempo, blind=True)
+                if not weighed:
+                    offer = replace(offer, found=GUESSED, seconds=self.tempo.image(len(chances), GUESSED))
+                if action := self._make(offer, ()):
+                    return action
+        return None
+
+    def _at_random(self) -> Iterator[int]:
+        """Image ids that may have an open cell, each as likely as any other, from a random place on."""
+        for image_id in images.from_place(self.db, self.chance.bytes(8).hex(), 200):
+            if image_id not in self.images_out:
+                yield image_id
+
+    def _open_without_model(self, image_id: int) -> dict[int, float]:
+        answered = cells.answered(self.db, [image_id]).get(image_id, {})
+        return {class_id: 0.0 for class_id in self.names if class_id not in answered}
+
+    def _make(self, offer: Offer, others: tuple[str, ...]) -> Action | None:
+        """The action of an offer, leased; None when somebody else has it."""
+        if offer.kind == "doubt":
+            made = self._tiles(offer.class_id, offer.cells, blind=True)
+            if made is None:
+                return None
+            return self._told(made.id, offer, others, grid=replace(made, start="yes" if offer.start else "no"))
+        if offer.kind == "grid":
+            made = self._tiles(offer.class_id, offer.cells)
+            if made is None:
+                return None
+            if len(made.tiles) < len(offer.cells):  # somebody was quicker with some of them
+                chances = [(tile.image.id, tile.probability or 0.0) for tile in made.tiles]
+                offer = offers.grid_offer(offer.class_id, chances, self.tempo, 0.0)
+            return self._told(made.id, offer, others, grid=made)
+        image_id = offer.cells[0][0]
+        if not leases.take(self.db, self.wanted.holder, self.wanted.annotator, [image_id], 1):
+            return None
+        self.images_out.add(image_id)
+        self.out.whole.add(image_id)
+        weighed = list(offers.weigh(self.db, self.now, [image_id])) if self.now else []
+        chances = weighed[0][1] if weighed else self._open_without_model(image_id)
+        if not chances or cells.unreadable(self.db, [image_id]):
+            return None
+        item = worklist.items(self.db, [image_id])[0]
+        # What is drawn to keep the estimates honest starts with nothing chosen.
+        starts = offer.kind == "image" and not offer.blind
+        preset = tuple(one for one, chance in chances.items() if starts and chance >= LIKELY)
+        scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if weighed else ()
+        name = f"i{image_id}-{next(_number)}"
+        return self._told(name, offer, others, item=item, preset=preset, scores=scores)
+
+    def _told(self, name: str, offer: Offer, others: tuple[str, ...], **more) -> Action:
+        kind = "grid" if offer.kind == "doubt" else offer.kind
+        return Action(name, kind, self._line(offer), offer.found, offer.decided, offer.seconds, others=others, **more)
+
+    def _tiles(self, class_id: int, wanted: list[tuple[int, float | None]], *, blind: bool = False) -> Grid | None:
+        """Tiles, leased; blind ones may have been answered, and nothing is told of them."""
+        asked = replace(self.grids, size=len(wanted), audit=blind)
+        tiles = grid.take_tiles(self.db, asked, class_id, wanted)
+        self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
+        self.images_out.update(tile.image.id for tile in tiles)
+        run = self.now.found.run.id if self.now and not blind else None
+        return grid.grid_of(class_id, run, tiles) if tiles else None
+
+    def _line(self, offer: Offer) -> str:
+        """One line of words."""
+        time = _seconds(offer.seconds)
+        if offer.kind == "grid":
+            name, tiles = self.names[offer.class_id], len(offer.cells)
+            if offer.found >= tiles / 2:
+                return f"{tiles} likely '{name}': about {offer.found:.0f} to confirm, {time}"
+            return f"{tiles} possible '{name}': about {_few(offer.found)} to find, {time}"
+        if offer.kind == "doubt":
+            name, said = self.names[offer.class_id], "there" if offer.start else "not there"
+            return f"{len(offer.cells)} answers to look at again: '{name}' was said to be {said}, {time}"
+        if offer.kind == "click":
+            return f"One image on which nothing is known yet: name one class, {time}"
+        if offer.blind:
+            return f"One image drawn at random, which keeps the estimates honest: all its classes, {time}"
+        return f"One image with probably {_few(offer.found)} more: all its classes, {time}"
+
+
+def _few(number: float) -> str:
+    return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "none or 1"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def _empty(db: Database, wanted: WantedActions, counts: dict[str, int], has_classes: bool, run: Run | None) -> str:
+    if not counts["all"]:
+        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+    if not has_classes:
+        return "There are no classes yet. Add some on the Settings page."
+    if elsewhere := len(cells.held(db, wanted.holder)):
+        return (
+            f"Nothing is free: {elsewhere:,} images or cells are open on other pages and come here within three "
+            "minutes of being let go."
+        )
+    if run is None:
+        missing = suggest.labels_until_first_run(counts["without_decision"], counts["all"])
+        if missing:
+            return f"No image is left to show here. The model starts when {missing:,} more are labeled."
+    return "Every class of every image has been answered. The Certificate page says how sure that is."

@@ -1,0 +1,173 @@
+"""The data card: what an exported data set is, where its labels came from, how good they are, and how that is known.
+
+It lies beside the data set, once for people (Markdown) and once for programs (JSON), and both hold the same.
+Gebru et al. 2021, "Datasheets for Datasets", asks these questions of every data set.
+"""
+
+import json
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from annotator import __version__
+from annotator.engine import recipe
+from annotator.engine.certificate import TARGET, Interval, Row, certificate
+from annotator.store import runs
+from annotator.store.arrays import replacing
+from annotator.store.database import Database
+from annotator.store.formats.table import Table
+
+ASSUMED = (
+    "What people decided is taken as true. Where people looked twice, the share of answers they took back lowers "
+    "precision.",
+    "Cells on which two people disagree count as right or wrong, whichever makes the interval wider.",
+    "People who answered drawn cells were not told what the model thinks or what had been said before.",
+)
+LIMITS = (
+    "The certificate is about the labels of people and those accepted automatically. Cells that an export fills in "
+    "otherwise (as assumed, or by the model at a threshold) are not part of it.",
+    "It is about these images. It says nothing of images that were not in the project, or could not be read.",
+    "Its intervals hold 95 times of 100 each, not all of them at once.",
+)
+DRAWN = (
+    "Cells that nobody had decided were cut into strata by the model's probability, of every class anew, and in each "
+    "stratum a simple random sample was drawn without replacement; cells that the model had filled in are strata of "
+    "their own. What people labeled afterwards is credited to the stratum it lay in."
+)
+
+
+def card(db: Database, table: Table, files: list[str]) -> dict:
+    """The card as one JSON value.
+
+    files    names of the files of the data set that it describes
+    """
+    found, run = certificate(db), runs.current_run(db)
+    counts: list[Counter] = [Counter() for _ in table.classes]
+    for _, cells in table.rows():
+        for counter, cell in zip(counts, cells, strict=True):
+            counter[cell.state or "unknown", cell.source] += 1
+    by_class = {one.class_id: one for one in found.classes}
+    return {
+        "files": files,
+        "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "made_with": f"annotator {__version__}",
+        "images": len(table.images),
+        "unknown_cells": table.unknown,
+        "classes": [
+            {
+                "name": one.name,
+                "description": one.description,
+                "cells": [
+                    {"state": state, "source": source, "cells": many}
+                    for (state, source), many in sorted(counter.items())
+                ],
+                "certificate": _certified(by_class[one.id]),
+            }
+            for one, counter in zip(table.classes, counts, strict=True)
+        ],
+        "model": {"method": recipe.method(db), "parameters": recipe.parameters(db), "backbone": recipe.backbone(db)}
+        | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
+        "certificate": {
+            "overall": _certified(found.overall),
+            "confidence": 0.95,
+            "stopping_rule": found.sentence(),
+            "target": TARGET,
+            "second_looks": asdict(found.looks),
+            "lacks": found.lacks,
+            "last_decision": found.last_decision_id,
+        },
+        "audits": [asdict(one) for one in found.drawings],
+        "how_audits_are_drawn": DRAWN,
+        "assumed": list(ASSUMED),
+        "limits": list(LIMITS),
+    }
+
+
+def write(db: Database, table: Table, target: Path, written: list[Path]) -> list[Path]:
+    """Write <stem>.card.md and <stem>.card.json beside a data set; returns where.
+
+    target     the file that the data set was asked to be written to
+    written    all files that it was written to
+
+    Raises DiskFull.
+    """
+    found = card(db, table, [path.name for path in written])
+    texts = {".card.md": markdown(found), ".card.json": json.dumps(found, indent=2, ensure_ascii=False) + "\n"}
+    paths = []
+    for ending, text in texts.items():
+        paths.append(target.with_name(target.stem + ending))
+        with replacing(paths[-1]) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return paths
+
+
+def markdown(found: dict) -> str:
+    """The card (of `card`) as people read it."""
+    certified, model = found["certificate"], found["model"]
+    run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
+    sources = Counter()
+    for one in found["classes"]:
+        for cell in one["cells"]:
+            sources[cell["state"], cell["source"] or "nobody"] += cell["cells"]
+    lines = [
+        f"# Data card of {', '.join(found['files'])}",
+        "",
+        f"{found['images']:,} images, {len(found['classes']):,} classes. Made {found['made_at']} with "
+        f"{found['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
+        "",
+        "## Where the labels came from",
+        "",
+        "| cells | from | how many |",
+        "|---|---|---:|",
+        *(f"| {state} | {source} | {many:,} |" for (state, source), many in sources.most_common()),
+        "",
+        "## How complete and how correct they are",
+        "",
+        f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
+        "",
+        "| class | labeled | filled in | recall | precision | missing | audited |",
+        "|---|---:|---:|---|---|---|---:|",
+        *(_line(one["name"], one["certificate"]) for one in found["classes"]),
+        _line("**all classes**", certified["overall"]),
+        "",
+        *(f"* {sentence}" for sentence in certified["lacks"]),
+        "",
+        "## How this is known",
+        "",
+        found["how_audits_are_drawn"],
+        "",
+        *(
+            f"* Audit {one['id']}: {one['cells']:,} cells, drawn "
+            f"{time.strftime('%Y-%m-%d', time.gmtime(one['drawn_at']))}."
+            for one in found["audits"]
+        ),
+        "",
+        "Assumed:",
+        "",
+        *(f"* {sentence}" for sentence in found["assumed"]),
+        "",
+        "Limits:",
+        "",
+        *(f"* {sentence}" for sentence in found["limits"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _certified(row: Row) -> dict:
+    kept = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
+    return {name: value for name, value in asdict(row).items() if name in kept}
+
+
+def _line(name: str, row: dict) -> str:
+    recall, precision = (_told(Interval(**row[kind]), "{:.1%}") for kind in ("recall", "precision"))
+    missing = _told(Interval(**row["missing"]), "{:,.0f}")
+    # A name may hold what Markdown takes for the end of a cell.
+    safe = name.replace("|", "\\|")
+    counts = f"{row['people']:,} | {row['accepted']:,}"
+    return f"| {safe} | {counts} | {recall} | {precision} | {missing} | {row['audited']:,} |"
+
+
+def _told(one: Interval, form: str) -> str:
+    estimate = "unknown" if one.estimate is None else form.format(one.estimate)
+    return f"{estimate} ({form.format(one.low)} to {form.format(one.high)})"

@@ -1,0 +1,203 @@
+"""Drawings of cells to audit: a row and its cells, beside arrays that say in which stratum every cell was.
+
+The arrays come first and the rows that point at them last, in one transaction, so that a drawing is there whole or not.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from annotator.store.arrays import open_array, save_array
+from annotator.store.database import Database
+
+KEPT = 5  # of so many drawings the arrays stay; the answers of older ones are labels like all others
+ABANDONED_AFTER = 3600.0  # seconds after which a drawing that was never published is cleared away
+BATCHES = 200
+LOOKED_AT = 20_000  # newest decisions in which these are looked for
+OPEN = 2  # in a matrix of labels: nobody has decided
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One drawing. run_id: whose probabilities it was drawn by, None without a run; cells: how many were drawn."""
+
+    id: int
+    run_id: int | None
+    last_decision_id: int
+    drawn_at: float
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCells:
+    """The cells of a drawing and what people have said of them since, (n,) each, in the random order of each class.
+
+    state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the drawing
+    blind    bool, answered in the audit
+    shown    bool, its file can be read
+    """
+
+    class_id: np.ndarray
+    image_id: np.ndarray
+    stratum: np.ndarray
+    place: np.ndarray
+    state: np.ndarray
+    blind: np.ndarray
+    shown: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """What a drawing was made from.
+
+    image_ids    (N,) int64, ascending
+    class_ids    (C,) int64
+    strata       (N, C) uint8
+    scores       (N, C) float16, the probabilities of that time; nan without a model
+    """
+
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    strata: np.ndarray
+    scores: np.ndarray
+
+
+def publish(
+    db: Database, population: Population, cells: Sequence[tuple[int, int, int, int]], run_id: int | None, newest: int
+) -> int:
+    """Keep a drawing; returns its id. Raises DiskFull.
+
+    cells     (class id, image id, stratum, place) of each
+    newest    the last decision that was looked at
+    """
+    with db.writing() as sql:
+        audit_id = sql.execute(
+            "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)", [run_id, newest, time.time()]
+        ).lastrowid
+    for field in fields(Population):
+        save_array(_folder(db, audit_id) / f"{field.name}.npy", getattr(population, field.name))
+    with db.writing() as sql:
+        sql.conn.executemany(
+            "INSERT INTO audit_cell (audit_id, class_id, image_id, stratum, place) VALUES (?, ?, ?, ?, ?)",
+            [(audit_id, *cell) for cell in cells],
+        )
+        sql.execute("UPDATE audit SET published = 1 WHERE id = ?", [audit_id])
+    _clear(db)
+    return audit_id
+
+
+def audits(db: Database, limit: int = KEPT) -> list[Audit]:
+    """The newest drawings whose arrays are kept, newest first."""
+    rows = db.rows(
+        """SELECT id, run_id, last_decision_id, drawn_at,
+        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id) AS cells
+        FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
+        [min(limit, KEPT)],
+    )
+    return [Audit(**row) for row in rows]
+
+
+def population(db: Database, audit_id: int) -> Population:
+    """The arrays of a drawing, mapped from the disk. Raises FileNotFoundError when they are gone."""
+    return _load(str(_folder(db, audit_id)))
+
+
+def cells_of(db: Database, audit: Audit) -> DrawnCells:
+    """All cells of a drawing, by class and then in their random order."""
+    rows = db.tuples(
+        """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
+        coalesce(d.source = 'audit', 0), i.problem = ''
+        FROM audit_cell a JOIN image i ON i.id = a.image_id
+        LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
+        LEFT JOIN decision d ON d.id = l.decision_id
+        WHERE a.audit_id = ? ORDER BY a.class_id, a.place""",
+        [OPEN, audit.last_decision_id, audit.id],
+    )
+    columns = np.array(rows, np.int64).reshape(-1, 7).T
+    return DrawnCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
+
+
+def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
+    """What people say now of every cell, (N, C) int8 with OPEN where nobody has decided, and the newest decision in it.
+
+    image_ids    (N,) int64, ascending; other images and classes are left out
+    class_ids    (C,) int64
+    """
+    with db.reading() as sql:
+        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        # As one text a class and state: a million rows would take many times as long to fetch.
+        rows = sql.execute(
+            "SELECT class_id, state, group_concat(image_id) FROM label GROUP BY class_id, state"
+        ).fetchall()
+    return _matrix(rows, image_ids, class_ids), newest
+
+
+def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+    """What a model has filled in: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
+    rows = db.tuples("SELECT class_id, state, group_concat(image_id) FROM accepted GROUP BY class_id, state")
+    return _matrix(rows, image_ids, class_ids)
+
+
+def readable_images(db: Database) -> np.ndarray:
+    """The images that can be shown, (n,) int64, ascending."""
+    told = db.value("SELECT json_group_array(id) FROM image WHERE problem = ''")
+    return np.sort(np.array(json.loads(told), np.int64))
+
+
+def contradicted(db: Database) -> dict[tuple[int, int], int]:
+    """On how many cells people disagree: (class id, what the label says now) -> number."""
+    rows = db.tuples(
+        """SELECT c.class_id, l.state, count(*) FROM contradiction c
+        JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
+    )
+    return {(class_id, state): many for class_id, state, many in rows}
+
+
+def grid_paces(db: Database) -> np.ndarray:
+    """Seconds a tile of the newest grids that people answered, (n,) float64, n <= BATCHES."""
+    rows = db.tuples(
+        """SELECT sum(milliseconds) / 1000.0 / count(*) FROM decision
+        WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND source = 'grid' AND batch IS NOT NULL
+        GROUP BY batch HAVING sum(milliseconds) > 0 ORDER BY max(id) DESC LIMIT ?""",
+        [LOOKED_AT, BATCHES],
+    )
+    return np.array(rows, np.float64).reshape(-1)
+
+
+def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+    result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
+    column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
+    for class_id, state, told in rows:
+        if class_id not in column_of or not len(image_ids):
+            continue
+        ids = np.fromstring(told, np.int64, sep=",")
+        places = np.minimum(np.searchsorted(image_ids, ids), len(image_ids) - 1)
+        result[places[image_ids[places] == ids], column_of[class_id]] = state
+    return result
+
+
+def _folder(db: Database, audit_id: int) -> Path:
+    return db.paths.audits / str(audit_id)
+
+
+@lru_cache(maxsize=KEPT)
+def _load(folder: str) -> Population:
+    return Population(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Population)))
+
+
+def _clear(db: Database) -> None:
+    """Remove drawings that were never finished, and the arrays of old ones."""
+    with db.writing() as sql:
+        sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
+    newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])
+    unfinished = db.rows("SELECT id FROM audit WHERE published = 0")
+    keep = {str(row["id"]) for row in [*newest, *unfinished]}
+    for place in db.paths.audits.iterdir():
+        if place.name.isdigit() and place.name not in keep:
+            shutil.rmtree(place, ignore_errors=True)

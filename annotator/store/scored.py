@@ -1,0 +1,34 @@
+"""Answers to cells whose probability was logged: what a prediction said beforehand, and what people said."""
+
+import json
+
+import numpy as np
+
+from annotator.store.database import Database
+
+NEWEST = 20_000  # answers read at most
+LOOKED_AT = 200_000  # among so many newest decisions
+
+
+def answers(db: Database, method: str, backbone: str) -> np.ndarray:
+    """The newest certain answers that still hold, to cells of which a run of this method and backbone told a
+    probability: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent."""
+    rows = db.tuples(
+        """SELECT d.run_id, d.class_id, d.score, d.state FROM decision d JOIN run r ON r.id = d.run_id
+        WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score IS NOT NULL
+          AND d.source IN ('suggestion', 'grid', 'audit') AND d.state != 0 AND r.method = ? AND r.backbone = ?
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ORDER BY d.id DESC LIMIT ?""",
+        [LOOKED_AT, method, backbone, NEWEST],
+    )
+    return np.array(rows, np.float64).reshape(-1, 4)
+
+
+def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[list[int], dict | None]]:
+    """Of these runs the class ids, and how their probabilities were calibrated (None: not at all)."""
+    marks = ",".join("?" * len(run_ids))
+    rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
+    return {
+        run_id: (json.loads(class_ids), json.loads(calibration) if calibration else None)
+        for run_id, class_ids, calibration in rows
+    }

@@ -1,0 +1,87 @@
+"""How long people took: what the engine learns a person's pace from."""
+
+from dataclasses import dataclass
+
+from annotator.store.database import Database
+
+LONGEST = 600_000  # milliseconds: whoever took longer was away
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, of one cell or of many at once.
+
+    source     as of the decisions: click, suggestion, grid, audit
+    together   whether it was a batch
+    cells      how many cells it decided, and `present` how many of them as present
+    seconds    from being on screen to the answer
+    """
+
+    source: str
+    together: bool
+    cells: int
+    present: int
+    seconds: float
+
+
+def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]:
+    """This person's newest answers that were timed, from so many of their newest decisions.
+
+    annotator    "" for everybody's
+    """
+    rows = db.tuples(
+        f"""SELECT source, batch IS NOT NULL, count(*), sum(state = 1), sum(milliseconds) FROM (
+            SELECT source, batch, uuid, state, milliseconds, action FROM decision
+            WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
+        WHERE action = 'label' AND milliseconds IS NOT NULL AND source IN ('click', 'suggestion', 'grid', 'audit')
+        GROUP BY source, coalesce(batch, uuid) HAVING sum(milliseconds) BETWEEN 1 AND ?""",
+        [annotator, decisions, LONGEST],
+    )
+    return [Answer(source, bool(many), cells, present, ms / 1000) for source, many, cells, present, ms in rows]
+
+
+def whole_images(db: Database, classes: int, decisions: int) -> tuple[int, int]:
+    """Of the images that were answered in all classes at once lately: how many, and on how many something was there.
+
+    classes      how many that is
+    decisions    the newest ones that are looked at
+    """
+    rows = db.tuples(
+        """SELECT count(*), coalesce(sum(present), 0) FROM (
+            SELECT max(state = 1) AS present FROM (
+                SELECT batch, state FROM decision
+                WHERE source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+            GROUP BY batch HAVING count(*) >= ?)""",
+        [decisions, classes],
+    )
+    return rows[0]
+
+
+def second_looks(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
+    """How often people looked again at what had been said, and how often they then said otherwise.
+
+    decisions    the newest ones that are looked at
+    returns      the state before -> (looks, changed)
+    """
+    rows = db.tuples(
+        """SELECT before, count(*), sum(state != before) FROM (
+            SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
+                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
+            FROM decision d WHERE d.action = 'label' AND d.source IN ('grid', 'audit') AND d.batch IS NOT NULL
+            ORDER BY d.id DESC LIMIT ?)
+        WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
+        [decisions],
+    )
+    return {state: (looks, changed) for state, looks, changed in rows}
+
+
+def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these cells (image id, class id) that people have answered more than once."""
+    ids = list({image_id for image_id, _ in cells})
+    rows = db.tuples(
+        f"""SELECT image_id, class_id FROM decision
+        WHERE image_id IN ({",".join("?" * len(ids))}) AND action = 'label' AND source != 'import'
+        GROUP BY image_id, class_id HAVING count(*) > 1""",
+        ids,
+    )
+    return set(map(tuple, rows)) & set(cells)

@@ -1,0 +1,68 @@
+// @ts-check
+/** In which order images come: a choice with a sentence about it, kept in this browser for each project. */
+
+import { el } from "../shared/dom.js";
+
+/** @typedef {{name: string, title: string, about: string}} Strategy */
+
+export class Order {
+  /**
+   * @param {{project: string, orders: Strategy[], usual: string, onChange: () => void}} options
+   * usual: the order of the project, for whoever has not chosen another
+   */
+  constructor({ project, orders, usual, onChange }) {
+    this.store = `annotator:${project}:order`;
+    this.orders = orders;
+    this.usual = usual;
+    this.onChange = onChange;
+    /** Whether the list was opened by pointer: then the keys are about the image again once something is chosen. */
+    this.pointed = false;
+    this.about = el("span", { class: "sr-only", id: "order-about" });
+    this.field = el("select", {
+      "aria-describedby": "order-about",
+      onpointerdown: () => {
+        this.pointed = true;
+      },
+      onkeydown: () => {
+        this.pointed = false;
+      },
+      onchange: () => this.#choose(),
+    }, ...orders.map(({ name, title }) => el("option", { value: name }, title)));
+    this.element = el("label", { class: "order" }, el("span", { class: "quiet" }, "Order"), this.field, this.about);
+    this.field.value = this.#recalled();
+    this.tell(true);
+  }
+
+  /** The name of the order, as the route wants it. */
+  get name() {
+    return this.field.value;
+  }
+
+  /** Say what the order does. @param {boolean} hasModel whether there has been a run */
+  tell(hasModel) {
+    const about = this.orders.find(({ name }) => name === this.name)?.about ?? "";
+    const later = this.name === "random" || hasModel ? "" : " Random until the model has learned something.";
+    if (this.about.textContent === about + later) return;
+    this.about.textContent = this.element.title = about + later;
+  }
+
+  #choose() {
+    try {
+      localStorage.setItem(this.store, this.name);
+    } catch {
+      // Then a reload begins with the project's own order.
+    }
+    if (this.pointed) this.field.blur();
+    this.onChange();
+  }
+
+  #recalled() {
+    let kept = null;
+    try {
+      kept = localStorage.getItem(this.store);
+    } catch {
+      // Then it is the project's own.
+    }
+    return this.orders.some(({ name }) => name === kept) ? kept : this.usual;
+  }
+}

@@ -1,0 +1,314 @@
+// @ts-check
+/**
+ * Autopilot: one action after the other, whichever brings most for the person's time. There is nothing to choose: what
+ * is on screen is answered, or skipped, and what comes next is the engine's to say.
+ */
+
+import { Board } from "../grid/board.js";
+import { Deciding } from "../grid/deciding.js";
+import { HINTS, KEYS } from "./words.js";
+import { Hand } from "../shared/hand.js";
+import { Headline } from "./headline.js";
+import { Picture } from "./picture.js";
+import { Session } from "../shared/session.js";
+import { batchInWords } from "../grid/words.js";
+import { el, keyButton } from "../shared/dom.js";
+import { restore } from "../grid/tiles.js";
+
+const IN_HAND = 3; // actions: the one on screen and two ahead
+const USUAL = 24; // tiles
+const ROW = 6; // a grid is laid out for a multiple of so many tiles, which stand side by side in many ways
+const SOURCES = { grid: "grid", audit: "audit", image: "suggestion", click: "click" };
+const PRESENT = 1;
+
+/**
+ * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", line: string, others: string[], run: number | null,
+ *            grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[], scores: [number, number][], marks?: Map<number, number>,
+ *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
+ *   scores: what the model says of each class of a single image; marks: what these are marked as
+ */
+
+/** @param {any} component */
+export function mount(component) {
+  return new AutopilotPage(component);
+}
+
+class AutopilotPage {
+  /** @param {any} component */
+  constructor(component) {
+    this.session = new Session(component, {
+      page: "autopilot",
+      keys: KEYS,
+      hints: HINTS,
+      onKey: (key, event) => this.key(key, event),
+      onKeyUp: (key) => this.board.released(key),
+      onUndo: ({ entry }, how) => this.session.say(batchInWords(entry, how, this.session.names)),
+    });
+    /** What is on screen. @type {Action | null} */
+    this.shown = null;
+    this.headline = new Headline();
+    this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
+    this.board = new Board({
+      session: this.session,
+      size: USUAL,
+      next: () => this.nextGrid(),
+      onMarks: (view) => this.deciding.showMarks(view, view.name),
+    });
+    this.picture = new Picture({
+      session: this.session,
+      onDecide: () => this.decide(),
+      onSkip: () => this.skip(),
+      onLabel: (id, state, stay) => this.label(id, state, stay),
+    });
+    this.bar = el("div", { class: "bar" }, this.deciding.starts, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
+    this.build();
+    this.hand = this.session.hand = new Hand({
+      session: this.session,
+      mode: "autopilot",
+      path: "/api/autopilot",
+      low: IN_HAND,
+      want: IN_HAND,
+      steady: 1,
+      request: () => ({}),
+      have: (actions) => [.../** @type {any[]} */ (actions).flatMap(cellsOf), ...this.waiting()],
+      load: (action) => this.load(/** @type {any} */ (action)),
+      onShow: () => this.show(),
+      onNews: () => this.showNews(),
+    });
+    this.show();
+  }
+
+  /** After a rerun of the page. @param {any} component */
+  update(component) {
+    if (this.session.fresh(component)) this.picture.setClasses();
+  }
+
+  unmount() {
+    this.board.close();
+    this.session.close();
+  }
+
+  build() {
+    const { session } = this;
+    session.element.replaceChildren(
+      el("div", { class: "head" }, this.headline.element, this.headline.tally, session.toolbar),
+      session.help.hints,
+      this.bar,
+      this.board.host,
+      this.picture.element,
+      el("div", { class: "under" }, session.words, session.foot.element),
+      session.help.dialog,
+      this.board.enlarged.dialog,
+    );
+  }
+
+  // What the person does
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  key(key, event) {
+    if (this.picture.action) return this.picture.key(key, event);
+    if (this.board.enlarged.isOpen) return this.board.key(key, event);
+    const command = { Enter: () => this.decide(), ".": () => this.skip() }[key];
+    if (!command) return this.board.key(key, event);
+    if (!event.repeat) command();
+    return true;
+  }
+
+  /** Save what is on screen, as it is marked there. */
+  decide() {
+    const action = this.shown;
+    if (!action) return;
+    if (action.kind === "click") this.done(action);
+    else if (action.grid) this.decideGrid(action);
+    else if (this.ready()) this.batch(action, this.picture.cells());
+  }
+
+  /** @param {Action} action */
+  decideGrid(action) {
+    const { view } = this.board;
+    if (!this.board.ready()) return;
+    const cells = view.cells();
+    for (const tile of action.grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, action.grid.class]);
+    this.batch(action, cells);
+    this.board.keep(action, (old) => old === this.hand.current || this.hand.queue.includes(old));
+  }
+
+  /** @param {Action} action @param {any[][]} cells [image, class, state, probability] */
+  batch(action, cells) {
+    const found = cells.filter(([, , state]) => state === PRESENT).length;
+    const entry = cells.length && { action: "batch", source: SOURCES[action.kind], cells, run: runOf(action) };
+    const { marks } = action;
+    this.answer(action, entry, found, cells.length, true, () => {
+      if (action.grid) restore(action.grid, cells);
+      else action.marks = marks;
+    });
+  }
+
+  /** One class of an image of which a single label is asked for. @param {number} id @param {number} state @param {boolean} stay */
+  label(id, state, stay) {
+    const action = this.shown;
+    if (!action || !this.ready()) return;
+    const [before, after] = [action.marks, new Map(action.marks).set(id, state)];
+    const score = new Map(action.scores).get(id);
+    const entry = { action: "label", source: SOURCES.click, image: action.item.id, class: id, state, score, run: runOf(action) };
+    const found = Number(state === PRESENT && before.get(id) !== PRESENT);
+    this.answer(action, entry, found, 1, !stay, (way) => {
+      action.marks = way === 1 ? after : before;
+    });
+  }
+
+  /** Every class of the image that has no answer yet is absent. @param {Action} action */
+  done(action) {
+    if (!this.ready()) return;
+    this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, 1, true, () => {});
+  }
+
+  /**
+   * An answer, which undo takes back to where it was given.
+   * @param {Action} action @param {any} entry null when it says nothing that is not known
+   * @param {number} found labels in it that say present @param {number} decided how many answers it is
+   * @param {boolean} goOn to the next action @param {(way: 1 | -1) => void} mark put the marks as they are after it, -1: before
+   */
+  answer(action, entry, found, decided, goOn, mark) {
+    const milliseconds = this.hand.looked;
+    const become = (/** @type {1 | -1} */ way) => {
+      mark(way);
+      this.hand.count(0, way * decided);
+      this.headline.count(found, milliseconds, way);
+    };
+    const leave = () => {
+      if (goOn) this.leave(action);
+      else this.picture.marked();
+    };
+    const screen = {
+      back: () => {
+        become(-1);
+        this.bringBack(action);
+      },
+      again: () => {
+        become(1);
+        leave();
+      },
+    };
+    become(1);
+    if (entry) this.session.decide({ ...entry, milliseconds }, screen);
+    else this.session.visit(screen);
+    leave();
+  }
+
+  /** Not this one now: something else instead, of another kind or class where there is any. */
+  skip() {
+    const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
+    if (!action || (action.loaded && action !== this.shown)) return;
+    const cells = cellsOf(action);
+    const pass = () => {
+      for (const cell of cells) this.hand.passed.add(cell);
+      this.hand.queue = this.hand.queue.filter((other) => other.passedOn || !alike(action, /** @type {any} */ (other)));
+      this.leave(action);
+    };
+    const back = () => {
+      for (const cell of cells) this.hand.passed.delete(cell);
+      this.bringBack(action);
+    };
+    this.session.visit({ back, again: pass });
+    pass();
+  }
+
+  /** @param {Action} action it has been dealt with */
+  leave(action) {
+    if (/** @type {any} */ (this.hand.current) === action) this.hand.advance();
+    else this.hand.queue = this.hand.queue.filter((other) => /** @type {any} */ (other) !== action);
+  }
+
+  /** @param {Action} action */
+  bringBack(action) {
+    this.hand.bringBack(action);
+    this.picture.marked();
+  }
+
+  // What comes and goes
+
+  ready() {
+    return this.picture.ready();
+  }
+
+  /** @param {Action} action */
+  load(action) {
+    if (!action.grid) return this.picture.load(action);
+    action.grid.blind = action.kind === "audit";
+    return this.board.load(action.grid, this.session.names.get(action.grid.class) ?? "");
+  }
+
+  /** The grid that Enter would bring, where it is laid out as this one is. */
+  nextGrid() {
+    const next = /** @type {any} */ (this.hand.queue.find((one) => !one.passedOn));
+    const same = next?.grid && roomFor(next.grid) === this.board.layout.size;
+    return same ? /** @type {import("../grid/tiles.js").Grid} */ (next.grid) : null;
+  }
+
+  /** Cells with an answer that the server may not know yet. @returns {[number, number][]} */
+  waiting() {
+    return [...this.session.outbox.waiting.values()].flatMap((entry) =>
+      entry.cells ? entry.cells.map(([image, id]) => [image, id]) : entry.image == null ? [] : [[entry.image, 0]]);
+  }
+
+  showNews() {
+    if (this.hand?.current) return;
+    if (this.hand?.news.empty && this.hand.passed.size) {
+      // Nothing is left but what was skipped: now is its turn.
+      this.hand.passed.clear();
+      this.hand.ask();
+    } else this.show();
+  }
+
+  show() {
+    const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand?.current ?? null));
+    const action = current?.loaded ? current : null;
+    const words = !current && this.hand && !this.hand.passed.size ? this.hand.news.empty : "";
+    if (action ? action === this.shown : !this.shown && this.said === words) return;
+    this.shown = action;
+    this.said = action ? null : words;
+    const single = action?.kind === "image" || action?.kind === "click";
+    this.session.element.dataset.kind = action?.kind ?? "";
+    this.session.element.classList.toggle("grid-page", !single && !words);
+    this.bar.hidden = single || Boolean(words);
+    this.board.host.hidden = single;
+    this.picture.element.hidden = !single;
+    if (action) this.headline.show(action);
+    else this.headline.showNone(words ? "" : "One moment...");
+    if (single) this.picture.show(action);
+    else this.picture.leave();
+    if (action?.grid) {
+      this.board.layout.resize(roomFor(action.grid));
+      this.board.show(action.grid.view);
+      this.deciding.showMarks(action.grid.view, action.grid.view.name);
+    } else {
+      this.deciding.showNone();
+      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words)));
+      else if (single) this.board.fill(el("div"));
+      else this.board.wait(USUAL);
+    }
+    this.session.shown();
+  }
+}
+
+/** What an action asks about: [image, class], class 0 for the whole image. @param {Action} action @returns {[number, number][]} */
+function cellsOf({ grid, item }) {
+  return grid ? grid.tiles.map((tile) => [tile.id, grid.class]) : [[item.id, 0]];
+}
+
+/** The run whose probabilities are logged with the answer. @param {Action} action */
+function runOf({ grid, run, scores }) {
+  if (grid) return grid.run;
+  return scores.length ? run : null;
+}
+
+/** Of the same kind, and about the same class. @param {Action} one @param {Action} other */
+function alike(one, other) {
+  return one.kind === other.kind && one.grid?.class === other.grid?.class;
+}
+
+/** @param {import("../grid/tiles.js").Grid} grid */
+function roomFor({ tiles }) {
+  return Math.ceil(tiles.length / ROW) * ROW;
+}

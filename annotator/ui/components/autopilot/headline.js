@@ -1,0 +1,48 @@
+// @ts-check
+/** What there is to do and why, and what has come of this sitting. */
+
+import { el } from "../shared/dom.js";
+import { taskOf } from "./words.js";
+import { write } from "../grid/deciding.js";
+
+const LONGEST = 60_000; // milliseconds of one decision that count: whoever takes longer is having a coffee
+
+export class Headline {
+  constructor() {
+    this.found = 0;
+    this.milliseconds = 0;
+    this.line = el("h2", { class: "line", "aria-live": "polite" });
+    this.task = el("p", { class: "task" });
+    this.others = el("ul");
+    this.why = el("details", { class: "why", hidden: true }, el("summary", {}, "Why this?"),
+      el("div", { class: "reasons" }, el("p", {}, "It brings the most correct labels for your time. Instead there would be:"), this.others));
+    this.tally = el("p", { class: "tally" });
+    this.element = el("div", { class: "what" }, this.line, this.why, this.task);
+  }
+
+  /** @param {import("./autopilot.js").Action} action */
+  show(action) {
+    const { line, others } = action;
+    write(this.line, line);
+    write(this.task, taskOf(action));
+    this.why.open = false;
+    this.why.hidden = !others.length;
+    this.others.replaceChildren(...others.map((one) => el("li", {}, one)));
+  }
+
+  /** @param {string} words while there is no action */
+  showNone(words) {
+    write(this.line, words);
+    write(this.task, "");
+    this.why.hidden = true;
+  }
+
+  /** An answer was given, or taken back. @param {number} found labels in it that say present @param {number} milliseconds @param {1 | -1} way */
+  count(found, milliseconds, way) {
+    this.found += way * found;
+    this.milliseconds += way * Math.min(milliseconds, LONGEST);
+    const minutes = Math.round(this.milliseconds / 60_000);
+    const time = minutes < 1 ? "under a minute" : minutes === 1 ? "1 minute" : `${minutes} minutes`;
+    write(this.tally, this.milliseconds ? `${this.found.toLocaleString("en")} ${this.found === 1 ? "label" : "labels"} found in ${time} here` : "");
+  }
+}

@@ -1,0 +1,180 @@
+// @ts-check
+/**
+ * One image and its classes: for an action that asks about all of them at once, and for one that asks for a single label.
+ * What is marked lies in the action itself, so that it comes back as it was.
+ */
+
+import { ClassList, likelihoods } from "../annotate/classlist.js";
+import { Finder } from "../annotate/finder.js";
+import { STATE_WORDS, el, kbd, keyButton, whenDrawn } from "../shared/dom.js";
+import { Stage } from "../shared/stage.js";
+import { decoded, pictureOf } from "../shared/pictures.js";
+import { typing } from "../shared/keys.js";
+import { write } from "../grid/deciding.js";
+
+const PRESENT = 1;
+const ABSENT = -1;
+const UNSURE = 0;
+
+/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+
+export class Picture {
+  /**
+   * @param {{session: import("../shared/session.js").Session, onDecide: () => void, onSkip: () => void,
+   *          onLabel: (id: number, state: number, stay: boolean) => void}} options
+   *   onDecide: everything, as it is marked; onLabel: one class, where a single label is asked for
+   */
+  constructor({ session, onDecide, onSkip, onLabel }) {
+    this.session = session;
+    this.onDecide = onDecide;
+    this.onSkip = onSkip;
+    this.onLabel = onLabel;
+    /** @type {any} what is on screen */
+    this.action = null;
+    /** Whether it has been drawn: no key is about an image that nobody can have seen. */
+    this.seen = false;
+    this.unsure = false;
+    this.stage = new Stage();
+    this.caption = el("div", { class: "caption" });
+    this.list = new ClassList((one, stay) => this.choose(one, stay));
+    this.finder = new Finder({
+      likely: () => likelihoods(this.action?.item, session.classes),
+      states: () => this.list.marked,
+      onTake: (one, stay) => this.choose(one, stay),
+      onPoint: () => {},
+    });
+    this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
+    this.decideWords = el("span", {});
+    this.sum = el("span", { class: "sum" });
+    this.decideButton = el("button", { type: "button", class: "main wide", "aria-keyshortcuts": "Enter", onclick: () => onDecide() },
+      this.decideWords, this.sum, kbd("Enter"));
+    this.element = el("div", { class: "work", hidden: true },
+      el("div", { class: "left" }, this.stage.element, this.caption),
+      el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list,
+        el("div", { class: "tools answers", role: "group", "aria-label": "Answers" },
+          this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip))));
+    this.setClasses();
+  }
+
+  setClasses() {
+    this.list.setClasses(this.session.classes);
+    this.finder.setClasses(this.session.classes);
+    if (this.action) this.#mark();
+  }
+
+  /** Fetch and decode the picture of an action. @param {any} action */
+  async load(action) {
+    const { item } = action;
+    action.picture = pictureOf(item.id);
+    action.picture.alt = item.name;
+    item.broken = await decoded(action.picture, this.session.api.url(`/api/image/${item.id}`));
+  }
+
+  /** @param {any} action whose picture is there; keys are about it from the frame on in which it is drawn */
+  show(action) {
+    const { item, picture } = action;
+    this.action = action;
+    this.seen = false;
+    action.marks ??= startOf(action);
+    if (item.broken) this.stage.empty(`${item.name} cannot be shown: ${item.broken} Press Space to go on.`);
+    else this.stage.show({ ...item, picture });
+    this.caption.textContent = item.name;
+    if (this.unsure) this.toggleUnsure();
+    this.finder.close();
+    this.#mark();
+    this.list.forgetLikely();
+    this.list.showLikely(item);
+    whenDrawn(() => {
+      if (this.action === action) this.seen = true;
+    });
+  }
+
+  /** Something else is on screen. */
+  leave() {
+    this.action = null;
+    this.seen = false;
+  }
+
+  ready() {
+    return Boolean(this.action && this.seen && !this.action.item.broken);
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  key(key, event) {
+    if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
+    if (typing(event) && key !== "find") return false;
+    const one = this.list.byKey.get(key);
+    const command = {
+      Enter: () => this.onDecide(),
+      ".": () => this.onSkip(),
+      " ": () => this.onSkip(),
+      "-": () => this.toggleUnsure(),
+      "/": () => this.finder.focus(),
+      find: () => this.finder.focus(),
+    }[key];
+    if (one) event.repeat || this.choose(one, event.shiftKey);
+    else if (this.stage.key(key, event)) return true;
+    else if (command) event.repeat || command();
+    else return false;
+    return true;
+  }
+
+  /** @param {Class} one @param {boolean} stay */
+  choose(one, stay) {
+    if (!this.ready()) return;
+    const { kind, marks } = this.action;
+    const unsure = this.unsure;
+    if (unsure) this.toggleUnsure();
+    if (kind === "click") {
+      this.onLabel(one.id, unsure ? UNSURE : PRESENT, stay || unsure);
+      return;
+    }
+    const now = marks.get(one.id);
+    const next = unsure ? UNSURE : now === PRESENT ? ABSENT : PRESENT;
+    this.action.marks = new Map(marks).set(one.id, next);
+    this.#mark();
+  }
+
+  toggleUnsure() {
+    this.unsure = !this.unsure;
+    this.unsureButton.setAttribute("aria-pressed", String(this.unsure));
+    this.list.unsure(this.unsure);
+  }
+
+  /** What the classes are marked as has changed. */
+  marked() {
+    if (this.action) this.#mark();
+  }
+
+  /**
+   * What Enter would save where all classes are asked about: a row [image, class, state, probability] for each that has
+   * no answer yet, or gets another one.
+   */
+  cells() {
+    const { item, marks } = this.action;
+    const known = new Map(item.labels.map((/** @type {any} */ label) => [label.class, label.state]));
+    const scores = new Map(this.action.scores);
+    return this.session.classes
+      .map(({ id }) => [item.id, id, marks.get(id) ?? ABSENT, scores.get(id) ?? null])
+      .filter(([, id, state]) => known.get(id) !== state);
+  }
+
+  #mark() {
+    const { kind, marks } = this.action;
+    this.list.mark(marks);
+    const count = (/** @type {number} */ state) => [...marks.values()].filter((one) => one === state).length;
+    const [yes, unsure] = [count(PRESENT), count(UNSURE)];
+    const no = this.session.classes.length - yes - unsure;
+    const single = kind === "click";
+    write(this.decideWords, single ? "Nothing else here" : "Decide");
+    write(this.sum, single ? "" : `${yes} ${STATE_WORDS[PRESENT]} · ${no} absent${unsure ? ` · ${unsure} unsure` : ""}`);
+  }
+}
+
+/** How the classes of an action are marked before the person has done anything: class -> state. @param {any} action */
+export function startOf({ item, preset }) {
+  return new Map([
+    ...preset.map((/** @type {number} */ id) => [id, PRESENT]),
+    ...item.labels.map((/** @type {any} */ label) => [label.class, label.state]),
+  ]);
+}

@@ -1,0 +1,208 @@
+// @ts-check
+/**
+ * The place where grids lie: the one on screen with its cursor, its marks by key and pointer, heat maps over it, one of
+ * its tiles enlarged; and, unseen, the one that comes next. What becomes of a grid that is decided is the page's affair.
+ */
+
+import { Ahead } from "./ahead.js";
+import { Enlarged } from "./enlarged.js";
+import { Heatmaps } from "../shared/heatmaps.js";
+import { Layout } from "./layout.js";
+import { Peek } from "./peek.js";
+import { TILE_KEYS, Tiles, skeleton, unbuild } from "./tiles.js";
+import { el, whenDrawn } from "../shared/dom.js";
+import { paintable } from "./painting.js";
+
+const KEPT_BUILT = 12; // decided grids whose elements are kept for an undo
+
+/** @typedef {import("./tiles.js").Grid} Grid */
+
+export class Board {
+  /**
+   * @param {{session: import("../shared/session.js").Session, size: number, next: () => Grid | null | undefined,
+   *          onMarks: (view: Tiles) => void}} options
+   *   size: tiles that there is room for; next: the grid that Enter would bring, as far as it is known;
+   *   onMarks: the person has marked something
+   */
+  constructor({ session, size, next, onMarks }) {
+    const { api, root } = session;
+    this.session = session;
+    this.onMarks = onMarks;
+    /** @type {Tiles | null} what is on screen */
+    this.view = null;
+    /** Whether it has been drawn: no key is about tiles that nobody can have seen. */
+    this.seen = false;
+    /** @type {object[]} */
+    this.built = [];
+    this.heatmaps = new Heatmaps(api, () => this.peek.show());
+    this.enlarged = new Enlarged({
+      url: (path) => api.url(path),
+      onMark: (state) => this.mark(this.view.grid.at, state),
+      onTurn: () => this.press(this.view.grid.at),
+      onMove: (by) => this.enlarge(this.view.grid.at + by),
+      onClose: () => this.peek.show(),
+    });
+    this.peek = new Peek({
+      heatmaps: this.heatmaps,
+      enlarged: this.enlarged,
+      view: () => this.view,
+      say: (text) => session.say(text),
+    });
+    this.host = el("div", { class: "host" });
+    this.host.addEventListener("pointerover", (event) => this.peek.point(event));
+    this.host.addEventListener("pointerleave", () => this.peek.point(null));
+    this.host.addEventListener("pointerdown", () => this.host.classList.remove("keyed"));
+    this.stopPainting = paintable(this.host, root, {
+      press: (index) => this.press(index),
+      paint: (index, state) => this.mark(index, state),
+    });
+    this.layout = new Layout(this.host, size);
+    // Where the page scrolls, not all of a grid is in sight anyway.
+    this.ahead = new Ahead(this.host, () => {
+      const view = this.view && !this.layout.scrolls ? next()?.view : null;
+      return view?.complete ? view : null;
+    });
+  }
+
+  close() {
+    this.stopPainting();
+    this.layout.close();
+    this.heatmaps.close();
+  }
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} whether the key was about the tiles */
+  key(key, event) {
+    if (key === "Shift") {
+      this.peek.hold(true);
+      return true;
+    }
+    if (this.enlarged.isOpen) return this.enlarged.key(key, event);
+    const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.layout.columns, ArrowDown: this.layout.columns };
+    const command = {
+      " ": () => this.view && this.press(this.view.grid.at),
+      ";": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
+      PageUp: () => this.view && this.enlarge(this.peek.pointed ?? this.view.grid.at),
+    }[key];
+    const tile = TILE_KEYS.indexOf(key);
+    if (moves[key]) this.moveBy(moves[key]);
+    else if (command) event.repeat || command();
+    else if (tile >= 0) event.repeat || this.press(tile);
+    else return false;
+    return true;
+  }
+
+  /** A key was let go. @param {string} key */
+  released(key) {
+    if (key === "Shift") this.peek.hold(false);
+  }
+
+  /** A key is about the tiles on screen; while they are not there, or not yet drawn, it is about nothing. */
+  ready() {
+    if (this.view && this.seen) return true;
+    if (!this.view && this.host.querySelector(".skeleton")) this.session.say("The pictures are still on their way.");
+    return false;
+  }
+
+  /** Turn a tile. @param {number} index @returns {number | null} what it is now */
+  press(index) {
+    if (!this.ready() || index >= this.view.grid.tiles.length) return null;
+    this.view.moveTo(index);
+    this.view.press(index);
+    this.#marked(index);
+    return this.view.grid.tiles[index].mark;
+  }
+
+  /** @param {number} index @param {number} state */
+  mark(index, state) {
+    if (!this.ready() || this.view.grid.tiles[index]?.mark === state) return;
+    this.view.mark(index, state);
+    this.#marked(index);
+  }
+
+  /** @param {number} by */
+  moveBy(by) {
+    if (!this.view) return;
+    const { grid } = this.view;
+    if (grid.at + by < 0 || grid.at + by >= grid.tiles.length) return;
+    this.host.classList.add("keyed");
+    this.peek.forget();
+    this.view.moveTo(grid.at + by);
+    this.view.focus();
+    this.peek.show();
+  }
+
+  /** @param {"yes" | "no"} start */
+  begin(start) {
+    if (!this.view || this.view.grid.start === start) return;
+    this.view.turn();
+    this.onMarks(this.view);
+  }
+
+  /** @param {number} index */
+  enlarge(index) {
+    if (!this.ready() || index < 0 || index >= this.view.grid.tiles.length) return;
+    this.view.moveTo(index);
+    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name);
+    this.peek.show();
+  }
+
+  /** Build a grid and decode its pictures, before it is needed. @param {Grid} grid @param {string} name of its class */
+  load(grid, name) {
+    grid.view ??= new Tiles(grid, {
+      url: (path) => this.session.api.url(path),
+      name,
+      onPress: (index) => this.press(index),
+      onEnlarge: (index) => this.enlarge(index),
+    });
+    return grid.view.loaded.then(() => this.ahead.prepare());
+  }
+
+  /** Of what was decided a while ago only the answers are kept. @param {any} item @param {(item: any) => boolean} inHand */
+  keep(item, inHand) {
+    this.built = [...this.built.filter((other) => other !== item), item];
+    if (this.built.length <= KEPT_BUILT) return;
+    const old = this.built.shift();
+    if (!inHand(old)) unbuild(old);
+  }
+
+  /** Put a grid on screen. From the frame on in which it is drawn, keys are about it. @param {Tiles} view */
+  show(view) {
+    const focused = this.host.contains(this.session.root.activeElement);
+    this.#change(view);
+    this.ahead.show(view);
+    // Where the page scrolls, "Decide" is pressed at the end of one grid, and the next is looked at from its beginning.
+    if (this.layout.scrolls && this.host.getBoundingClientRect().top < 0) this.host.scrollIntoView();
+    const drawn = () => {
+      if (this.view !== view || this.seen) return;
+      this.seen = true;
+      if (focused) view.focus();
+      this.peek.show();
+    };
+    whenDrawn(drawn);
+  }
+
+  /** Put something on screen that is no grid. @param {HTMLElement} element */
+  fill(element) {
+    this.#change(null);
+    this.ahead.fill(element);
+  }
+
+  /** Put this on screen while a grid of so many tiles is on its way. @param {number} size */
+  wait(size) {
+    this.fill(skeleton(size));
+  }
+
+  /** @param {Tiles | null} view */
+  #change(view) {
+    this.view = view;
+    this.seen = false;
+    this.peek.resting = false;
+    if (this.enlarged.isOpen) this.enlarged.dialog.close();
+  }
+
+  /** @param {number} index */
+  #marked(index) {
+    this.onMarks(this.view);
+    if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark);
+  }
+}

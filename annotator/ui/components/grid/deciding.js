@@ -1,0 +1,46 @@
+// @ts-check
+/** How a grid begins, what it is marked as, and the button that decides it. */
+
+import { el, kbd } from "../shared/dom.js";
+
+export class Deciding {
+  /** @param {{onStart: (start: "yes" | "no") => void, onDecide: () => void}} options */
+  constructor({ onStart, onDecide }) {
+    this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
+      el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
+    this.about("it"); // until there is a class
+    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How a grid begins", "aria-keyshortcuts": ";" }, ...this.startButtons);
+    this.sum = el("span", { class: "sum" });
+    this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
+      el("span", {}, "Decide"), this.sum, kbd("Enter"));
+  }
+
+  /** @param {string} name of the class that is asked about */
+  about(name) {
+    write(this.startButtons[0], `All are ${name}: mark the wrong ones`);
+    write(this.startButtons[1], "None is: mark the right ones");
+  }
+
+  /** @param {import("./tiles.js").Tiles} view @param {string} name */
+  showMarks(view, name) {
+    const [yes, no, unsure] = [1, -1, 0].map((state) => view.count(state));
+    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}`);
+    if (this.button.disabled) this.button.disabled = false;
+    for (const button of this.startButtons) {
+      const pressed = String(button.dataset.start === view.grid.start);
+      if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
+    }
+    this.about(name);
+  }
+
+  /** Nothing is on screen. */
+  showNone() {
+    write(this.sum, "");
+    this.button.disabled = true;
+  }
+}
+
+/** @param {HTMLElement} node @param {string} text */
+export function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

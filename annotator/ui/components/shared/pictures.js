@@ -1,0 +1,49 @@
+// @ts-check
+/** Fetching a picture until it is there, or it is known that no server can make it. */
+
+const RETRY = 1500; // milliseconds until it is asked for again while the server cannot be reached, at first
+const LONGEST_RETRY = 12000;
+
+/** A picture that is decoded before it is needed and never dragged. @param {number} id of the image @returns {HTMLImageElement} */
+export function pictureOf(id) {
+  const picture = new Image();
+  picture.decoding = "sync";
+  picture.draggable = false;
+  picture.alt = "";
+  picture.dataset.image = String(id);
+  return picture;
+}
+
+/**
+ * Fetch and decode it, again and again while the server cannot be reached.
+ * @param {HTMLImageElement} picture @param {string} url @param {() => boolean} [gone] nobody waits for it any more
+ * @returns {Promise<string>} why it cannot be shown; "" when it is there, or nobody waits
+ */
+export async function decoded(picture, url, gone = () => false) {
+  for (let pause = RETRY; !gone(); pause = Math.min(pause * 2, LONGEST_RETRY)) {
+    picture.src = url;
+    try {
+      await picture.decode();
+      return "";
+    } catch {
+      if (gone()) return "";
+      const reason = await reasonOf(url);
+      if (reason) return reason;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      picture.removeAttribute("src");
+    }
+  }
+  return "";
+}
+
+/** Why there is no picture; "" when nobody could be asked. @param {string} url */
+async function reasonOf(url) {
+  try {
+    const response = await fetch(url);
+    if (response.ok) return "this browser cannot show it";
+    if (response.status === 401 || response.status >= 500) return "";
+    return (await response.json()).error ?? `the server answered ${response.status}`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,228 @@
+"""Certificate: how complete and how correct the labels are, how sure that is, and what would make it surer.
+
+Working it out takes seconds where there are many cells, so it is kept until something it rests on has changed.
+"""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from annotator.engine import audit
+from annotator.engine.certificate import TARGET, Certificate, Interval, Row, certificate, stamp
+from annotator.engine.export import build_table
+from annotator.engine.lacking import lacks
+from annotator.store import classes, overview
+from annotator.store.database import Database
+from annotator.ui import charts, context, frame, tables
+from annotator.ui.pages import acceptance, export
+
+TARGETS = (0.90, 0.95, 0.98, 0.99)
+LARGEST_DRAWING = 100_000
+IN_SIGHT = 20  # classes of the chart that are seen without scrolling
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        _certificate()
+
+
+def _certificate() -> None:
+    db = context.db()
+    if not overview.image_counts(db)["all"]:
+        st.info(f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER")
+        return
+    if not classes.all_classes(db):
+        st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")
+        return
+    found = _kept(db, str(db.paths.project), stamp(db))
+    target = _stopping_rule(found)
+    _overall(found.overall)
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        _surer(found, target)
+    with right:
+        _audit(db, found)
+    _by_class(found, target)
+    _numbers(found)
+    acceptance.card(db)
+    with st.container(border=True):
+        st.markdown("#### Take it with the data")
+        st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
+        export.card_downloads(db, lambda: build_table(db, "keep", None), ["labels.csv"])
+
+
+@st.cache_resource(max_entries=4, show_spinner="Working out the certificate...")
+def _kept(_db: Database, project: str, stamped: tuple) -> Certificate:
+    return certificate(_db)
+
+
+def _stopping_rule(found: Certificate) -> float:
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        words = st.container(width="content")
+        target = st.segmented_control(
+            "Recall to reach",
+            TARGETS,
+            format_func=lambda share: f"{100 * share:g} %",
+            default=TARGET,
+            required=True,
+            key="target",
+        )
+    with words:
+        st.markdown(f"### {found.sentence(target)}")
+    return target
+
+
+def _overall(row: Row) -> None:
+    columns = st.columns(3)
+    for column, label, one, help_ in (
+        (columns[0], "Recall", row.recall, "Of all cells that show their class, so many are labeled present."),
+        (columns[1], "Precision", row.precision, "Of all cells that are labeled present, so many show their class."),
+    ):
+        with column, st.container(border=True, height="stretch"):
+            st.metric(f"{label}, with 95 % confidence", _ends(one), width="content", help=help_)
+            st.html(_bar(one))
+            st.caption(f"Best estimate: {_percent(one.estimate)}")
+    with columns[2], st.container(border=True, height="stretch"):
+        st.metric("Still missing", _counts(row.missing), width="content", help="Positives that nobody has labeled.")
+        st.caption(f"Best estimate: {_count(row.missing.estimate)}. {row.people + row.accepted:,} are labeled.")
+        st.caption(f"Time to find 95 % of them in grids: {_lasting(row.seconds)}.")
+
+
+def _surer(found: Certificate, target: float) -> None:
+    with st.container(border=True, height="stretch"):
+        st.markdown("#### What would make this surer")
+        if not found.last_decision_id:
+            st.info("Nothing has been decided yet. Autopilot or the Annotate page is the place to begin.")
+        said = lacks(found, target)
+        for sentence in said or ["Nothing is lacking."]:
+            st.markdown(f"* {frame.escaped(sentence)}")
+
+
+def _audit(db: Database, found: Certificate) -> None:
+    waiting = found.overall.waiting
+    with st.container(border=True, height="stretch"):
+        st.markdown("#### Blind check")
+        if waiting:
+            st.markdown(f"**{waiting:,} drawn cells wait for an answer.**")
+            frame.link("grid", "Answer them blind", ":material/visibility_off:", audit="1")
+        elif found.drawings:
+            st.markdown("Every drawn cell has been answered.")
+        st.caption(
+            "Cells drawn at random and answered without knowing what the model thinks are what all of this rests on. "
+            f"{found.overall.audited:,} count so far."
+        )
+        with st.form("audit_form", border=False):
+            cells = st.number_input(
+                "Cells to draw", 1, LARGEST_DRAWING, min(audit.usual_size(db), LARGEST_DRAWING), key="audit_cells"
+            )
+            if not st.form_submit_button("Draw an audit", type="secondary" if waiting else "primary"):
+                return
+        with st.spinner("Drawing cells..."):
+            drawn = audit.draw(db, int(cells))
+        st.toast(f"{drawn.cells:,} cells drawn.")
+        st.rerun()
+
+
+def _by_class(found: Certificate, target: float) -> None:
+    with st.container(border=True):
+        st.markdown("#### By class, those with most missing first")
+        rows = _missing_first(found)[: charts.CLASSES_CERTIFIED]
+        if len(rows) < len(found.classes):
+            st.caption(f"The first {len(rows)} of {len(found.classes):,} classes; all are in the numbers.")
+        table = pd.DataFrame(
+            [
+                {"class": one.name, "kind": kind, "estimate": value.estimate, "low": value.low, "high": value.high}
+                for one in rows
+                for kind, value in (("recall", one.recall), ("precision", one.precision))
+            ]
+        )
+        table["estimate"] = table["estimate"].astype(float)
+        colours = charts.palette(st.context.theme.type)
+        with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):
+            st.altair_chart(
+                charts.legible(charts.certified(table, target, colours), colours),
+                key="chart_certified",
+                alt=f"Recall and precision of {len(rows):,} classes with 95 % intervals, as in the table below",
+            )
+
+
+def _numbers(found: Certificate) -> None:
+    with st.container(border=True):
+        st.markdown("#### In numbers")
+        st.caption(
+            "Estimates, with 95 % intervals in brackets. Times are those of grids, likeliest first, until 95 % of what "
+            f"is missing is found, at {found.seconds_a_tile:.1f} s an image."
+        )
+        rows = [_line(one) for one in [found.overall, *_missing_first(found)]]
+        tables.show(rows, "The certificate, class by class")
+
+
+def _line(one: Row) -> dict[str, str]:
+    filled = f" ({one.accepted:,} filled in)" if one.accepted else ""
+    return {
+        "class": one.name,
+        "labeled": f"{one.people + one.accepted:,}{filled}",
+        "recall": _told(one.recall),
+        "precision": _told(one.precision),
+        "missing": f"{_count(one.missing.estimate)} ({_counts(one.missing)})",
+        "time to find them": _lasting(one.seconds),
+        "audited": f"{one.audited:,}" + (f" ({one.waiting:,} wait)" if one.waiting else ""),
+    }
+
+
+def _missing_first(found: Certificate) -> list[Row]:
+    def most(one: Row) -> tuple[float, float]:
+        middle = (one.missing.low + one.missing.high) / 2
+        return (-(middle if one.missing.estimate is None else one.missing.estimate), one.recall.low)
+
+    return sorted(found.classes, key=most)
+
+
+def _bar(one: Interval) -> str:
+    """The interval on a line from 0 to 100 %, with a mark at the estimate."""
+    low, high = 100 * one.low, 100 * one.high
+    mark = ""
+    if one.estimate is not None:
+        mark = (
+            f'<i style="position:absolute;left:calc({100 * one.estimate:.2f}% - 1.5px);top:-3px;width:3px;height:14px;'
+            'border-radius:2px;background:light-dark(#1c2221,#e9ecea)"></i>'
+        )
+    return (
+        '<div aria-hidden="true" style="position:relative;height:8px;margin:3px 0;border-radius:4px;'
+        'background:light-dark(#e3e7e5,#333937)"><b style="position:absolute;height:8px;border-radius:4px;'
+        f"left:{low:.2f}%;width:max(4px,{high - low:.2f}%);max-width:{100 - low:.2f}%;"
+        f'background:light-dark(#0f7b6c,#43b5a2)"></b>{mark}</div>'
+    )
+
+
+def _told(one: Interval) -> str:
+    return f"{_percent(one.estimate)} ({_ends(one)})"
+
+
+def _ends(one: Interval) -> str:
+    # Rounded outwards: nothing is to look surer than it is.
+    low, high = math.floor(1000 * one.low + 1e-6) / 10, math.ceil(1000 * one.high - 1e-6) / 10
+    return f"{low:g} % to {high:g} %" if low < high else f"{low:g} %"
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f} %"
+
+
+def _counts(one: Interval) -> str:
+    low, high = math.floor(one.low + 1e-6), math.ceil(one.high - 1e-6)
+    return f"{low:,} to {high:,}" if low < high else f"{low:,}"
+
+
+def _count(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:,.0f}"
+
+
+def _lasting(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"

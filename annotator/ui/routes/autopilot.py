@@ -1,0 +1,55 @@
+"""What Autopilot asks for: the actions that bring most for this person's time."""
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.engine.autopilot import Action, next_actions
+from annotator.records import WantedActions
+from annotator.ui import context
+from annotator.ui.routes import shapes
+from annotator.ui.routes.guard import FRESH, body_of, guarded
+
+MOST_ACTIONS = 8
+
+
+async def autopilot(request: Request, annotator: str) -> Response:
+    """POST {holder, have, want, instead?, passed?} -> the next actions, with their cells leased to this page.
+
+    have and passed are [image, class] pairs, class 0 for a whole image.
+    """
+    body = await body_of(request)
+    wanted = WantedActions(
+        holder=shapes.holder(body["holder"]),
+        annotator=annotator,
+        have=shapes.pairs(body.get("have")),
+        want=shapes.at_most(body.get("want", 0), MOST_ACTIONS),
+        passed=shapes.pairs(body.get("passed")),
+        instead=shapes.holder(body.get("instead", "")),
+    )
+    return JSONResponse(await run_sync(_autopilot, wanted), headers=FRESH)
+
+
+ROUTES = [Route("/api/autopilot", guarded(autopilot), methods=["POST"])]
+
+
+def _autopilot(wanted: WantedActions) -> dict:
+    found = next_actions(context.db(), wanted)
+    return shapes.told(found, lambda one: _action(one) | {"run": found.run})
+
+
+def _action(one: Action) -> dict:
+    return {
+        "id": one.id,
+        "kind": one.kind,
+        "line": one.line,
+        "labels": one.labels,
+        "decided": one.decided,
+        "seconds": one.seconds,
+        "others": one.others,
+        "grid": one.grid and shapes.grid(one.grid),
+        "item": one.item and shapes.item(one.item),
+        "preset": one.preset,
+        "scores": one.scores,
+    }

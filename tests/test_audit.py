@@ -1,0 +1,240 @@
+"""Audits: drawn whole or not at all, asked blind and in random order, and what the certificate makes of the answers."""
+
+import json
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_grid import publish
+
+from annotator.engine import audit
+from annotator.engine.certificate import SECONDS_A_TILE, certificate, seconds_per_tile
+from annotator.engine.export import export
+from annotator.errors import AnnotatorError
+from annotator.records import Batch, Decision
+from annotator.store import audits, decisions
+from annotator.store.database import Database
+
+
+def truth(image_id: int, class_id: int) -> int:
+    """What there is to see on the photos of conftest.py."""
+    return 1 if image_id >> (class_id - 1) & 1 else -1
+
+
+def say(db: Database, cells: list[tuple[int, int]], source: str = "click", by: str = "Ann", **more) -> str:
+    """Answer these cells as they are."""
+    states = more.pop("states", None) or [truth(*cell) for cell in cells]
+    told = [(*cell, state, None) for cell, state in zip(cells, states, strict=True)]
+    batch = Batch(str(uuid.uuid4()), by, source, told, **more)
+    assert not decisions.decide(db, [batch]).refused
+    return batch.uuid
+
+
+def answer(db: Database, many: int | None = None) -> list[tuple[int, int]]:
+    """Answer the first open cells of the audit."""
+    cells = [(one.image_id, one.class_id) for one in audit.open_cells(db)][:many]
+    say(db, cells, "audit")
+    return cells
+
+
+def positives(class_id: int) -> int:
+    return sum(truth(image_id, class_id) == 1 for image_id in range(1, 25))
+
+
+def test_a_drawing_asks_as_many_cells_of_each_class_and_hides_what_is_decided(db):
+    say(db, [(image_id, 1) for image_id in range(1, 13)])
+    drawn = audit.draw(db, 20, seed=1)
+    cells = audit.open_cells(db)
+    assert drawn.cells == len(cells) == 20
+    looks = [one for one in cells if one.class_id == 1 and one.image_id <= 12]
+    assert len(looks) == 2  # a tenth are second looks
+    assert sorted(sum(one.class_id == c for one in cells if one not in looks) for c in (1, 2, 3)) == [6, 6, 6]
+    assert audit.open_cells(db, 2) == [one for one in cells if one.class_id == 2]
+
+
+def test_answered_cells_are_asked_no_more_and_an_answer_taken_back_is_asked_again(db):
+    audit.draw(db, 9, seed=2)
+    before = audit.open_cells(db)
+    decisions.decide(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
+    assert audit.open_cells(db) == before[1:]
+    decisions.undo(db, "Ann")
+    assert audit.open_cells(db) == before
+
+
+def test_what_an_older_drawing_still_asks_comes_after_the_newest_one(db):
+    audit.draw(db, 9, seed=2)
+    older = audit.open_cells(db)
+    audit.draw(db, 6, seed=3)
+    cells = audit.open_cells(db)
+    assert [one.audit_id for one in cells[:6]] == [2] * 6 and {one.audit_id for one in cells[6:]} == {1}
+    asked = {(one.image_id, one.class_id) for one in cells}
+    assert len(asked) == len(cells) and asked >= {(one.image_id, one.class_id) for one in older}
+    assert certificate(db).overall.waiting == len(cells)
+
+
+def test_cells_are_drawn_by_the_current_run_and_carry_its_score_to_be_logged(db):
+    rising = np.linspace(0.02, 0.98, 24)
+    run = publish(db, np.stack([rising, rising, np.full(24, np.nan)], 1))
+    assert audit.draw(db, 60, seed=3).run_id == run
+    for one in audit.open_cells(db):
+        assert one.run_id == run
+        expected = None if one.class_id == 3 else pytest.approx(rising[one.image_id - 1], abs=1e-3)
+        assert one.score == expected
+    strata = audits.population(db, 1).strata
+    assert (np.diff(strata[:, 0].astype(int)) >= 0).all() and len(set(strata[:, 0])) == 2
+    assert len(set(strata[:, 2])) == 1
+
+
+def test_a_drawing_that_was_killed_is_seen_by_nobody_and_swept_away(db, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            audit.draw(db, 9)
+    assert audits.audits(db) == [] and audit.open_cells(db) == []
+    with db.writing() as sql:
+        sql.execute("UPDATE audit SET drawn_at = 0")
+    assert audit.draw(db, 9).cells == 9
+    assert db.value("SELECT count(*) FROM audit") == 1
+
+
+def test_only_the_newest_drawings_keep_their_arrays(db):
+    for seed in range(audits.KEPT + 2):
+        audit.draw(db, 3, seed=seed)
+    kept = {path.name for path in db.paths.audits.iterdir()}
+    assert kept == {str(one.id) for one in audits.audits(db)} and len(kept) == audits.KEPT
+    certificate(db)
+
+
+def test_a_drawing_from_nothing_says_so(db, tmp_path):
+    with pytest.raises(AnnotatorError, match=r"An audit of 0 cells says nothing\. Draw 1 or more, such as 200"):
+        audit.draw(db, 0)
+    empty = Database(tmp_path / "empty", create=True)
+    with pytest.raises(AnnotatorError, match="no images"):
+        audit.draw(empty)
+    with pytest.raises(AnnotatorError, match=r"no classes \[7\]"):
+        audit.draw(db, class_ids=[7])
+    assert certificate(empty).lacks == ["There are no classes yet, so there is nothing to certify."]
+
+
+def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothing(db):
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    found = certificate(db)
+    fox = found.classes[0]
+    assert (fox.people, fox.unknown, fox.audited, fox.recall.estimate, fox.seconds) == (4, 16, 0, None, None)
+    assert (fox.recall.low, fox.recall.high) == (0.2, 1.0)
+    assert (fox.missing.low, fox.missing.high) == (0, 16)
+    assert found.reached() == [] and "0 of 3 classes" in found.sentence()
+    assert found.lacks[0].startswith("No audit yet: nothing is known of the 64 cells")
+
+
+def test_an_answered_audit_tells_recall_and_what_is_missing(db):
+    audit.draw(db, 60, seed=4, class_ids=[1])
+    answer(db, 16)
+    found = certificate(db).classes[0]
+    assert found.audited == 16 and found.waiting == 8
+    assert found.recall.low <= found.people / positives(1) <= found.recall.high
+    assert found.missing.low <= positives(1) - found.people <= found.missing.high
+    answer(db)
+    found = certificate(db)
+    assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
+    assert found.reached() == [1] and found.sentence() == (
+        "98 % recall reached with 95 % confidence for 1 of 3 classes"
+    )
+    assert "No cell of these classes has been audited: heron, deer." in found.lacks
+
+
+def test_ordinary_finds_are_credited_but_do_not_make_positives_seem_common(db):
+    audit.draw(db, 36, seed=5)
+    say(db, [(image_id, 1) for image_id in range(1, 25) if truth(image_id, 1) == 1])
+    found = certificate(db).classes[0]
+    assert found.people == 12 and found.audited == 0
+    answer(db)
+    found = certificate(db).classes[0]
+    assert found.audited == 12
+    assert found.recall.low <= 1.0 == found.recall.high and found.missing.low == 0
+
+
+def test_everything_decided_is_a_certificate_without_doubt(db):
+    audit.draw(db, 30, seed=6)
+    answer(db)
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every)
+    found = certificate(db).overall
+    assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
+
+
+def test_second_looks_that_find_mistakes_lower_precision(db):
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every, states=[1] * len(every))
+    audit.draw(db, 60, seed=7)
+    assert {one.class_id for one in audit.open_cells(db)} == {1, 2, 3}
+    cells = answer(db)
+    found = certificate(db)
+    assert len(cells) == found.looks.present == 3
+    assert found.looks.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
+    assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
+
+
+def test_people_who_disagree_widen_the_certificate(db):
+    every = [(image_id, 1) for image_id in range(1, 25)]
+    say(db, every)
+    for image_id, state in ((1, -1), (2, 1)):
+        decisions.decide(db, [Decision(f"b{image_id}", "label", "Bob", "click", image_id, 1, state)])
+    found = certificate(db).classes[0]
+    assert found.people == 12 and found.precision.low == pytest.approx(11 / 12, abs=1e-3)
+    assert found.missing.high == 1 and found.recall.low == pytest.approx(11 / 12, abs=1e-3)
+
+
+def test_images_added_after_the_drawing_are_unknown_and_named(db, photos):
+    from conftest import draw as paint
+
+    from annotator.engine.setup import set_up
+
+    audit.draw(db, 60, seed=8, class_ids=[1])
+    answer(db)
+    assert certificate(db).classes[0].missing.high == 0
+    for number in range(3):
+        paint(photos / f"new{number}.jpg", ("fox",), seed=100 + number)
+    set_up(db.paths.project, images_folder=photos)
+    found = certificate(db)
+    assert found.classes[0].missing.high == 3 and any("3 images were added" in one for one in found.lacks)
+
+
+def test_time_to_find_the_rest_is_told_by_this_projects_own_pace(db):
+    assert seconds_per_tile(db) == SECONDS_A_TILE
+    publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
+    audit.draw(db, 30, seed=9)
+    answer(db, 25)
+    before = certificate(db).overall
+    say(db, [(1, 1), (2, 1)], "grid", milliseconds=8000)
+    assert seconds_per_tile(db) == 4.0
+    assert certificate(db).overall.seconds > 2 * before.seconds > 0
+
+
+def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
+    say(db, [(image_id, 1) for image_id in range(1, 25)])
+    audit.draw(db, 20, seed=10)
+    answer(db)
+    _, written = export(db, tmp_path / "labels.csv", "csv", "absent")
+    assert [path.name for path in written[-2:]] == ["labels.card.md", "labels.card.json"]
+    card = json.loads((tmp_path / "labels.card.json").read_text())
+    assert card["files"] == ["labels.csv", "labels.provenance.csv"]
+    fox = card["classes"][0]
+    assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
+    text = (tmp_path / "labels.card.md").read_text()
+    for expected in ("| fox | 12 | 0 | 100.0% (100.0% to 100.0%)", "Audit 1: 20 cells", "| absent | assumed |"):
+        assert expected in text, expected
+    assert all(sentence in text for sentence in card["assumed"] + card["limits"])
+
+
+@pytest.mark.process
+def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, project: Path):
+    told = annotator("audit", project, "--cells", 30).stdout
+    assert "30 cells drawn" in told and "blind check on the Grid page" in told
+    text = annotator("certificate", project).stdout
+    assert "98 % recall reached" in text and "30 drawn cells wait" in text
+    found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)
+    assert found["overall"]["waiting"] == 30 and found["reached"]["target"] == 0.5
+    assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]

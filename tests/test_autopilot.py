@@ -1,0 +1,164 @@
+"""The next best action: what it chooses, for whom, and what it says about it."""
+
+import uuid
+
+import numpy as np
+import pytest
+from test_grid import answer, publish
+
+from annotator.engine import audit, autopilot, offers, tempo
+from annotator.records import Batch, WantedActions
+from annotator.store import cells, decisions
+from annotator.store.tempo import Answer
+
+SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
+
+
+def wanted(holder: str = "tab", annotator: str = "Ann", want: int = 1, **more) -> WantedActions:
+    return WantedActions(holder, annotator, more.pop("have", ()), want, **more)
+
+
+def give(db, source: str, asked: list[tuple[int, int, int]], milliseconds=10_000, annotator="Ann") -> None:
+    together = [(image_id, class_id, state, None) for image_id, class_id, state in asked]
+    batch = Batch(str(uuid.uuid4()), annotator, source, together, None, milliseconds)
+    assert not decisions.decide(db, [batch]).refused
+
+
+def answer_whole(db, images: range) -> None:
+    """All three classes of some images, so that enough is known for the engine to choose."""
+    for image_id in images:
+        give(db, "suggestion", [(image_id, class_id, -1) for class_id in (1, 2, 3)])
+
+
+@pytest.fixture
+def known(db, monkeypatch):
+    """A model that is sure of sixteen images of the first class, and no need of blind work."""
+    monkeypatch.setattr(autopilot, "SEEDS", 0)
+    monkeypatch.setattr(autopilot, "BLIND", 0.0)
+    publish(db, SURE)
+    return db
+
+
+def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings(known):
+    action = autopilot.next_actions(known, wanted()).items[0]
+    assert action.kind == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
+    assert action.labels == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
+    tiles = len(action.grid.tiles)
+    assert action.line == f"{tiles} likely 'fox': about {action.labels:.0f} to confirm, {action.seconds:.0f} s"
+    assert len(action.others) == 2  # an image, and a click
+
+
+def test_before_there_is_a_model_whole_images_are_drawn_at_random(db):
+    first = {autopilot.next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
+    assert len(first) == 6  # nobody gets what somebody else has open
+    action = autopilot.next_actions(db, wanted("another", "Eve")).items[0]
+    assert action.kind == "image" and action.preset == () and "at random" in action.line
+
+
+def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
+    first = autopilot.next_actions(known, wanted()).items[0]
+    shown = [(tile.image.id, 1) for tile in first.grid.tiles]
+    second = autopilot.next_actions(known, wanted(passed=shown)).items[0]
+    again = [(tile.image.id, 1) for tile in second.grid.tiles] if second.grid else []
+    assert not set(shown) & set(again)
+
+
+def test_two_people_are_never_given_the_same_cell(known):
+    seen = []
+    for holder in ("one", "two", "three"):
+        for action in autopilot.next_actions(known, wanted(holder, holder, want=2)).items:
+            whole = [(action.item.image.id, class_id) for class_id in (1, 2, 3)] if action.item else []
+            tiles = action.grid.tiles if action.grid else ()
+            seen += whole + [(tile.image.id, action.grid.class_id) for tile in tiles]
+    assert len(seen) == len(set(seen))
+
+
+def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, monkeypatch):
+    monkeypatch.setattr(autopilot, "SEEDS", 2)
+    publish(db, SURE)
+    for _ in range(200):
+        work = autopilot.next_actions(db, wanted())
+        if not work.items:
+            break
+        action = work.items[0]
+        if action.grid:
+            give(db, "grid", [(tile.image.id, action.grid.class_id, -1) for tile in action.grid.tiles])
+        elif action.kind == "click":
+            answer(db, action.item.image.id, action.scores[0][0])
+        else:
+            there = cells.answered(db, [action.item.image.id]).get(action.item.image.id, {})
+            give(db, "suggestion", [(action.item.image.id, one, -1) for one in (1, 2, 3) if one not in there])
+    assert work.empty.startswith("Every class of every image has been answered")
+    assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
+
+
+def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
+    publish(db, SURE)
+    monkeypatch.setattr(autopilot, "BLIND", 1.0)
+    answer_whole(db, range(1, 25))
+    assert not audit.open_cells(db) and not autopilot.next_actions(db, wanted()).items
+    drawn = audit.draw(db, 12, seed=1)
+    action = autopilot.next_actions(db, wanted()).items[0]
+    assert action.kind == "audit" and action.grid.run_id is None and action.grid.start == "no"
+    assert all(tile.probability is None for tile in action.grid.tiles)
+    assert drawn.id == audit.open_cells(db)[0].audit_id
+
+
+def test_a_slow_clicker_is_asked_for_fewer_clicks():
+    usual = tempo.START
+    slow = tempo.learned([Answer("click", False, 1, 1, 20.0)] * 30)
+    assert slow.click > 4 * usual.click and slow.tile == usual.tile
+    one = {1: 0.4, 2: 0.1}
+    assert offers.click_offer(1, one, slow, 0.0).rate < offers.click_offer(1, one, usual, 0.0).rate / 4
+
+
+def test_a_few_answers_hardly_move_the_start_values():
+    assert tempo.learned([Answer("grid", True, 24, 20, 60.0)]).tile == pytest.approx(tempo.START.tile, rel=0.7)
+    fast = tempo.learned([Answer("grid", True, 24, 20, 6.0)] * 100)
+    assert fast.tile == pytest.approx(tempo.START.tile * 6.0 / tempo.START.grid(24, 4), rel=0.1)
+
+
+def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
+    few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
+    publish(known, few)
+    found = {one.class_id: one for one in offers.grids(*_about(known), early=0.0)}
+    assert len(found[1].cells) == offers.SIZES[0] and len(found[2].cells) == 24
+
+
+def _about(db):
+    from annotator.engine import grid
+    from annotator.records import WantedGrids
+
+    return grid.known(db), tempo.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
+
+
+def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(known):
+    answer(known, 1, 1, 1)
+    decisions.decide(known, [])
+    give(known, "grid", [(1, 1, -1)], annotator="Bob")
+    publish(known, np.full((24, 3), np.nan))
+    assert autopilot.next_actions(known, wanted()).items  # nothing is known of any class: images at random
+    publish(known, np.stack([np.linspace(1, 0, 24)] * 3, 1), decisions.newest_decision(known))
+    assert autopilot.next_actions(known, wanted()).items[0].grid is not None
+
+
+def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_never_wrong(known):
+    give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
+    give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
+    publish(known, SURE, decisions.newest_decision(known))
+    first = {(one.class_id, one.start): one for one in _second_looks(known)}
+    assert {image_id for image_id, _ in first[1, False].cells} == set(range(1, 13))
+    assert {image_id for image_id, _ in first[1, True].cells} == set(range(17, 25))
+    give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])  # looked at again, and nothing changed
+    second = {(one.class_id, one.start): one for one in _second_looks(known)}
+    assert set(second) == {(1, False)}
+    give(known, "grid", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
+    third = _second_looks(known)[0]
+    assert len(third.cells) == 6 and third.found / 6 > 1.5 * second[1, False].found / 12
+
+
+def _second_looks(db):
+    from annotator.engine import second_looks
+
+    now, pace, out = _about(db)
+    return list(second_looks.offers(db, now, pace, out))

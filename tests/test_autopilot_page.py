@@ -1,0 +1,258 @@
+"""Autopilot in a real Chromium: whatever kind of action comes, what was on screen is what is saved."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import CLASSES, draw
+from filelock import FileLock
+from grids import DRAWN, shown
+from person import decided, labels_of, on_screen, open_page, wait_until_saved
+from playwright.sync_api import Browser, Page, expect
+from served import Served, until
+
+from annotator.benchmark.interface.projects import publish_run
+from annotator.engine import audit
+from annotator.engine.setup import set_up
+from annotator.records import Decision
+from annotator.store import decisions, images
+from annotator.store.database import Database
+
+pytestmark = pytest.mark.browser
+
+KIND = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector("[data-kind]"));
+  return host?.shadowRoot.querySelector("[data-kind]").dataset.kind ?? "";
+}"""
+MARKED = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".class"));
+  const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
+  return all.map((one) => [Number(one.dataset.class), one.dataset.state === "present" ? 1 : -1]);
+}"""
+
+
+@contextmanager
+def flown(
+    folder: Path, names: Sequence[str], chances: np.ndarray | None, *, complete: int = 0, drawn: int = 0
+) -> Iterator[Served]:
+    """An app with these probabilities (images, classes), None for no model, and no worker that makes others.
+
+    complete: images that somebody has answered in every class; drawn: cells of an audit that waits
+    """
+    for number in range(60 if chances is None else len(chances)):
+        draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=(60, 40))
+    (folder / "classes.txt").write_text("\n".join(names) + "\n")
+    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    db = Database(folder / "project")
+    for image in images.all_images(db)[-complete:] if complete else []:
+        decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
+    if chances is not None:
+        publish_run(db, chances)
+    if drawn:
+        audit.draw(db, drawn, seed=1)
+    processes = []
+    with FileLock(db.paths.worker_lock):
+        try:
+            yield Served(db.paths.project, processes)
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait(30)
+
+
+def sure_of_the_fox(count: int) -> np.ndarray:
+    """(count, 3): the fox is on nearly all images, of the others little is known."""
+    chances = np.full((count, 3), 0.1)
+    chances[:, 0] = 0.98 - np.arange(count) / 1000
+    return chances
+
+
+@pytest.fixture
+def grids(tmp_path) -> Iterator[Served]:
+    with flown(tmp_path, CLASSES, sure_of_the_fox(90), complete=20) as served:
+        yield served
+
+
+def fly(browser: Browser, served: Served, name: str, **more) -> Page:
+    page = open_page(browser, served, name, "/autopilot", **more)
+    until(lambda: page.evaluate(KIND))
+    page.wait_for_load_state("networkidle")
+    page.evaluate(DRAWN)
+    return page
+
+
+def on(page: Page) -> tuple[str, str]:
+    """The kind of what is on screen, and what it is: the grid's id, or the image's."""
+    kind = until(lambda: page.evaluate(KIND))
+    return kind, shown(page)["id"] if kind in ("grid", "audit") else str(on_screen(page))
+
+
+def go_on(page: Page, key: str = "Enter") -> tuple[str, str]:
+    """What this key brings, once it has been drawn."""
+    before = on(page)
+    page.keyboard.press(key)
+    now = until(lambda: (now := on(page)) != before and now)
+    page.evaluate(DRAWN)
+    return now
+
+
+def go_to(page: Page, kind: str) -> None:
+    """Answer what comes until something of this kind is on screen."""
+    for _ in range(40):
+        if on(page)[0] == kind:
+            return
+        go_on(page)
+    raise AssertionError(f"no {kind} in 40 actions")
+
+
+def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_come_from(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(90), complete=8, drawn=24) as served:
+        page = fly(browser, served, "Keys")
+        book: dict[str, list[tuple[int, int, int]]] = {}
+        while {"audit", "image", "grid"} - set(book):
+            kind, name = on(page)
+            if kind == "image":
+                page.keyboard.press("3")
+                cells = [(int(name), *cell) for cell in page.evaluate(MARKED)]
+            else:
+                page.keyboard.press("2")
+                page.keyboard.press("ArrowRight")
+                page.keyboard.press(" ")
+                marks = {"present": 1, "absent": -1, "unsure": 0}
+                cells = [(image, marks[state]) for image, state in shown(page)["tiles"]]
+            book.setdefault(kind, []).extend(cells)
+            go_on(page)
+        wait_until_saved(page)
+        rows = [row for row in decided(served, "Keys") if row["action"] == "label"]
+        of = lambda source: [row for row in rows if row["source"] == source]  # noqa: E731
+        for image, one, state in book["image"]:
+            assert labels_of(served, image)[one] == state, "also where it had been answered before"
+        assert {row["image_id"] for row in of("suggestion")} <= {image for image, _, _ in book["image"]}
+        assert [(row["image_id"], row["state"]) for row in of("audit")] == book["audit"]
+        assert [(row["image_id"], row["state"]) for row in of("grid")] == book["grid"]
+        open_before = [row for row in of("suggestion") if row["state"] == -1]  # nothing was pressed there
+        assert all(row["score"] is not None and row["run_id"] for row in of("grid") + open_before)
+        assert all(row["score"] is None for row in of("audit"))
+        assert all(row["milliseconds"] is not None for row in rows)
+        found = sum(row["state"] == 1 for row in rows)
+        expect(page.locator(".tally")).to_have_text(f"{found} labels found in under a minute here")
+        assert page.troubles == []
+        page.context.close()
+
+
+def test_a_blind_check_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(60), drawn=24) as served:
+        page = fly(browser, served, "Blind")
+        assert on(page)[0] == "audit" and shown(page)["start"] == "no"
+        assert "%" not in page.locator(".root").inner_text()
+        assert not page.locator(".tile .mark[aria-label*='%']").count()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.down("Shift")
+        expect(page.locator(".words")).to_have_text("No heat map: this is a blind check.")
+        page.keyboard.up("Shift")
+        page.keyboard.press("PageUp")
+        expect(page.locator(".enlarged .name")).to_have_text(
+            page.locator(".enlarged img[data-image]").get_attribute("alt")
+        )
+        page.context.close()
+
+
+def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_there(browser, tmp_path):
+    names = [f"class {number:02}" for number in range(40)]
+    with flown(tmp_path, names, np.full((60, 40), 0.03), complete=20) as served:
+        page = fly(browser, served, "Clicker")
+        go_to(page, "click")
+        wait_until_saved(page)
+        before = len(decided(served, "Clicker"))
+        image = on_screen(page)
+        go_on(page, "5")
+        wait_until_saved(page)
+        (row,) = decided(served, "Clicker")[before:]
+        assert (row["image_id"], row["class_id"], row["state"], row["source"]) == (image, 5, 1, "click")
+        page.keyboard.press("Backspace")
+        until(lambda: on(page) == ("click", str(image)))
+        wait_until_saved(page)
+        assert labels_of(served, image) == {}
+        page.context.close()
+
+
+def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_again(browser, grids):
+    page = fly(browser, grids, "Undo")
+    go_to(page, "grid")
+    for key in "113":
+        page.keyboard.press(key)
+    first, name = shown(page), on(page)
+    second = go_on(page)
+    tally = page.locator(".tally").text_content()
+    page.keyboard.press("Backspace")
+    until(lambda: on(page) == name)
+    assert shown(page) == first
+    wait_until_saved(page)
+    assert labels_of(grids, first["tiles"][0][0]) == {}, "all of it is taken back"
+    page.keyboard.press("Shift+Backspace")
+    until(lambda: on(page) == second)
+    expect(page.locator(".tally")).to_have_text(tally)
+    wait_until_saved(page)
+    assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
+    page.context.close()
+
+
+def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, grids):
+    page = fly(browser, grids, "Skip")
+    go_to(page, "grid")
+    line = page.locator(".line")
+    skipped, name, about = {image for image, _ in shown(page)["tiles"]}, on(page), line.text_content().split("'")[1]
+    go_on(page, ".")
+    page.keyboard.press("Backspace")
+    until(lambda: on(page) == name)
+    go_on(page, ".")
+    for _ in range(4):
+        kind, what = on(page)
+        if kind == "image":
+            assert int(what) not in skipped
+        elif f"'{about}'" in line.text_content():
+            assert not {image for image, _ in shown(page)["tiles"]} & skipped
+        go_on(page)
+    page.context.close()
+
+
+def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids):
+    page = fly(browser, grids, "Killed")
+    go_to(page, "grid")
+    wait_until_saved(page)
+    grids.kill()
+    page.keyboard.press("1")
+    marked = shown(page)
+    go_on(page)
+    expect(page.locator(".foot")).to_contain_text("Nothing is lost")
+    grids.start()
+    page.reload()
+    until(lambda: page.evaluate(KIND))
+    wait_until_saved(page)
+    states = {"present": 1, "absent": -1, "unsure": 0}
+    for image, state in marked["tiles"]:
+        assert labels_of(grids, image)[1] == states[state]
+    page.keyboard.press("Backspace")
+    expect(page.locator(".words")).to_contain_text(f"Taken back: {len(marked['tiles'])} answers about fox")
+    page.context.close()
+
+
+def test_without_a_model_images_are_answered_whole_until_there_are_none(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None, complete=57) as served:
+        page = fly(browser, served, "Early")
+        for left in (2, 1, 0):
+            kind, name = on(page)
+            page.keyboard.press("1")
+            page.keyboard.press("-")
+            page.keyboard.press("2")
+            page.keyboard.press("Enter")
+            if left:
+                until(lambda was=name: on(page)[1] != was)
+            wait_until_saved(page)
+            assert kind == "image" and labels_of(served, int(name)) == {1: 1, 2: 0, 3: -1}
+        page.get_by_text("Every class of every image has been answered").wait_for(timeout=30_000)
+        assert page.troubles == []
+        page.context.close()

@@ -1,0 +1,102 @@
+"""Calibration of runs: only answers to logged predictions count, and a run says how it was calibrated."""
+
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.engine import calibrate
+from annotator.engine.predictions import predictions
+from annotator.engine.train import train
+from annotator.records import Batch, Decision
+from annotator.store import arrays, decisions
+from annotator.store.arrays import FeatureCache
+from models.calibration import Calibration, raw_logits
+
+
+@pytest.fixture
+def cache(db) -> FeatureCache:
+    """Features in which each class has a direction of its own."""
+    rng = np.random.default_rng(0)
+    features = rng.random((24, 6))
+    for image_id in range(1, 25):
+        for bit in range(3):
+            features[image_id - 1, bit] += 2 * (image_id >> bit & 1)
+    folder = db.paths.features("x")
+    arrays.add_features(folder, np.arange(1, 25), features, np.zeros((24, 9, 6)))
+    cache = FeatureCache(folder)
+    cache.refresh()
+    return cache
+
+
+def label(db, image_id: int, class_id: int, state: int) -> None:
+    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+
+
+def answer_grid(db, class_id: int, images: range, wrong: bool = False) -> None:
+    """Answers to what the current run says of some images; `wrong` says the opposite of what they show."""
+    found = predictions(db)
+    states = [1 if (image_id >> (class_id - 1) & 1) != wrong else -1 for image_id in images]
+    chances = [float(found.probabilities[image_id - 1, class_id - 1]) for image_id in images]
+    cells = list(zip(images, [class_id] * len(images), states, chances, strict=True))
+    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=found.run.id)]).refused
+
+
+def trained(db, cache):
+    return train(db, cache, "gr", {}, "x")
+
+
+def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, cache):
+    for image_id in range(1, 8):
+        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+    run = trained(db, cache)
+    assert run.calibration is None
+    assert run.threshold == 0.5
+    for class_id in (1, 2):
+        answer_grid(db, class_id, range(5, 25), wrong=True)
+    run = trained(db, cache)
+    assert len(run.calibration["slopes"]) == 3
+    assert calibrate.LOWEST <= run.threshold <= calibrate.HIGHEST
+    answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
+    assert len(answers.logits) == 40, "labels that were not answers to a prediction are not counted"
+    assert calibrate.answered_before(db, "an", "x", [1, 2, 3]).logits.size == 0, "of another method, nothing"
+
+
+def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):
+    for image_id in range(1, 8):
+        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+    trained(db, cache)
+    rng = np.random.default_rng(1)
+    given = rng.normal(0, 3, (400, 2)).astype(np.float32)
+    answers = calibrate.Answers(given.ravel(), np.tile([0, 1], 400), rng.random(800) < 0.5)
+    chances = 1 / (1 + np.exp(-given))
+    found = calibrate.calibration_of(answers, chances, np.ones(chances.shape, bool))
+    told = calibrate.calibrated(found, chances)
+    assert told.std() < chances.std() / 2
+    for column in (0, 1):
+        assert (np.diff(told[np.argsort(chances[:, column]), column]) >= 0).all()
+
+
+def test_answers_to_a_calibrated_run_are_turned_back_into_what_its_model_said(db, cache):
+    for image_id in range(1, 8):
+        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+    trained(db, cache)
+    for class_id in (1, 2):
+        answer_grid(db, class_id, range(5, 25))
+    run = trained(db, cache)
+    answer_grid(db, 3, range(5, 25))
+    answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
+    told = predictions(db).probabilities[4:24, 2].astype(np.float32)
+    back = Calibration.from_dict(run.calibration).invert(np.clip(told, 5e-4, 1 - 5e-4), np.full(20, 2))
+    np.testing.assert_allclose(np.sort(answers.logits[answers.columns == 2]), np.sort(back), atol=1e-3)
+    assert not np.allclose(back, raw_logits(told), atol=1e-2), "it was calibrated"
+
+
+def test_what_was_taken_back_is_no_answer(db, cache):
+    for image_id in range(1, 8):
+        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+    trained(db, cache)
+    answer_grid(db, 1, range(5, 25))
+    decisions.undo(db)
+    assert not len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits)

@@ -1,0 +1,145 @@
+"""Calibration: probabilities come to mean what they say, rare classes lean on all others, the order stays."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from models.calibration import CALIBRATIONS, Calibration, fit
+from models.metrics import expected_calibration_error
+
+KINDS = sorted(CALIBRATIONS)
+
+
+def answers(rng, n: int, classes: int, slope: float = 1.0, shift: float = 0.0):
+    """Logits of a model whose true logits are slope * logit + shift, and what people find: (n,) each."""
+    logits = rng.normal(-1, 2.5, n)
+    return logits, rng.integers(0, classes, n), rng.random(n) < expit(slope * logits + shift)
+
+
+def fitted(kind: str, found, n_classes: int, weights: np.ndarray | None = None) -> Calibration:
+    logits, classes, present = found
+    return fit(kind, logits, classes, present, np.ones(len(logits)) if weights is None else weights, n_classes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_that_say_too_much_come_to_mean_what_they_say(kind):
+    rng = np.random.default_rng(0)
+    found = fitted(kind, answers(rng, 3000, 5, slope=0.4), 5)
+    logits, classes, present = answers(rng, 20_000, 5, slope=0.4)
+    before = expected_calibration_error(expit(logits), present)
+    after = expected_calibration_error(np.take_along_axis(_every(found, logits), classes[:, None], 1)[:, 0], present)
+    assert before > 0.1 and after < 0.03, (before, after)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_that_are_right_already_are_hardly_changed(kind):
+    rng = np.random.default_rng(1)
+    found = fitted(kind, answers(rng, 2000, 5), 5)
+    logits, classes, present = answers(rng, 20_000, 5)
+    after = np.take_along_axis(_every(found, logits), classes[:, None], 1)[:, 0]
+    assert expected_calibration_error(after, present) < 0.03
+    assert np.abs(after - expit(logits)).max() < 0.2
+
+
+def test_a_class_with_two_answers_stays_near_all_the_others_and_one_with_many_goes_its_own_way():
+    rng = np.random.default_rng(2)
+    logits, classes, present = answers(rng, 4000, 8, slope=0.6, shift=1.0)
+    own = rng.normal(-1, 2.5, 1000)
+    logits = np.concatenate([logits, [0.0, 1.0], own])
+    classes = np.concatenate([classes, [8, 8], np.full(1000, 9)])
+    present = np.concatenate([present, [True, False], rng.random(1000) < expit(0.6 * own - 0.5)])
+    found = fitted("platt", (logits, classes, present), 11)
+    assert abs(found.shifts[8] - 0.9) < 0.5
+    assert abs(found.shifts[9] + 0.5) < 0.2
+    assert found.shifts[10] == pytest.approx(found.shifts[:8].mean(), abs=0.4), "no answers: the map of all classes"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_any_answer_nothing_is_changed(kind):
+    found = fitted(kind, (np.zeros(0), np.zeros(0, int), np.zeros(0, bool)), 3)
+    given = np.array([[-3.0, np.nan, 2.0]])
+    np.testing.assert_allclose(found.apply(given), expit(given))
+
+
+@pytest.mark.parametrize("state", [True, False])
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_always_the_same_answer_never_makes_a_probability_certain(kind, state):
+    found = fitted(kind, (np.linspace(-2, 2, 60), np.zeros(60, int), np.full(60, state)), 2)
+    told = found.apply(np.linspace(-4, 4, 50)[:, None].repeat(2, 1))
+    assert np.isfinite(told).all() and (told > 0).all() and (told < 1).all()
+    assert (told[25] > 0.8).all() if state else (told[25] < 0.2).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_worse_than_chance_is_flattened_and_never_turned_round(kind):
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 2, 4000)
+    found = fitted(kind, (logits, np.zeros(4000, int), rng.random(4000) < expit(-logits)), 1)
+    told = found.apply(np.linspace(-3, 3, 30)[:, None])[:, 0]
+    assert (np.diff(told) > 0).all()
+    if kind != "temperature":
+        assert told.min() > 0.35 and told.max() < 0.65
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_within_a_class_is_kept_and_the_way_back_leads_to_the_same_logits(kind):
+    rng = np.random.default_rng(4)
+    found = fitted(kind, answers(rng, 3000, 3, slope=0.5, shift=1), 3)
+    given = np.sort(rng.normal(-2, 3, (500, 3)), 0)
+    told = found.apply(given)
+    assert (np.diff(told, axis=0) > 0).all()
+    flat = np.tile(np.arange(3), 500)
+    np.testing.assert_allclose(found.invert(told.ravel(), flat), given.ravel(), atol=1e-4)
+    np.testing.assert_array_equal(found.apply(given[:, [2]], [2])[:, 0], told[:, 2])
+    again = Calibration.from_dict(json.loads(json.dumps(found.as_dict())))
+    np.testing.assert_allclose(again.apply(given), told, atol=1e-3)
+
+
+def test_weights_undo_that_only_likely_ones_were_shown():
+    """No line fits both halves of these logits: without weights the fit would follow those that were shown most."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(-2, 2.5, 60_000)
+    truth = expit(np.where(logits > 0, 0.3 * logits, 1.5 * logits) - 1)
+    present = rng.random(len(logits)) < truth
+    chance = np.where(logits > 0, 0.3, 0.02)
+    shown = rng.random(len(logits)) < chance
+    data = (logits[shown], np.zeros(shown.sum(), int), present[shown])
+    error = {}
+    for name, weights in {"weighted": 1 / chance[shown], "plain": np.ones(shown.sum())}.items():
+        told = fitted("platt", data, 1, weights).apply(logits[:, None])[:, 0]
+        error[name] = expected_calibration_error(told, present)
+    assert error["weighted"] < 0.8 * error["plain"], error
+
+
+def test_answers_about_likely_cells_alone_leave_unlikely_ones_to_the_model():
+    rng = np.random.default_rng(7)
+    logits = rng.normal(-3, 2, 5000)
+    shown = np.argsort(-logits)[:100]
+    answered = (logits[shown], np.zeros(100, int), rng.random(100) < 0.5)
+    anchors = np.quantile(logits, np.linspace(0.01, 0.99, 20))[None]
+    found = fit("isotonic", *answered, np.ones(100), 1, anchors)
+    told = found.apply(logits[:, None])[:, 0]
+    assert abs(told[shown].mean() - 0.5) < 0.1
+    assert abs(np.delete(told - expit(logits), shown).mean()) < 0.06
+
+
+def test_what_cannot_be_fitted_is_refused():
+    ones = np.ones(2)
+    with pytest.raises(ValueError, match=r"No calibration is called 'beta'. There is: platt, temperature, isotonic"):
+        fit("beta", ones, ones, ones, ones, 2)
+    with pytest.raises(ValueError, match="must be finite"):
+        fit("platt", ones * np.nan, ones, ones, ones, 2)
+    with pytest.raises(ValueError, match="Classes run from 1 to 1; there are 1"):
+        fit("platt", ones, ones, ones, ones, 1)
+
+
+def test_a_saturated_probability_has_a_finite_logit():
+    given = logit(np.array([[0.0, 1.0]], np.float32))
+    found = fitted("platt", answers(np.random.default_rng(6), 50, 2), 2)
+    assert np.isfinite(found.invert(expit(given)[0], np.array([0, 1]))).all()
+
+
+def _every(found: Calibration, logits: np.ndarray) -> np.ndarray:
+    return found.apply(np.repeat(logits[:, None], len(found.slopes), 1))

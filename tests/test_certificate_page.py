@@ -1,0 +1,183 @@
+"""The Certificate page without a browser: what it says while something is lacking, and what its buttons do."""
+
+import json
+import re
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+from test_acceptance import answer_audit, many
+from test_audit import answer, say
+from test_grid import publish
+
+from annotator.engine import acceptance, audit
+from annotator.engine.acceptance import Promise
+from annotator.engine.certificate import certificate, stamp
+from annotator.records import Decision
+from annotator.store import acceptances, audits, classes, decisions
+from annotator.store.database import Database
+from annotator.ui import charts, context
+
+__all__ = ["many"]  # a fixture
+SCRIPT = """
+from annotator.ui.pages import {} as one
+one.page()
+"""
+
+
+def shown(db: Database, page: str = "certificate") -> AppTest:
+    context.open_project(db.paths.project)
+    test = AppTest.from_string(SCRIPT.format(page), default_timeout=30)
+    test.session_state["name"] = "Ann"
+    return fine(test.run())
+
+
+def fine(test: AppTest) -> AppTest:
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test: AppTest) -> str:
+    every = (*test.markdown, *test.info, *test.caption, *test.error)
+    return " ".join(one.value for one in every).replace("\\", "")
+
+
+def table(test: AppTest) -> str:
+    return next(one.proto.body for one in test.get("html") if "<table>" in one.proto.body)
+
+
+def button(test: AppTest, label: str):
+    return next(one for one in test.button if one.label == label)
+
+
+def test_without_images_or_classes_it_says_what_to_do(tmp_path, db):
+    assert "annotator init" in words(shown(Database(tmp_path / "empty", create=True)))
+    with db.writing() as sql:
+        sql.execute("DELETE FROM class")
+    assert "no classes yet" in words(shown(db))
+
+
+def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking(db):
+    told = words(shown(db))
+    assert "98 % recall reached with 95 % confidence for 0 of 3 classes" in told
+    assert "Nothing has been decided yet" in told and "No audit yet" in told
+    recall = next(one for one in shown(db).metric if one.label.startswith("Recall"))
+    assert recall.value == "0 % to 100 %"
+
+
+def test_an_audit_is_drawn_and_waits_to_be_answered_blind(db):
+    test = shown(db)
+    assert test.number_input(key="audit_cells").value == audit.usual_size(db)
+    test.number_input(key="audit_cells").set_value(12)
+    test = fine(button(test, "Draw an audit").click().run())
+    assert len(audit.open_cells(db)) == 12
+    assert "12 drawn cells wait for an answer" in words(test)
+    [link] = test.page_link
+    assert link.proto.page == "grid" and link.proto.query_string == "audit=1"
+
+
+def test_an_answered_audit_shows_the_certificate_in_full(db):
+    say(db, [(image_id, 1) for image_id in range(1, 13)])
+    audit.draw(db, 60, seed=1)
+    answer(db)
+    test, found = shown(db), certificate(db)
+    assert found.sentence() in words(test) and "Every drawn cell has been answered" in words(test)
+    names = re.findall(r'scope="row">(.*?)<', table(test))
+    assert names[0] == "all classes" and len(names) == 4
+    missing = [next(one for one in found.classes if one.name == name).missing.estimate for name in names[1:]]
+    assert missing == sorted(missing, reverse=True)
+
+
+def test_another_target_is_another_sentence(db):
+    test = shown(db)
+    fine(test.segmented_control(key="target").set_value(0.9).run())
+    assert "90 % recall reached" in words(test)
+
+
+def test_a_class_with_markup_in_its_name_is_text(db):
+    classes.add_classes(db, [("*bold* <b>", "")])
+    assert '<th scope="row">*bold* &lt;b&gt;</th>' in table(shown(db))
+
+
+def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
+    seen = [stamp(db)]
+
+    def changed() -> bool:
+        seen.append(stamp(db))
+        return seen[-1] not in seen[:-1]
+
+    assert stamp(db) == seen[0]
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", 1, 1, 1)])
+    assert changed()
+    audit.draw(db, 6)
+    assert changed()
+    classes.add_classes(db, [("lynx", "")])
+    assert changed()
+    acceptance.choose(db, Promise())
+    assert changed()
+
+
+def test_filling_in_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
+    publish(db, np.full((24, 3), 0.4))
+    test = shown(db)
+    assert not test.toggle(key="accept_on").value and acceptance.promise(db) is None
+    assert "about 340 blind answers" in words(test)
+    fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
+    assert "about 70 blind answers" in words(test) and acceptance.promise(db) is None
+    fine(test.toggle(key="accept_on").set_value(True).run())
+    assert acceptance.promise(db) == Promise(0.95)
+    assert "nothing can be filled in yet" in words(test)
+    fine(test.checkbox(key="accept_absent").set_value(True).run())
+    assert acceptance.promise(db) == Promise(0.95, absent=True)
+
+
+def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
+    test = button(shown(db), "Draw the cells that would show it").click().run()
+    assert "no run yet" in words(test)
+    test = shown(many)
+    fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
+    fine(button(test, "Draw the cells that would show it").click().run())
+    assert len(audits.audits(many)) == 1
+
+
+def test_what_is_filled_in_is_listed_and_taken_back_as_one(many):
+    acceptance.draw(many, Promise(0.98))
+    answer_audit(many)
+    acceptance.choose(many, Promise(0.98))
+    [held] = acceptances.acceptances(many)
+    test = shown(many)
+    assert f"{held.cells:,} cells filled in" in words(test) and test.toggle(key="accept_on").value
+    fine(button(test, "Take back").click().run())
+    assert acceptances.counts(many)["present"] == 0 and acceptance.promise(many) is None
+    assert not test.toggle(key="accept_on").value
+    assert "1 given back" in [one.label for one in test.expander]
+
+
+def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
+    test = shown(db)
+    acceptance.choose(db, Promise(0.995))
+    fine(test.segmented_control(key="target").set_value(0.9).run())
+    assert acceptance.promise(db) == Promise(0.995)
+    assert test.toggle(key="accept_on").value and test.segmented_control(key="accept_precision").value == 0.995
+
+
+@pytest.mark.parametrize("page", ["certificate", "export"])
+def test_the_data_card_can_be_downloaded(db, page):
+    labels = [one.label for one in shown(db, page).download_button]
+    assert {"Download labels.card.md", "Download labels.card.json"} <= set(labels)
+
+
+def test_the_chart_of_eighty_classes_has_a_row_for_each_and_leaves_out_unknown_estimates():
+    table = pd.DataFrame(
+        [
+            {"class": f"class {number}", "kind": kind, "estimate": None if number else 0.5, "low": 0.2, "high": 0.9}
+            for number in range(80)
+            for kind in ("recall", "precision")
+        ]
+    )
+    drawn = json.loads(charts.certified(table, 0.98, charts.DARK).to_json())
+    assert drawn["height"] > 80 * 24
+    assert [one["mark"]["type"] for one in drawn["layer"]] == ["rule", "rule", "point"]
+    assert drawn["layer"][2]["transform"] == [{"filter": "isValid(datum.estimate)"}]

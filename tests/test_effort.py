@@ -1,0 +1,83 @@
+"""`bench effort`: made-up people answer by the truth, and what is reported is what the store holds."""
+
+import json
+
+import numpy as np
+import pytest
+
+from annotator.benchmark.effort import curves, measure
+from annotator.benchmark.effort.people import ERRS, MISSED, Person
+from annotator.benchmark.effort.plot import draw
+from annotator.engine.tempo import Tempo
+from annotator.errors import AnnotatorError
+
+TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
+
+
+def point(actions: int, recall: float, precision: float = 1.0) -> dict:
+    one = {"recall": recall, "precision": precision, "micro_f1": recall}
+    return {"actions": actions, "decided": one, "filled": one, "parts": {"click": actions}}
+
+
+def test_a_perfect_person_answers_the_truth_with_as_few_presses_as_there_are_changes():
+    person = Person.of(TRUTH, noisy=False, seed=0)
+    rows, columns = np.arange(400), np.zeros(400, int)
+    answers, presses = person.answer(rows, columns, np.ones(400, bool))
+    assert (answers == TRUTH[:, 0]).all() and presses == (~TRUTH[:, 0]).sum()
+
+
+def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
+    person = Person.of(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
+    rows, columns = np.arange(8000), np.zeros(8000, int)
+    there, small = person.truth[:, 0], person.small[:, 0]
+    answers, _ = person.answer(rows, columns, np.zeros(8000, bool))
+    assert (~answers[there & small]).mean() == pytest.approx(MISSED + ERRS, abs=0.08)
+    assert (~answers[there & ~small]).mean() == pytest.approx(ERRS, abs=0.012)
+    assert 0 < answers[~there].sum() < 3 * ERRS * there.sum()
+
+
+def test_a_goal_is_reached_only_where_recall_and_precision_are_both_high_enough():
+    curve = [point(10, 0.5), point(20, 0.96, 0.98), point(30, 0.951, 0.99)]
+    assert curves.reached(curve)["actions"] == 30 and curves.reached(curve[:2]) is None
+
+
+def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_the_first_hundred():
+    ours = [point(0, 0.0), point(100, 0.5), point(200, 0.8)]
+    theirs = [point(0, 0.0), point(50, 0.9), point(100, 0.5), point(150, 0.7), point(200, 0.8)]
+    assert curves.behind(ours, theirs) == pytest.approx(1 - 0.65 / 0.7, abs=1e-4)
+
+
+def test_seconds_follow_from_what_was_done_at_any_tempo():
+    one = {"actions": 5, "parts": {"tile": 24, "change": 4, "submit": 1}}
+    assert curves.seconds(one, Tempo()) == pytest.approx(Tempo().grid(24, 4))
+    assert curves.seconds(one, curves.tempos()["tile_double"]) == pytest.approx(Tempo().grid(24, 4) + 24 * Tempo().tile)
+
+
+def test_an_unknown_policy_is_named_with_those_there_are():
+    with pytest.raises(AnnotatorError, match="autopilot"):
+        measure.measure(policies=["autopilt"])
+
+
+def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actions_as_it_must(tmp_path, photos):
+    from conftest import CLASSES
+
+    rows = []
+    for path in sorted(photos.rglob("*.*")):
+        number = int(path.stem)
+        names = [name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1]
+        rows.append(f"{path.relative_to(photos).as_posix()},{';'.join(names)}")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("image,labels\n" + "\n".join(rows) + "\n")
+    result = measure.measure(photos, truth, policies=["form", "random", "autopilot"], work=tmp_path / "work")
+    json.dumps(result)
+    labels = round(result["figures"]["labels_per_image"] * 24)
+    by = {(one["policy"], one["person"]): one["points"] for one in result["curves"]}
+    assert by["form", "perfect"][-1]["actions"] == labels + 24
+    for points in (by["form", "perfect"], by["random", "perfect"], by["autopilot", "perfect"]):
+        assert points[-1]["decided"]["recall"] == points[-1]["decided"]["precision"] == 1
+        assert [one["actions"] for one in points] == sorted(one["actions"] for one in points)
+    assert result["ratios"]["form_over_autopilot_actions_at_recall_95"] == pytest.approx(
+        result["figures"]["form_actions_at_recall_95"] / result["figures"]["autopilot_actions_at_recall_95"], abs=0.01
+    )
+    draw(result, tmp_path / "effort.png")
+    assert (tmp_path / "effort.png").stat().st_size > 5000

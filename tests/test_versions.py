@@ -1,0 +1,250 @@
+"""Versions of a run: decisions reach the probabilities and the queues without a training, whole or not at all."""
+
+import signal
+import subprocess
+import sys
+import uuid
+
+import numpy as np
+import pytest
+from served import until
+from test_worker import say, shown
+
+from annotator.engine import grid, rankings, recipe, suggest, worklist
+from annotator.engine.answered import answered_since
+from annotator.engine.keep_up import KeepUp
+from annotator.engine.predictions import arrays_of, predictions, rankings_of
+from annotator.engine.update import Updater
+from annotator.engine.worker import Worker
+from annotator.errors import DiskFull
+from annotator.records import ABSENT, PRESENT, Decision, Filter, Wanted, WantedGrids
+from annotator.store import arrays, classes, decisions, heartbeat, jobs, runs, selections
+from annotator.store.arrays import FeatureCache
+
+BACKBONE = "efficientnet_lite2"
+
+
+@pytest.fixture
+def trained(db):
+    """A run of `an` on made-up features that show the classes, noisily; trained on the first twelve images."""
+    rng = np.random.default_rng(0)
+    ids = np.arange(1, 25)
+    signs = rng.normal(size=(3, 40))
+    features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in ids])
+    features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
+    order = rng.permutation(24)  # the cache's order is not that of the ids
+    arrays.add_features(db.paths.features(BACKBONE), ids[order], features[order], np.zeros((24, 9, 40)))
+    for image_id in range(1, 13):
+        for class_id in shown(image_id)[:1]:
+            say(db, image_id, class_id)
+    recipe.choose_method(db, "an", {})
+    worker = Worker(db.paths.project)
+    worker._train()
+    worker.close()
+    return db
+
+
+def cache_of(db) -> FeatureCache:
+    cache = FeatureCache(db.paths.features(BACKBONE))
+    cache.refresh()
+    return cache
+
+
+def undo(db) -> None:
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click")])
+
+
+def test_a_version_has_seen_the_newest_decisions_and_changes_only_the_classes_they_are_about(trained):
+    before = np.array(predictions(trained).probabilities)
+    say(trained, 20, 1, ABSENT)
+    say(trained, 22, 1, ABSENT)
+    run = Updater().update(trained, cache_of(trained))
+    assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.newest_decision(trained))
+    assert run.trained_decision_id == run.last_decision_id - 2
+    found = predictions(trained)
+    assert (found.probabilities[[19, 21], 0] < before[[19, 21], 0]).all()
+    assert np.array_equal(found.probabilities[:, 1:], before[:, 1:])
+    assert Updater().update(trained, cache_of(trained)) is None, "there is nothing new to see"
+
+
+def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those_of_a_full_sort(trained):
+    one, cache = Updater(), cache_of(trained)
+    for image_id, class_id, state in ((13, 1, 1), (14, 2, -1), (15, 1, 0), (16, 3, 1), (3, 1, -1)):
+        say(trained, image_id, class_id, state)
+        one.update(trained, cache)
+    stepwise = np.array(predictions(trained).probabilities)
+    decisions.decide(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
+    undo(trained)
+    run = Updater().update(trained, cache)
+    found = predictions(trained)
+    assert run.version == 6 and np.array_equal(stepwise, found.probabilities)
+    again = rankings.build(trained, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
+    for name, kept in vars(rankings_of(trained, found)).items():
+        assert np.array_equal(kept, getattr(again, name)), name
+    kept = {place.name for place in trained.paths.run(1).iterdir() if place.is_dir()}
+    assert {"v5", "v6"} <= kept and not kept & {"v1", "v2", "v3", "v4"}
+
+
+def test_an_answer_that_is_taken_back_leaves_no_trace_and_what_changes_no_label_makes_no_version(trained):
+    first, cache, updater = np.array(predictions(trained).probabilities), cache_of(trained), Updater()
+    say(trained, 20, 2)
+    updater.update(trained, cache)
+    assert not np.array_equal(predictions(trained).probabilities, first)
+    undo(trained)
+    assert updater.update(trained, cache).version == 2
+    assert np.abs(predictions(trained).probabilities.astype(float) - first.astype(float)).max() < 1e-3
+    decisions.decide(trained, [Decision(str(uuid.uuid4()), "skip", "Ann", "click", image_id=22)])
+    run = updater.update(trained, cache)
+    assert run.version == 2 and run.last_decision_id == decisions.newest_decision(trained)
+
+
+def queues(db, *, selection: str) -> dict[str, set[tuple[int, int]]]:
+    """The cells that every queue offers to somebody who has just come, by its name."""
+    everything = Wanted("review", uuid.uuid4().hex, "Bob", (), 24, Filter(low=0.0))
+    review = worklist.next_work(db, everything)
+    offered = {"review": {(one.image_id, one.class_id) for item in review.items for one in item.suggestions}}
+    worklist.next_work(db, Wanted("review", everything.holder, "Bob", (), 0))  # lets go of them
+    for name, chosen in (("grid", ""), ("selection", selection)):
+        for class_id in (1, 2, 3):
+            wanted = WantedGrids(uuid.uuid4().hex, "Bob", class_id, 24, (), 1, selection=chosen)
+            tiles = [tile for one in grid.next_grids(db, wanted).items for tile in one.tiles if tile.state is None]
+            offered.setdefault(name, set()).update((tile.image.id, class_id) for tile in tiles)
+            grid.next_grids(db, WantedGrids(wanted.holder, "Bob", class_id, 24, (), 0))
+    offered["likeliest"] = {(one.image_id, one.class_id) for one in suggest.missing_positives(db)}
+    return offered
+
+
+def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(trained):
+    cache, updater = cache_of(trained), Updater()
+    picked = selections.save(trained, np.arange(1, 25))
+    for step, state in enumerate((PRESENT, ABSENT, 0)):
+        cell = suggest.missing_positives(trained)[0]
+        cell = (cell.image_id, cell.class_id)
+        assert all(cell in offered for offered in queues(trained, selection=picked).values())
+        say(trained, *cell, state)
+        assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
+        assert updater.update(trained, cache).version == step + 1
+        assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
+        assert not answered_since(trained, predictions(trained)).touched.any(), "the rankings know by themselves"
+    undo(trained)
+    updater.update(trained, cache)
+    assert all(cell in offered for offered in queues(trained, selection=picked).values()), "it is open again"
+
+
+def test_pages_are_told_of_every_version(trained):
+    wanted = Wanted("review", "tab", "Ann", (), 0)
+    assert worklist.next_work(trained, wanted).fresh == "1.0"
+    say(trained, 20, 1)
+    Updater().update(trained, cache_of(trained))
+    assert worklist.next_work(trained, wanted).fresh == "1.1"
+    assert grid.next_grids(trained, WantedGrids("tab", "Ann", 1, 6, (), 0)).fresh == "1.1"
+
+
+class Interrupted(Worker):
+    """A worker in the middle of whose training somebody answers four cells, each when the one before is published."""
+
+    seen: list
+
+    def _between(self, state, done, of):
+        super()._between(state, done, of)
+        if state == "training" and len(self.seen) < 4:
+            say(self.db, 15 + len(self.seen), 1, PRESENT)
+            newest = decisions.newest_decision(self.db)
+            run = until(lambda: (run := runs.current_run(self.db)).last_decision_id >= newest and run)
+            self.seen.append((run.id, run.version))
+
+
+def test_a_training_gives_way_to_updates_of_the_run_before_and_is_not_begun_again(trained):
+    say(trained, 14, 2)
+    worker = Interrupted(trained.paths.project)
+    worker.seen, keep_up = [], KeepUp(trained, worker._features)
+    keep_up.start()
+    try:
+        worker._train_or_note()
+        assert [run for run, _ in worker.seen] == [1] * 4 and len(set(worker.seen)) == 4, "one training, four versions"
+        newest = decisions.newest_decision(trained)
+        run = until(lambda: (run := runs.current_run(trained)).last_decision_id >= newest and run)
+        assert (run.id, run.version) == (2, 1)
+        assert run.trained_decision_id == run.last_decision_id - 4 < run.last_decision_id
+        assert not worker._due(), "four answers are no reason for another one at once"
+        jobs.ask_training(trained)
+        worker._pace.ended = 0.0
+        assert worker._due()
+    finally:
+        keep_up.close()
+        worker.close()
+
+
+def test_twenty_decisions_or_a_first_positive_of_a_class_are_a_reason_to_train_and_a_few_are_not(trained):
+    classes.add_classes(trained, [("lynx", "")])
+    worker = Worker(trained.paths.project)
+    try:
+        worker._train()
+        worker._pace.ended = 0.0
+        for number in range(19):
+            say(trained, 13 + number % 12, 1 + number % 3, ABSENT if number % 2 else PRESENT)
+            assert not worker._due()
+        say(trained, 1, 4, ABSENT)
+        assert worker._due()
+        worker._train()
+        worker._pace.ended = 0.0
+        assert not worker._due()
+        say(trained, 2, 4, PRESENT)
+        assert worker._due(), "updates can say nothing of a class without a model"
+    finally:
+        worker.close()
+
+
+def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until_the_next_decision(trained):
+    cache, way = cache_of(trained), trained.paths.run(1, 1)
+    keep_up = KeepUp(trained, lambda: cache)
+    say(trained, 20, 1)
+    way.write_text("in the way of the folder")
+    with pytest.raises(DiskFull):
+        Updater().update(trained, cache)
+    assert keep_up.look() is None and "could not be written" in heartbeat.worker_state(trained).last_error
+    assert runs.current_run(trained).version == 0 and suggest.missing_positives(trained)
+    way.unlink()
+    assert keep_up.look() is None, "twenty times a second would be no help"
+    say(trained, 21, 1)
+    assert keep_up.look().version == 1 and np.isfinite(arrays_of(trained, 1, 1)[1]).all()
+    assert not heartbeat.worker_state(trained).last_error
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from annotator.engine.keep_up import KeepUp
+from annotator.engine.worker import Worker
+worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
+def kill_at_rename(event, _):
+    global left
+    if event == "os.rename":
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(kill_at_rename)
+KeepUp(worker.db, worker._features).look()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("files", [1, 5, 8])
+def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_next_worker_goes_on(trained, files):
+    say(trained, 20, 1)
+    Updater().update(trained, cache_of(trained))
+    before = np.array(predictions(trained).probabilities)
+    say(trained, 21, 1, ABSENT)
+    words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert runs.current_run(trained).version == 1
+    assert len(list(trained.paths.run(1, 2).glob("*.npy"))) == files - 1, "it was in the middle"
+    found = predictions(trained)
+    assert np.array_equal(found.probabilities, before) and rankings_of(trained, found) is not None
+    assert (21, 1) not in {(one.image_id, one.class_id) for one in suggest.missing_positives(trained)}
+    worker = Worker(trained.paths.project)
+    try:
+        assert KeepUp(trained, worker._features).look().version == 2
+        assert not list(trained.paths.run(1).rglob(".*.part"))
+    finally:
+        worker.close()
