@@ -14,7 +14,7 @@ from annotator.ui import context
 from annotator.ui.pages import settings
 from models import catalogue
 
-PAGES = ("annotate", "autopilot", "review", "progress", "export", "settings")
+PAGES = ("annotate", "autopilot", "review", "progress", "certificate", "export", "settings")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one

@@ -21,7 +21,7 @@ from annotator.store import cells, classes, images, leases, overview, runs
 from annotator.store import tempo as tempo_store
 from annotator.store.database import Database
 
-BLIND = 0.08  # share of the actions that are drawn at random
+BLIND = 0.05  # share of the actions that are drawn at random
 SEEDS = 20  # images answered whole before the model chooses anything
 AUDIT_TILES = 24
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from annotator.engine import audit, grid
-from annotator.engine.grid import Grid
+from annotator.engine.grid import Grid, Tile
 from annotator.engine.worklist import Work, with_surroundings
 from annotator.errors import AnnotatorError
 from annotator.records import WantedGrids
@@ -36,24 +36,24 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 def _grids(db: Database, wanted: WantedGrids, every: list[int]) -> Iterator[Grid]:
     in_hand = set(wanted.have)
     asked = [one for one in audit.open_cells(db) if (one.image_id, one.class_id) not in in_hand]
-    out, left, room = grid.Out(wanted, cells.held(db, wanted.holder)), len(asked), wanted.want
+    out, room = grid.Out(wanted, cells.held(db, wanted.holder)), wanted.want
+    taken: dict[int, list[Tile]] = {}
     for class_id in _in_turn(wanted, every):
         gone = out.images(class_id)
         free = [one.image_id for one in asked if one.class_id == class_id and one.image_id not in gone]
-        if not free:
-            continue
-        some = replace(wanted, want=room, selection="", audit=True)
-        tiles = grid.take_tiles(db, some, class_id, ((image_id, None) for image_id in free))
-        # What somebody has answered between the look at the drawings and the lease is not asked again.
-        still = {one.image_id for one in audit.open_cells(db, class_id)}
-        tiles = [tile for tile in tiles if tile.image.id in still]
+        if free and room > 0:
+            some = replace(wanted, want=room, selection="", audit=True)
+            taken[class_id] = grid.take_tiles(db, some, class_id, ((image_id, None) for image_id in free))
+            room -= -(-len(taken[class_id]) // wanted.size)
+    # What somebody has answered between the look at the drawings and the lease is not asked again.
+    still = {(one.image_id, one.class_id) for one in audit.open_cells(db)} if taken else set()
+    left = len(asked)
+    for class_id, every_tile in taken.items():
+        tiles = [tile for tile in every_tile if (tile.image.id, class_id) in still]
         for start in range(0, len(tiles), wanted.size):
             made = grid.grid_of(class_id, None, tiles[start : start + wanted.size])
             yield replace(made, waiting=left)
             left -= len(made.tiles)
-            room -= 1
-        if room <= 0:
-            return
 
 
 def _in_turn(wanted: WantedGrids, every: list[int]) -> list[int]:

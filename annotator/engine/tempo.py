@@ -25,6 +25,8 @@ class Tempo:
     change    to press one tile or one class: Card, Moran and Newell's keystroke-level model, CACM 1980, 1.1 s to point
               and 0.2 s to press, less where the hand is there already
     submit    to end a grid or an image and see the next
+    begin     to read what a grid asks about and turn to it: a change of task costs a second or two before the first
+              answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example
     look      to take in one image
     check     to ask oneself for one more class whether the image shows it. Lin et al., "Microsoft COCO", ECCV 2014,
               appendix: about 20,000 hours for 328,000 images x 8 people and 80 classes are 0.34 s; Bearman et al.,
@@ -35,13 +37,14 @@ class Tempo:
     tile: float = 0.35
     change: float = 1.0
     submit: float = 1.0
+    begin: float = 2.0
     look: float = 1.0
     check: float = 0.35
     click: float = 2.5
 
     def grid(self, tiles: int, changes: float) -> float:
         """Seconds of a grid of so many tiles of which so many are changed."""
-        return self.submit + tiles * self.tile + changes * self.change
+        return self.begin + self.submit + tiles * self.tile + changes * self.change
 
     def image(self, classes: int, changes: float) -> float:
         """Seconds of answering so many classes of one image, so many of which are changed."""

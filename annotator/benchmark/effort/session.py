@@ -23,7 +23,7 @@ from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
 
 NAME = "Bench"
-PARTS = ("tile", "change", "submit", "look", "check", "click")
+PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Session:
         """Answer cells of one class together."""
         rows, columns = self.rows(image_ids), np.full(len(image_ids), self.column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
-        self._batch(source, image_ids, [class_id] * len(rows), answers, chances, run, presses, tile=len(rows))
+        self._batch(source, image_ids, [class_id] * len(rows), answers, chances, run, presses, tile=len(rows), begin=1)
 
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None) -> None:  # fmt: skip

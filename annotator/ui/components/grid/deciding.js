@@ -8,7 +8,7 @@ export class Deciding {
   constructor({ onStart, onDecide }) {
     this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
       el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
-    this.about("it"); // until there is a class
+    this.about("there"); // until there is a class
     this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How a grid begins", "aria-keyshortcuts": ";" }, ...this.startButtons);
     this.sum = el("span", { class: "sum" });
     this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },

@@ -1,0 +1,105 @@
+"""What `auto` learns from whole answers: nothing without them, honest numbers with them."""
+
+import numpy as np
+import pytest
+
+from models.ensemble import Ensemble, fit_ensemble
+from models.methods.auto import Auto
+from models.stacking import FEWEST, Memory, fit_stacked, others_of
+
+IMAGES, DIMENSIONS, CLASSES = 400, 48, 4
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[np.ndarray, np.ndarray]:
+    """Features (N, D) in which every class has a direction, half of it noise; and what is there (N, C)."""
+    chance = np.random.default_rng(3)
+    truth = chance.random((IMAGES, CLASSES)) < np.array([0.4, 0.25, 0.15, 0.1])
+    truth[~truth.any(1), 0] = True
+    directions = chance.normal(size=(CLASSES, DIMENSIONS))
+    features = np.maximum(truth @ directions + chance.normal(scale=1.6, size=(IMAGES, DIMENSIONS)), 0)
+    return features.astype(np.float32), truth
+
+
+def trained(features, labels, fair, mask=None, memory=None):
+    rows = np.flatnonzero((labels != 0).any(1))
+    some = None if mask is None else mask[rows]
+    training = fit_stacked(Auto(), features, None, rows, labels[rows], fair[rows], mask=some, memory=memory)
+    for _ in training.epochs():
+        pass
+    return training
+
+
+def answered(truth: np.ndarray, images: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first images answered whole, and a click on each of the next forty."""
+    labels = np.zeros(truth.shape, np.int8)
+    labels[:images] = np.where(truth[:images], 1, -1)
+    fair = labels != 0
+    for row in np.flatnonzero(truth.any(1) & (np.arange(len(truth)) >= images))[:40]:
+        labels[row, np.flatnonzero(truth[row])[0]] = 1
+    return labels, fair
+
+
+def test_without_fair_answers_it_is_auto_and_nothing_else(world):
+    features, truth = world
+    labels, fair = answered(truth, 0)
+    rows = np.flatnonzero((labels != 0).any(1))
+    alone = Ensemble(Auto(), DIMENSIONS, CLASSES)
+    for _ in fit_ensemble(alone, features, None, rows, labels[rows]):
+        pass
+    ours = trained(features, labels, fair)
+    assert not ours.calibrated
+    np.testing.assert_array_equal(ours.probabilities, alone.probabilities(features, None))
+
+
+def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
+    features, truth = world
+    labels, fair = answered(truth, 80)
+    ours, open_ = trained(features, labels, fair), labels == 0
+    expected, there = ours.probabilities[open_].sum(), truth[open_].sum()
+    assert ours.calibrated and 0.75 < expected / there < 1.35
+    alone = trained(features, labels, np.zeros_like(fair)).probabilities
+    assert abs(np.log(expected / there)) < abs(np.log(alone[open_].sum() / there))
+
+
+def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world):
+    features, truth = world
+    labels, fair = answered(truth, 120)
+    surest = trained(features, labels, fair).probabilities[:120, 0]
+    wrong = int(np.argmax(np.where(truth[:120, 0], surest, -1)))
+    labels[wrong, 0] = -1
+    doubted = trained(features, labels, fair).probabilities[:120, 0]
+    said_absent = np.flatnonzero(labels[:120, 0] == -1)
+    assert doubted[wrong] >= np.sort(doubted[said_absent])[-3]
+
+
+def test_a_class_nobody_has_seen_has_no_model_and_what_is_unsure_teaches_nothing(world):
+    features, truth = world
+    labels, fair = answered(truth & np.array([True, True, True, False]), 60)
+    mask = np.ones(labels.shape, bool)
+    mask[:10, 0] = False
+    found = trained(features, labels, fair, mask).probabilities
+    assert np.isnan(found[:, 3]).all() and np.isfinite(found[:, :3]).all()
+
+
+def test_one_kind_of_answer_alone_is_not_learned_from(world):
+    features, truth = world
+    labels, fair = answered(truth, 0)
+    fair[:] = labels == 1
+    assert int(fair.sum()) >= FEWEST and not trained(features, labels, fair).calibrated
+
+
+def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
+    features, truth = world
+    labels, fair = answered(truth, 80)
+    memory = Memory()
+    first = trained(features, labels, fair, memory=memory).probabilities
+    kept = {half: weight.clone() for half, (weight, _) in memory.weights.items()}
+    again = trained(features, labels, fair, memory=memory).probabilities
+    assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
+
+
+def test_others_count_what_is_known_and_else_what_is_likely():
+    labels = np.array([[1, 0, -1]], np.int8)
+    chances = np.array([[0.9, 0.4, 0.8]])
+    np.testing.assert_allclose(others_of(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
