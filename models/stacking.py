@@ -25,7 +25,6 @@ from scipy.special import expit
 from torch import Tensor
 from torch.nn import functional as F
 
-from models import calibration
 from models.calibration import raw_logits
 from models.ensemble import Ensemble, fit_ensemble, unit
 from models.labels import PRESENT, UNSEEN
@@ -44,10 +43,15 @@ TAIL = -3.5  # logit below which a score may be worth more than it says
 BINS = 12  # of scores, in which answered and unanswered cells are compared
 SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
 GAINS, ROWS = 1000, 512  # images from which the advantage of parts is taken; and scored at once
-ROUNDS = 2  # of the second look: the surroundings of a cell are what the round before thought of them
+ROUNDS = 6  # of the second look: the surroundings of a cell are what the round before thought of them
 # Head and ridge model of `auto`, KnownHead, one other class on the image, more than one, the tail, a shift:
 BEFOREHAND = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
 TRUST = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1.0])  # answers that what is believed beforehand is worth
+# The same of a class's own slope around 1 and shift around 0. Fixed, and not found by how much classes differ
+# (models/calibration.py): that is found large while grids of one class after another are answered, and then each class
+# follows its newest grids up and down.
+OWN = np.array([8.0, 1.0])
+LEAST_SLOPE = 0.1
 
 
 @dataclass
@@ -113,19 +117,19 @@ class Scores:
 
 
 class SecondLook:
-    """One line through what is known of a cell, and one map a class behind it (models/calibration.py)."""
+    """One line through what is known of a cell, and behind it a slope and a shift for every class, (C,) each."""
 
-    def __init__(self, line: np.ndarray, maps: calibration.Calibration):
-        self.line, self.maps = line, maps
+    def __init__(self, line: np.ndarray, slopes: np.ndarray, shifts: np.ndarray):
+        self.line, self.slopes, self.shifts = line, slopes, shifts
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
         """(n, C) calibrated logits; others (n, C) how many other classes are on the image, as `others_of` says."""
-        return self.maps.logits(_looks(scores, others) @ self.line[:-1] + self.line[-1])
+        return self.slopes * (_looks(scores, others) @ self.line[:-1] + self.line[-1]) + self.shifts
 
     def of_cells(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """(n,) the same of single cells: scores and others (n, 1), columns (n,) the class of each."""
         line = (_looks(scores, others) @ self.line[:-1] + self.line[-1])[:, 0]
-        return self.maps.slopes[columns] * line + self.maps.shifts[columns]
+        return self.slopes[columns] * line + self.shifts[columns]
 
 
 def others_of(labels: np.ndarray, chances: np.ndarray) -> np.ndarray:
@@ -144,9 +148,8 @@ def fit_second_look(
     columns    (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts
     """
     looks = np.column_stack([_looks(held, others)[:, 0], np.ones(len(columns))])
-    line = _logistic(looks, present.astype(float), weights)
-    maps = calibration.fit("platt", looks @ line, columns, present, weights, classes)
-    return SecondLook(line, maps)
+    line = _logistic(looks, present.astype(float), weights, BEFOREHAND, TRUST)
+    return SecondLook(line, *_lines(looks @ line, columns, present, weights, classes))
 
 
 def fit_stacked(
@@ -309,15 +312,30 @@ def _importance(asked: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     return weights * weights.sum() / (weights * weights).sum()  # as many as they are worth (Kish 1965)
 
 
-def _logistic(looks: np.ndarray, present: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(k,) the line that explains answers (n,) by looks (n, k), drawn towards BEFOREHAND; Newton's method."""
-    line = BEFOREHAND.copy()
+def _logistic(
+    looks: np.ndarray, present: np.ndarray, weights: np.ndarray, beforehand: np.ndarray, trust: np.ndarray
+) -> np.ndarray:
+    """(k,) the line that explains answers (n,) by looks (n, k), drawn towards what is believed; Newton's method."""
+    line = beforehand.copy()
     for _ in range(40):
         chances = expit(looks @ line)
-        slope = looks.T @ (weights * (chances - present)) + TRUST * (line - BEFOREHAND)
-        bend = (looks * (weights * chances * (1 - chances))[:, None]).T @ looks + np.diag(TRUST)
+        slope = looks.T @ (weights * (chances - present)) + trust * (line - beforehand)
+        bend = (looks * (weights * chances * (1 - chances))[:, None]).T @ looks + np.diag(trust)
         step = np.clip(np.linalg.solve(bend, slope), -1, 1)
         line -= step
         if abs(step).max() < 1e-4:
             break
     return line
+
+
+def _lines(
+    logits: np.ndarray, columns: np.ndarray, present: np.ndarray, weights: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes (C,) and shifts (C,) of the classes, drawn towards 1 and 0 (Platt 1999, with a Gaussian prior)."""
+    slopes, shifts = np.ones(classes), np.zeros(classes)
+    for column in np.unique(columns).tolist():
+        of_class = columns == column
+        looks = np.column_stack([logits[of_class], np.ones(int(of_class.sum()))])
+        slope, shift = _logistic(looks, present[of_class].astype(float), weights[of_class], np.array([1.0, 0.0]), OWN)
+        slopes[column], shifts[column] = max(slope, LEAST_SLOPE), shift
+    return slopes, shifts

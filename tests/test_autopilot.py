@@ -35,6 +35,7 @@ def known(db, monkeypatch):
     """A model that is sure of sixteen images of the first class, and no need of blind work."""
     monkeypatch.setattr(autopilot, "SEEDS", 0)
     monkeypatch.setattr(autopilot, "BLIND", 0.0)
+    monkeypatch.setattr(autopilot, "CLICKED", 0.0)
     publish(db, SURE)
     return db
 
@@ -92,6 +93,18 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
+def test_after_the_first_whole_images_some_get_a_single_click(db, monkeypatch):
+    monkeypatch.setattr(autopilot, "SEEDS", 2)
+    monkeypatch.setattr(autopilot, "CLICKED", 0.1)
+    publish(db, SURE)
+    answer_whole(db, range(1, 3))
+    for clicked in range(3):  # a tenth of 24 images, rounded up
+        action = autopilot.next_actions(db, wanted()).items[0]
+        assert action.kind == "click" and "at random" in action.line, clicked
+        answer(db, action.item.image.id, 1)
+    assert "at random" not in autopilot.next_actions(db, wanted()).items[0].line
+
+
 def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
     publish(db, SURE)
     monkeypatch.setattr(autopilot, "BLIND", 1.0)
@@ -134,12 +147,12 @@ def _about(db):
 
 def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(known):
     answer(known, 1, 1, 1)
-    decisions.decide(known, [])
     give(known, "grid", [(1, 1, -1)], annotator="Bob")
     publish(known, np.full((24, 3), np.nan))
     assert autopilot.next_actions(known, wanted()).items  # nothing is known of any class: images at random
     publish(known, np.stack([np.linspace(1, 0, 24)] * 3, 1), decisions.newest_decision(known))
-    assert autopilot.next_actions(known, wanted()).items[0].grid is not None
+    backwards = autopilot.next_actions(known, wanted("another", "Bob")).items[0]
+    assert backwards.labels > 0 and backwards.seconds > 0
 
 
 def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_never_wrong(known):

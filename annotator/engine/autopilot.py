@@ -22,7 +22,8 @@ from annotator.store import tempo as tempo_store
 from annotator.store.database import Database
 
 BLIND = 0.05  # share of the actions that are drawn at random
-SEEDS = 20  # images answered whole before the model chooses anything
+SEEDS = 20  # images answered whole before the model chooses anything, and then
+CLICKED = 0.05  # of the images get a single click: what a model learns most from for the time it takes
 AUDIT_TILES = 24
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole
 LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
@@ -84,20 +85,24 @@ class _Pilot:
         self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
         self.counts = overview.class_counts(db)
         self.answered = sum(map(sum, self.counts.values()))
-        self.all_cells = max(1, overview.image_counts(db)["all"] * len(every))
+        self.all_images = overview.image_counts(db)["all"]
+        self.all_cells = max(1, self.all_images * len(every))
+        sources = overview.decisions_by_source(db)
+        self.clicked = sources.get("click", 0) + sources.get("import", 0)
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
         self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
         """The next action; None when nothing is left that is free."""
-        # Also where nothing was answered, a class with no model has to be met by chance: grids cannot find it.
-        if self.now is None or self._seeds_left() or self.chance.random() < BLIND:
+        if self.answered < SEEDS * len(self.names):
+            return self._blind() or self._best()
+        if self.clicked < CLICKED * self.all_images and (action := self._random_click()):
+            return action
+        # A class without a model has to be met by chance: grids cannot find it.
+        if self.now is None or self.chance.random() < BLIND:
             return self._blind() or self._best()
         return self._best() or self._blind()
-
-    def _seeds_left(self) -> bool:
-        return self.answered < SEEDS * len(self.names) and self.answered < self.all_cells
 
     def _best(self) -> Action | None:
         if self.now is None:
@@ -142,14 +147,19 @@ class _Pilot:
 
     def _random_image(self) -> Action | None:
         for image_id in self._at_random():
-            now = self.now
-            weighed = list(offers.weigh(self.db, now, [image_id])) if now else []
-            chances = weighed[0][1] if weighed else self._open_without_model(image_id)
-            if chances:
-                offer = offers.image_offer(image_id, chances, self.tempo, blind=True)
-                if not weighed:
-                    offer = replace(offer, found=GUESSED, seconds=self.tempo.image(len(chances), GUESSED))
+            if chances := self._chances(image_id):
+                least = 0.0 if self.now else GUESSED
+                offer = offers.image_offer(image_id, chances, self.tempo, least=least, blind=True)
                 if action := self._make(offer, ()):
+                    return action
+        return None
+
+    def _random_click(self) -> Action | None:
+        for image_id in self._bare():
+            if image_id not in self.images_out and (chances := self._chances(image_id)):
+                offer = replace(offers.click_offer(image_id, chances, self.tempo, 0.0, least=1.0), blind=True)
+                if action := self._make(offer, ()):
+                    self.clicked += 1
                     return action
         return None
 
@@ -159,7 +169,10 @@ class _Pilot:
             if image_id not in self.images_out:
                 yield image_id
 
-    def _open_without_model(self, image_id: int) -> dict[int, float]:
+    def _chances(self, image_id: int) -> dict[int, float]:
+        """The open classes of an image, with their probabilities; 0 where there is no model."""
+        if self.now and (weighed := list(offers.weigh(self.db, self.now, [image_id]))):
+            return weighed[0][1]
         answered = cells.answered(self.db, [image_id]).get(image_id, {})
         return {class_id: 0.0 for class_id in self.names if class_id not in answered}
 
@@ -183,15 +196,14 @@ class _Pilot:
             return None
         self.images_out.add(image_id)
         self.out.whole.add(image_id)
-        weighed = list(offers.weigh(self.db, self.now, [image_id])) if self.now else []
-        chances = weighed[0][1] if weighed else self._open_without_model(image_id)
+        chances = self._chances(image_id)
         if not chances or cells.unreadable(self.db, [image_id]):
             return None
         item = worklist.items(self.db, [image_id])[0]
         # What is drawn to keep the estimates honest starts with nothing chosen.
         starts = offer.kind == "image" and not offer.blind
         preset = tuple(one for one, chance in chances.items() if starts and chance >= LIKELY)
-        scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if weighed else ()
+        scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if self.now else ()
         name = f"i{image_id}-{next(_number)}"
         return self._told(name, offer, others, item=item, preset=preset, scores=scores)
 
@@ -219,6 +231,8 @@ class _Pilot:
         if offer.kind == "doubt":
             name, said = self.names[offer.class_id], "there" if offer.start else "not there"
             return f"{len(offer.cells)} answers to look at again: '{name}' was said to be {said}, {time}"
+        if offer.kind == "click" and offer.blind:
+            return f"One image drawn at random: name one class, {time}"
         if offer.kind == "click":
             return f"One image on which nothing is known yet: name one class, {time}"
         if offer.blind:

@@ -114,6 +114,7 @@ def train(
         last_decision_id=known.newest,
         threshold=method.threshold,
     )
+    calibrated = False
     if method.reads == "maps":
         from annotator.engine.train_maps import train_on_maps
         from models.networks import load_backbone  # takes seconds, and only this kind of run needs it
@@ -125,15 +126,18 @@ def train(
         from annotator.engine.parts import PartsInMemory
         from annotator.engine.train_parts import train_on_parts
 
-        head, probabilities, loss = train_on_parts(cache, known, method, parts or PartsInMemory(), run_id, between)
+        memory = parts or PartsInMemory()
+        head, probabilities, loss, calibrated = train_on_parts(cache, known, method, memory, run_id, between)
     else:
         head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
         for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):
             loss.append(epoch.loss)
             between("training", epoch.number, epoch.of)
         probabilities = head.probabilities(cache.features)
-    answers = calibrate.answered_before(db, method_name, backbone, known.class_ids)
-    calibration = calibrate.calibration_of(answers, probabilities, known.unknown(len(probabilities)))
+    calibration = None
+    if not calibrated:  # what has been fitted to fair answers is not bent once more by those that happened to be logged
+        answers = calibrate.answered_before(db, method_name, backbone, known.class_ids)
+        calibration = calibrate.calibration_of(answers, probabilities, known.unknown(len(probabilities)))
     _write(db, run_id, head, calibrate.calibrated(calibration, probabilities), cache, known)
     runs.publish(
         db,

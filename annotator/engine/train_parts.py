@@ -25,13 +25,13 @@ def train_on_parts(
     memory: PartsInMemory,
     seed: int,
     between: Callable[[str, int, int], None],
-) -> tuple[Head, np.ndarray, list[float]]:
+) -> tuple[Head, np.ndarray, list[float], bool]:
     """Train, and score all images.
 
     memory      where the parts of the images are kept between trainings
     between     called often, with (state, done, of)
     returns     a linear head that nearly gives the same probabilities, for heat maps; (N, C) float32
-                probabilities in the order of the cache; the loss of each epoch
+                probabilities in the order of the cache; the loss of each epoch; whether they are calibrated
     """
     done, loss = 0, []
 
@@ -50,4 +50,4 @@ def train_on_parts(
     probabilities = training.probabilities
     some = np.sort(np.random.default_rng(seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
     head = linear_stand_in(cache.features[some], probabilities[some], tell)
-    return head, probabilities, loss
+    return head, probabilities, loss, training.calibrated
