@@ -35,7 +35,7 @@ def known(db, monkeypatch):
     """A model that is sure of sixteen images of the first class, and no need of blind work."""
     monkeypatch.setattr(autopilot, "SEEDS", 0)
     monkeypatch.setattr(autopilot, "BLIND", 0.0)
-    monkeypatch.setattr(autopilot, "CLICKED", 0.0)
+    monkeypatch.setattr(autopilot, "CLICKED", (0.0, 0.0))
     publish(db, SURE)
     return db
 
@@ -93,16 +93,20 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-def test_after_the_first_whole_images_some_get_a_single_click(db, monkeypatch):
+def test_after_the_first_whole_images_single_clicks_follow_until_the_model_is_sure_of_something(db, monkeypatch):
     monkeypatch.setattr(autopilot, "SEEDS", 2)
-    monkeypatch.setattr(autopilot, "CLICKED", 0.1)
-    publish(db, SURE)
+    monkeypatch.setattr(autopilot, "CLICKED", (0.1, 0.2))
     answer_whole(db, range(1, 3))
-    for clicked in range(3):  # a tenth of 24 images, rounded up
-        action = autopilot.next_actions(db, wanted()).items[0]
-        assert action.kind == "click" and "at random" in action.line, clicked
-        answer(db, action.item.image.id, 1)
-    assert "at random" not in autopilot.next_actions(db, wanted()).items[0].line
+    for probabilities, clicks in (
+        (SURE, 3),
+        (np.full((24, 3), 0.2), 2),
+    ):  # a tenth of 24 images, and a fifth, rounded up
+        publish(db, probabilities)
+        for clicked in range(clicks):
+            action = autopilot.next_actions(db, wanted()).items[0]
+            assert action.kind == "click" and "at random" in action.line, clicked
+            answer(db, action.item.image.id, 1)
+        assert "name one class" not in autopilot.next_actions(db, wanted()).items[0].line
 
 
 def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import CLASSES, draw
 from filelock import FileLock
-from grids import DRAWN, shown
+from grids import DRAWN, cells, shown
 from person import decided, labels_of, on_screen, open_page, wait_until_saved
 from playwright.sync_api import Browser, Page, expect
 from served import Served, until
@@ -99,6 +99,11 @@ def go_on(page: Page, key: str = "Enter") -> tuple[str, str]:
     return now
 
 
+def asked(page: Page) -> str:
+    """The class that the line is about."""
+    return page.locator(".line").text_content().split("'")[1]
+
+
 def go_to(page: Page, kind: str) -> None:
     """Answer what comes until something of this kind is on screen."""
     for _ in range(40):
@@ -111,28 +116,33 @@ def go_to(page: Page, kind: str) -> None:
 def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_come_from(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(90), complete=8, drawn=24) as served:
         page = fly(browser, served, "Keys")
-        book: dict[str, list[tuple[int, int, int]]] = {}
-        while {"audit", "image", "grid"} - set(book):
+        book: list[tuple[str, tuple[int, int, int]]] = []  # kind, and image, class, state, in the order of the answers
+        while {"audit", "image", "grid"} - {kind for kind, _ in book}:
             kind, name = on(page)
+            if kind == "click":
+                book.append((kind, (int(name), 3, 1)))
+                go_on(page, "3")
+                continue
             if kind == "image":
                 page.keyboard.press("3")
-                cells = [(int(name), *cell) for cell in page.evaluate(MARKED)]
+                book += [(kind, (int(name), *cell)) for cell in page.evaluate(MARKED)]
             else:
                 page.keyboard.press("2")
                 page.keyboard.press("ArrowRight")
                 page.keyboard.press(" ")
-                marks = {"present": 1, "absent": -1, "unsure": 0}
-                cells = [(image, marks[state]) for image, state in shown(page)["tiles"]]
-            book.setdefault(kind, []).extend(cells)
+                one = CLASSES.index(asked(page)) + 1
+                book += [(kind, (image, one, state)) for image, state in cells(shown(page))]
             go_on(page)
         wait_until_saved(page)
         rows = [row for row in decided(served, "Keys") if row["action"] == "label"]
         of = lambda source: [row for row in rows if row["source"] == source]  # noqa: E731
-        for image, one, state in book["image"]:
+        told = lambda source: [(row["image_id"], row["class_id"], row["state"]) for row in of(source)]  # noqa: E731
+        # A blind check may ask once more what a whole image has answered, and the other way round: the last word counts.
+        for (image, one), state in {cell[:2]: cell[2] for _, cell in book}.items():
             assert labels_of(served, image)[one] == state, "also where it had been answered before"
-        assert {row["image_id"] for row in of("suggestion")} <= {image for image, _, _ in book["image"]}
-        assert [(row["image_id"], row["state"]) for row in of("audit")] == book["audit"]
-        assert [(row["image_id"], row["state"]) for row in of("grid")] == book["grid"]
+        assert set(told("suggestion")) <= {cell for kind, cell in book if kind == "image"}
+        for kind in ("audit", "grid"):
+            assert told(kind) == [cell for of_kind, cell in book if of_kind == kind]
         open_before = [row for row in of("suggestion") if row["state"] == -1]  # nothing was pressed there
         assert all(row["score"] is not None and row["run_id"] for row in of("grid") + open_before)
         assert all(row["score"] is None for row in of("audit"))
@@ -157,6 +167,34 @@ def test_a_blind_check_shows_nothing_of_what_the_model_thinks(browser, tmp_path)
         expect(page.locator(".enlarged .name")).to_have_text(
             page.locator(".enlarged img[data-image]").get_attribute("alt")
         )
+        page.context.close()
+
+
+def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
+        page = fly(browser, served, "Doubt")
+        assert on(page)[0] == "grid"
+        expect(page.locator(".line")).to_contain_text("24 answers to look at again: 'fox' was said to be not there")
+        assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
+        assert "%" not in page.locator(".root").inner_text()
+        assert not page.locator(".tile .mark[aria-label*='%']").count()
+        page.keyboard.down("Shift")
+        expect(page.locator(".words")).to_have_text("No heat map: this is a blind check.")
+        page.keyboard.up("Shift")
+        page.keyboard.press("1")
+        marked, first = cells(shown(page)), on(page)
+        assert [state for _, state in marked] == [1] + [-1] * 23
+        go_on(page)
+        wait_until_saved(page)
+        rows = decided(served, "Doubt")
+        assert [(row["image_id"], row["state"]) for row in rows] == marked
+        assert {(row["class_id"], row["source"], row["score"], row["run_id"]) for row in rows} == {(1, "grid", None, None)}
+        expect(page.locator(".tally")).to_have_text("1 label found in under a minute here")
+        page.keyboard.press("Backspace")
+        until(lambda: on(page) == first)
+        wait_until_saved(page)
+        assert {labels_of(served, image)[1] for image, _ in marked} == {-1}, "as it was said before"
+        assert page.troubles == []
         page.context.close()
 
 
@@ -203,8 +241,7 @@ def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_agai
 def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, grids):
     page = fly(browser, grids, "Skip")
     go_to(page, "grid")
-    line = page.locator(".line")
-    skipped, name, about = {image for image, _ in shown(page)["tiles"]}, on(page), line.text_content().split("'")[1]
+    skipped, name, about = {image for image, _ in shown(page)["tiles"]}, on(page), asked(page)
     go_on(page, ".")
     page.keyboard.press("Backspace")
     until(lambda: on(page) == name)
@@ -213,7 +250,7 @@ def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(br
         kind, what = on(page)
         if kind == "image":
             assert int(what) not in skipped
-        elif f"'{about}'" in line.text_content():
+        elif kind in ("grid", "audit") and asked(page) == about:
             assert not {image for image, _ in shown(page)["tiles"]} & skipped
         go_on(page)
     page.context.close()
@@ -232,9 +269,8 @@ def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids
     page.reload()
     until(lambda: page.evaluate(KIND))
     wait_until_saved(page)
-    states = {"present": 1, "absent": -1, "unsure": 0}
-    for image, state in marked["tiles"]:
-        assert labels_of(grids, image)[1] == states[state]
+    for image, state in cells(marked):
+        assert labels_of(grids, image)[1] == state
     page.keyboard.press("Backspace")
     expect(page.locator(".words")).to_contain_text(f"Taken back: {len(marked['tiles'])} answers about fox")
     page.context.close()

@@ -22,8 +22,9 @@ from annotator.store import tempo as tempo_store
 from annotator.store.database import Database
 
 BLIND = 0.05  # share of the actions that are drawn at random
-SEEDS = 20  # images answered whole before the model chooses anything, and then
-CLICKED = 0.05  # of the images get a single click: what a model learns most from for the time it takes
+SEEDS = 20  # images answered whole before the model chooses anything
+CLICKED = (0.01, 0.1)  # then this share of the images, at least and at most, gets a single click: what a model learns
+SHARP = 0.3  # most from for its price; until so much of what it expects lies in cells that it is sure of
 AUDIT_TILES = 24
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole
 LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
@@ -88,7 +89,8 @@ class _Pilot:
         self.all_images = overview.image_counts(db)["all"]
         self.all_cells = max(1, self.all_images * len(every))
         sources = overview.decisions_by_source(db)
-        self.clicked = sources.get("click", 0) + sources.get("import", 0)
+        # Where nothing was to be named, an answer was given, too.
+        self.clicked = sum(sources.get(one, 0) for one in ("click", "import", "done"))
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
         self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
@@ -97,12 +99,19 @@ class _Pilot:
         """The next action; None when nothing is left that is free."""
         if self.answered < SEEDS * len(self.names):
             return self._blind() or self._best()
-        if self.clicked < CLICKED * self.all_images and (action := self._random_click()):
+        if self._clicks_pay() and (action := self._random_click()):
             return action
         # A class without a model has to be met by chance: grids cannot find it.
         if self.now is None or self.chance.random() < BLIND:
             return self._blind() or self._best()
         return self._best() or self._blind()
+
+    def _clicks_pay(self) -> bool:
+        """Whether the model still learns more from single clicks, as cheap as they are, than it knows to ask about."""
+        least, most = (share * self.all_images for share in CLICKED)
+        if self.now is None or self.clicked < least:
+            return self.clicked < most
+        return self.clicked < most and offers.sharpness(self.now) < SHARP
 
     def _best(self) -> Action | None:
         if self.now is None:

@@ -21,6 +21,7 @@ SIZES = (12, 24, 48, 96)  # tiles of a grid
 TRIED = 32  # classes whose grids are looked at in full, those with the most expected finds first
 LOOKED_AT = 256  # images at the front of the likeliest that are weighed as a whole
 RULED_OUT = 0.02  # a class ruled out is worth so much of a class found
+SURE, SURE_AMONG = 0.8, 5000  # probability from which a model is sure; cells of a class that are looked at
 LIKELY = 0.5  # from this probability on a class starts as present
 LEARNED = 0.25  # what a model learns from a cell that it is quite unsure of, in labels, while little is decided
 
@@ -155,6 +156,12 @@ def weigh(db: Database, now: Known | None, image_ids: Sequence[int]) -> Iterator
         left = {class_id: chance for class_id, chance in zip(class_ids, chances, strict=True) if class_id not in taken}
         if left:
             yield image_id, left, PRESENT in said.values()
+
+
+def sharpness(now: Known) -> float:
+    """Which share of the positives that the model expects among the open cells lies in cells it is sure of."""
+    scores = now.rankings.scores[:, :SURE_AMONG].astype(np.float32)
+    return float(scores[scores >= SURE].sum() / max(float(now.rankings.expected.sum()), 1e-9))
 
 
 def image_offer(

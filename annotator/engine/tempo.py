@@ -28,9 +28,9 @@ class Tempo:
     begin     to read what a grid asks about and turn to it: a change of task costs a second or two before the first
               answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example
     look      to take in one image
-    check     to ask oneself for one more class whether the image shows it. Lin et al., "Microsoft COCO", ECCV 2014,
-              appendix: about 20,000 hours for 328,000 images x 8 people and 80 classes are 0.34 s; Bearman et al.,
-              "What's the Point", ECCV 2016, took 1 s a class on PASCAL VOC
+    check     to ask oneself for one more class whether the image shows it: between 0.34 s (Lin et al., "Microsoft COCO",
+              ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 80 classes) and 1 s (Bearman et al.,
+              "What's the Point", ECCV 2016: 20 classes of PASCAL VOC)
     click     to name one thing that an image shows: a look, a choice, and a key
     """
 
@@ -39,7 +39,7 @@ class Tempo:
     submit: float = 1.0
     begin: float = 2.0
     look: float = 1.0
-    check: float = 0.35
+    check: float = 0.7
     click: float = 2.5
 
     def grid(self, tiles: int, changes: float) -> float:

@@ -6,7 +6,7 @@
 
 import { Board } from "../grid/board.js";
 import { Deciding } from "../grid/deciding.js";
-import { HINTS, KEYS } from "./words.js";
+import { HINTS, KEYS, secondLook } from "./words.js";
 import { Hand } from "../shared/hand.js";
 import { Headline } from "./headline.js";
 import { Picture } from "./picture.js";
@@ -22,10 +22,12 @@ const SOURCES = { grid: "grid", audit: "audit", image: "suggestion", click: "cli
 const PRESENT = 1;
 
 /**
- * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", line: string, others: string[], run: number | null,
- *            grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[], scores: [number, number][], marks?: Map<number, number>,
+ * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", line: string, decided: number, others: string[],
+ *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
+ *            scores: [number, number][], marks?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
- *   scores: what the model says of each class of a single image; marks: what these are marked as
+ *   decided: cells that it settles; scores: what the model says of each class of a single image; marks: what these are
+ *   marked as; known: its cells were answered as present before, and are asked once more
  */
 
 /** @param {any} component */
@@ -135,7 +137,7 @@ class AutopilotPage {
 
   /** @param {Action} action @param {any[][]} cells [image, class, state, probability] */
   batch(action, cells) {
-    const found = cells.filter(([, , state]) => state === PRESENT).length;
+    const found = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
     const entry = cells.length && { action: "batch", source: SOURCES[action.kind], cells, run: runOf(action) };
     const { marks } = action;
     this.answer(action, entry, found, cells.length, true, () => {
@@ -235,8 +237,10 @@ class AutopilotPage {
   /** @param {Action} action */
   load(action) {
     if (!action.grid) return this.picture.load(action);
-    action.grid.blind = action.kind === "audit";
-    return this.board.load(action.grid, this.session.names.get(action.grid.class) ?? "");
+    const { grid, kind } = action;
+    grid.blind = kind === "audit" || secondLook(action);
+    action.known ??= secondLook(action) && grid.start === "yes"; // later the person may begin it the other way
+    return this.board.load(grid, this.session.names.get(grid.class) ?? "");
   }
 
   /** The grid that Enter would bring, where it is laid out as this one is. */
