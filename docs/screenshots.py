@@ -2,7 +2,8 @@
 
     python docs/screenshots.py
 
-It labels 40 images as the truth says, waits for the model, decides a grid, and reviews ten suggestions on the way.
+It labels 40 images as the truth says, waits for the model, decides a grid, and reviews ten suggestions on the way. A
+second person answers some images in every class, and a part of a blind check.
 """
 
 import csv
@@ -10,11 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 from annotator.benchmark.browser import chromium
+from annotator.engine import audit, autopilot
 from annotator.engine.setup import set_up
-from annotator.store import runs
+from annotator.records import ABSENT, PRESENT, Batch
+from annotator.store import classes, decisions, images, runs
 from annotator.store.database import Database
 from annotator.ui.server import free_port
 
@@ -22,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 LABELED, REVIEWED = 40, 10
+AUDITED = 0.7  # of the cells of a blind check
 WIDTH, HEIGHT = 1280, 800
 PHONE = {"width": 390, "height": 844}
 
@@ -84,6 +89,17 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     page.get_by_role("link", name="Review").click()
     show_a_right_suggestion(page, truth)
     page.screenshot(path=ROOT / "docs" / f"review-{theme}.png")
+    if theme == "light":
+        somebody_else(db, truth)
+        wait_for_run(db)
+    page.get_by_role("link", name="Autopilot").click()
+    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    mark_what_autopilot_asks(page, truth)
+    page.screenshot(path=ROOT / "docs" / f"autopilot-{theme}.png")
+    page.get_by_role("link", name="Certificate").click()
+    page.get_by_role("heading", name="By class").wait_for(timeout=60_000)
+    page.wait_for_timeout(4000)
+    page.screenshot(path=ROOT / "docs" / f"certificate-{theme}.png")
     page.get_by_role("link", name="Map").click()
     page.locator(".legend").wait_for(timeout=120_000)
     page.get_by_role("button", name="Got it").click(timeout=60_000)
@@ -98,18 +114,53 @@ def session(browser, address: str, theme: str, db: Database) -> None:
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
     """Decide one grid as the truth says, and mark what is wrong in the next."""
     for decided in (False, True):
-        tiles = page.locator(".tile .mark")
-        tiles.first.wait_for(timeout=60_000)
+        page.locator(".tile .mark").first.wait_for(timeout=60_000)
         page.wait_for_timeout(1500)
-        name = page.locator(".class-name .name").inner_text()
-        for number, tile in enumerate(tiles.all()[: len(KEYS)]):
-            image = tile.get_attribute("aria-label").rpartition(":")[0].rpartition(",")[0]
-            if (name in truth[image]) != (tile.get_attribute("aria-pressed") == "true"):
-                page.keyboard.press(KEYS[number])
-        page.wait_for_timeout(300)
+        mark(page, truth, page.locator(".class-name .name").inner_text())
         if not decided:
             page.keyboard.press("Enter")
             page.wait_for_timeout(500)
+
+
+def mark(page, truth: dict[str, list[str]], name: str) -> None:
+    """Mark the tiles on screen, of the class with this name, as the truth says."""
+    for number, tile in enumerate(page.locator(".tiles .tile .mark").all()[: len(KEYS)]):
+        image = tile.get_attribute("aria-label").rpartition(":")[0].split(",")[0]
+        if (name in truth[image]) != (tile.get_attribute("aria-pressed") == "true"):
+            page.keyboard.press(KEYS[number])
+    page.wait_for_timeout(300)
+
+
+def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
+    """Skip to a grid, and mark it."""
+    for _ in range(20):
+        page.locator("[data-kind]:not([data-kind=''])").wait_for(timeout=60_000)
+        page.wait_for_timeout(1500)
+        if page.locator("[data-kind=grid]").count():
+            break
+        page.keyboard.press(".")
+    mark(page, truth, page.locator(".line").inner_text().split("'")[1])
+
+
+def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
+    """Answer as many images in every class as Autopilot begins with, and a part of a blind check."""
+    names = {one.id: one.name for one in classes.all_classes(db)}
+    files = {one.id: one.name for one in images.all_images(db)}
+
+    def answer(source: str, cells: list[tuple[int, int]], run: int | None, scores: list[float | None]) -> None:
+        states = [PRESENT if names[class_id] in truth[files[image_id]] else ABSENT for image_id, class_id in cells]
+        rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
+        decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
+
+    for image_id in images.in_working_order(db)[-autopilot.SEEDS :]:
+        answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
+    wait_for_run(db)
+    audit.draw(db, seed=1)
+    drawn = audit.open_cells(db)
+    for class_id in names:
+        asked = [one for one in drawn if one.class_id == class_id]
+        asked = asked[: round(AUDITED * len(asked))]
+        answer("audit", [(one.image_id, class_id) for one in asked], asked[0].run_id, [one.score for one in asked])
 
 
 def phone(browser, address: str, theme: str) -> None:

@@ -36,7 +36,7 @@ UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an an
 RIDGE = 2e-5  # times the squared weights of KnownHead, an image
 PARTS = 0.5  # share of the best part's score, as in `auto`
 FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights of the training before
-OTHERS = 4000  # images without an answer that are learned from, at most
+ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
 HALVES = 2
 FEWEST = 12  # fair positives and fair negatives from which on there is something to learn from
 TAIL = -3.5  # logit below which a score may be worth more than it says
@@ -86,7 +86,13 @@ class KnownHead:
 
 
 @one_thread()
-def fit_known(units: Tensor, labels: Tensor, weights: Tensor, start: tuple[Tensor, Tensor] | None = None) -> KnownHead:
+def fit_known(
+    units: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    start: tuple[Tensor, Tensor] | None = None,
+    tell: Callable[[], None] = lambda: None,
+) -> KnownHead:
     """Fit it to labels (n, C) in {0, 1} with weights (n, C), from the weights of another one on; units are (n, D)."""
     if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
         share = (labels * weights).sum(0) / weights.sum(0).clamp(min=1e-6)
@@ -98,6 +104,7 @@ def fit_known(units: Tensor, labels: Tensor, weights: Tensor, start: tuple[Tenso
     optimiser = torch.optim.LBFGS([weight, bias], max_iter=steps, history_size=8, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
+        tell()
         optimiser.zero_grad()
         apart = F.binary_cross_entropy_with_logits(units @ weight + bias, labels, weight=weights, reduction="sum")
         total = apart + RIDGE * len(units) * (weight * weight).sum()
@@ -254,8 +261,10 @@ class Stacked:
 
     def _known(self, centre: Tensor, some: np.ndarray, half: int, images: np.ndarray) -> np.ndarray:
         """Logits (m, C) that a KnownHead, trained on some of the rows, gives these images."""
-        self.tell()
         chance = np.random.default_rng(self.seed)
+        if len(some) > ANSWERED:  # first those with fair answers, which say most
+            order = np.lexsort((chance.random(len(some)), ~self.fair[some].any(1)))
+            some = np.sort(some[order[:ANSWERED]])
         without = np.setdiff1d(np.arange(len(self.features)), self.rows)
         sample = np.sort(chance.permutation(without)[:OTHERS])
         units = unit(root(as_tensor(self.features[np.concatenate([self.rows[some], sample])])), centre)
@@ -265,7 +274,9 @@ class Stacked:
         weights[: len(some)] = np.where(self.sure[some], 1.0, UNKNOWN)
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
-        head = fit_known(units, torch.from_numpy(labels), torch.from_numpy(weights), self.memory.weights.get(half))
+        head = fit_known(
+            units, torch.from_numpy(labels), torch.from_numpy(weights), self.memory.weights.get(half), self.tell
+        )
         self.memory.weights[half] = (head.weight, head.bias)
         return _in_blocks(head, self.features, self.parts, centre, images, self.tell)
 

@@ -137,7 +137,7 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         rows = [row for row in decided(served, "Keys") if row["action"] == "label"]
         of = lambda source: [row for row in rows if row["source"] == source]  # noqa: E731
         told = lambda source: [(row["image_id"], row["class_id"], row["state"]) for row in of(source)]  # noqa: E731
-        # A blind check may ask once more what a whole image has answered, and the other way round: the last word counts.
+        # A blind check may ask once more what a whole image has answered, and the other way round: the last counts.
         for (image, one), state in {cell[:2]: cell[2] for _, cell in book}.items():
             assert labels_of(served, image)[one] == state, "also where it had been answered before"
         assert set(told("suggestion")) <= {cell for kind, cell in book if kind == "image"}
@@ -188,7 +188,8 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         wait_until_saved(page)
         rows = decided(served, "Doubt")
         assert [(row["image_id"], row["state"]) for row in rows] == marked
-        assert {(row["class_id"], row["source"], row["score"], row["run_id"]) for row in rows} == {(1, "grid", None, None)}
+        assert {(row["class_id"], row["source"]) for row in rows} == {(1, "grid")}
+        assert all(row["score"] is None and row["run_id"] is None for row in rows)
         expect(page.locator(".tally")).to_have_text("1 label found in under a minute here")
         page.keyboard.press("Backspace")
         until(lambda: on(page) == first)
@@ -238,22 +239,24 @@ def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_agai
     page.context.close()
 
 
-def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, grids):
-    page = fly(browser, grids, "Skip")
-    go_to(page, "grid")
-    skipped, name, about = {image for image, _ in shown(page)["tiles"]}, on(page), asked(page)
-    go_on(page, ".")
-    page.keyboard.press("Backspace")
-    until(lambda: on(page) == name)
-    go_on(page, ".")
-    for _ in range(4):
-        kind, what = on(page)
-        if kind == "image":
-            assert int(what) not in skipped
-        elif kind in ("grid", "audit") and asked(page) == about:
-            assert not {image for image, _ in shown(page)["tiles"]} & skipped
-        go_on(page)
-    page.context.close()
+def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, tmp_path):
+    # More than four grids can hold: there is always something else than what was skipped.
+    with flown(tmp_path, CLASSES, sure_of_the_fox(300), complete=20) as served:
+        page = fly(browser, served, "Skip")
+        go_to(page, "grid")
+        skipped, name, about = {image for image, _ in shown(page)["tiles"]}, on(page), asked(page)
+        go_on(page, ".")
+        page.keyboard.press("Backspace")
+        until(lambda: on(page) == name)
+        go_on(page, ".")
+        for _ in range(4):
+            kind, what = on(page)
+            if kind == "image":
+                assert int(what) not in skipped
+            elif kind in ("grid", "audit") and asked(page) == about:
+                assert not {image for image, _ in shown(page)["tiles"]} & skipped
+            go_on(page)
+        page.context.close()
 
 
 def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids):

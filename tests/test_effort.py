@@ -48,7 +48,7 @@ def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_t
 
 
 def test_seconds_follow_from_what_was_done_at_any_tempo():
-    one = {"actions": 5, "parts": {"tile": 24, "change": 4, "submit": 1}}
+    one = {"actions": 5, "parts": {"begin": 1, "tile": 24, "change": 4, "submit": 1}}
     assert curves.seconds(one, Tempo()) == pytest.approx(Tempo().grid(24, 4))
     assert curves.seconds(one, curves.tempos()["tile_double"]) == pytest.approx(Tempo().grid(24, 4) + 24 * Tempo().tile)
 

@@ -111,13 +111,16 @@ def _play(template: Path, copy: Path, there: np.ndarray, name: str, by: str, see
     curve, next_point = [curves.point(session)], step
     try:
         for _ in policy.steps(session):
-            session.keep_up()
-            if session.spent.actions >= next_point:
+            measured = session.spent.actions >= next_point
+            if policy.follows or measured:
+                session.keep_up()
+            if measured:
                 curve.append(curves.point(session))
                 next_point = session.spent.actions + step
                 if curve[-1]["decided"]["recall"] >= DONE or session.spent.actions >= limit:
                     break
         if curve[-1]["actions"] < session.spent.actions:
+            session.keep_up()
             curve.append(curves.point(session))
     finally:
         session.close()

@@ -21,11 +21,18 @@ AT_ONCE = 10  # images taken in the order of a strategy before it is asked again
 
 @dataclass(frozen=True)
 class Policy:
-    """A way to work: what it is in one line, its steps, and whether a model learns along."""
+    """A way to work.
+
+    about      what it is, in one line
+    learns     whether a model learns along
+    follows    whether what comes next depends on the newest answer; else the model is brought up to date when it is
+               measured, which is as often as anybody could tell
+    """
 
     about: str
     steps: Callable[[Session], Iterator[None]]
     learns: bool = True
+    follows: bool = True
 
 
 def _form(session: Session) -> Iterator[None]:
@@ -121,11 +128,15 @@ def _autopilot(session: Session) -> Iterator[None]:
 
 POLICIES = {
     "form": Policy("every image in a form: each positive ticked, then submit", _form, learns=False),
-    "one-click-then-model": Policy("one click on every image, the model fills in the rest", _clicks),
-    "complete-fewer-images": Policy("forms for some images, the model does the others", _form),
+    "one-click-then-model": Policy("one click on every image, the model fills in the rest", _clicks, follows=False),
+    "complete-fewer-images": Policy("forms for some images, the model does the others", _form, follows=False),
     "grid-only": Policy("one click on 5 % of the images, then grids of 24 of the best class", _grids),
     "review-only": Policy("one click on 5 % of the images, then suggestions one by one", _reviews),
-    "random": Policy("whole images in random order, likely classes set beforehand", _whole_images("random")),
-    "uncertainty": Policy("the same, images first of which the model is least sure", _whole_images("uncertainty")),
+    "random": Policy(
+        "whole images in random order, likely classes set beforehand", _whole_images("random"), follows=False
+    ),
+    "uncertainty": Policy(
+        "the same, images first of which the model is least sure", _whole_images("uncertainty"), follows=False
+    ),
     "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot),
 }
