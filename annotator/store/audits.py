@@ -18,8 +18,6 @@ from annotator.store.database import Database
 
 KEPT = 5  # of so many drawings the arrays stay; the answers of older ones are labels like all others
 ABANDONED_AFTER = 3600.0  # seconds after which a drawing that was never published is cleared away
-BATCHES = 200
-LOOKED_AT = 20_000  # newest decisions in which these are looked for
 OPEN = 2  # in a matrix of labels: nobody has decided
 
 
@@ -157,17 +155,6 @@ def contradicted(db: Database) -> dict[tuple[int, int], int]:
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
     )
     return {(class_id, state): many for class_id, state, many in rows}
-
-
-def grid_paces(db: Database) -> np.ndarray:
-    """Seconds a tile of the newest grids that people answered, (n,) float64, n <= BATCHES."""
-    rows = db.tuples(
-        """SELECT sum(milliseconds) / 1000.0 / count(*) FROM decision
-        WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND source = 'grid' AND batch IS NOT NULL
-        GROUP BY batch HAVING sum(milliseconds) > 0 ORDER BY max(id) DESC LIMIT ?""",
-        [LOOKED_AT, BATCHES],
-    )
-    return np.array(rows, np.float64).reshape(-1)
 
 
 def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
