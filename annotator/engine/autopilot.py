@@ -4,7 +4,6 @@ One action in BLIND is drawn at random instead of chosen: cells that nobody woul
 (calibration, certificate) and find what the model does not expect. Before there is a model, all are.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from time import time_ns
@@ -26,6 +25,7 @@ SEEDS = 20  # images answered whole before the model chooses anything
 CLICKED = (0.01, 0.1)  # then this share of the images, at least and at most, gets a single click: what a model learns
 SHARP = 0.3  # most from for its price; until so much of what it expects lies in cells that it is sure of
 AUDIT_TILES = 24
+TRIED = 200  # images looked at for one that is free and has an open class
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole
 LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
 GUESSED = 1.5  # labels expected on an image before there is a model
@@ -64,7 +64,7 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
     run, counts, every = runs.current_run(db), overview.image_counts(db), classes.all_classes(db)
-    pilot = _Pilot(db, wanted, every)
+    pilot = _Pilot(db, wanted, every, counts["all"])
     found: list[Action] = []
     if every and counts["all"]:
         while len(found) < wanted.want and (action := pilot.next()):
@@ -76,8 +76,8 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
 class _Pilot:
     """Chooses for one request: what it gave counts as out at once."""
 
-    def __init__(self, db: Database, wanted: WantedActions, every: list[Class]):
-        self.db, self.wanted = db, wanted
+    def __init__(self, db: Database, wanted: WantedActions, every: list[Class], all_images: int):
+        self.db, self.wanted, self.all_images = db, wanted, all_images
         self.names = {one.id: one.name for one in every}
         self.now: Known | None = grid.known(db)
         self.tempo: Tempo = tempo_of(db, wanted.annotator)
@@ -86,7 +86,6 @@ class _Pilot:
         self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
         self.counts = overview.class_counts(db)
         self.answered = sum(map(sum, self.counts.values()))
-        self.all_images = overview.image_counts(db)["all"]
         self.all_cells = max(1, self.all_images * len(every))
         sources = overview.decisions_by_source(db)
         # Where nothing was to be named, an answer was given, too.
@@ -103,8 +102,8 @@ class _Pilot:
             return action
         # A class without a model has to be met by chance: grids cannot find it.
         if self.now is None or self.chance.random() < BLIND:
-            return self._blind() or self._best()
-        return self._best() or self._blind()
+            return self._blind() or self._best() or self._left_over()
+        return self._best() or self._blind() or self._left_over()
 
     def _clicks_pay(self) -> bool:
         """Whether the model still learns more from single clicks, as cheap as they are, than it knows to ask about."""
@@ -155,13 +154,26 @@ class _Pilot:
         return None
 
     def _random_image(self) -> Action | None:
-        for image_id in self._at_random():
-            if chances := self._chances(image_id):
-                least = 0.0 if self.now else GUESSED
-                offer = offers.image_offer(image_id, chances, self.tempo, least=least, blind=True)
-                if action := self._make(offer, ()):
-                    return action
+        for image_id in images.from_place(self.db, self.chance.bytes(8).hex(), TRIED):
+            if action := self._whole(image_id):
+                return action
         return None
+
+    def _left_over(self) -> Action | None:
+        """An image with an open class that no model knows and chance has not met."""
+        for class_id, counts in self.counts.items():
+            if sum(counts) < self.all_images:
+                for image_id in cells.open_images(self.db, class_id, TRIED):
+                    if action := self._whole(image_id):
+                        return action
+        return None
+
+    def _whole(self, image_id: int) -> Action | None:
+        """All open classes of an image, with nothing chosen beforehand."""
+        if image_id in self.images_out or not (chances := self._chances(image_id)):
+            return None
+        least = 0.0 if self.now else GUESSED
+        return self._make(offers.image_offer(image_id, chances, self.tempo, least=least, blind=True), ())
 
     def _random_click(self) -> Action | None:
         for image_id in self._bare():
@@ -171,12 +183,6 @@ class _Pilot:
                     self.clicked += 1
                     return action
         return None
-
-    def _at_random(self) -> Iterator[int]:
-        """Image ids that may have an open cell, each as likely as any other, from a random place on."""
-        for image_id in images.from_place(self.db, self.chance.bytes(8).hex(), 200):
-            if image_id not in self.images_out:
-                yield image_id
 
     def _chances(self, image_id: int) -> dict[int, float]:
         """The open classes of an image, with their probabilities; 0 where there is no model."""
