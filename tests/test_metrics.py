@@ -12,6 +12,7 @@ import pytest
 from models.metrics import (
     asl_average_precision,
     average_precision,
+    best_threshold,
     expected_calibration_error,
     hidden_average_precision,
     mean_average_precision,
@@ -153,3 +154,13 @@ def test_shapes_that_differ_are_named(metric):
 def test_metrics_never_load_torch():
     code = "import sys, models.metrics; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_best_threshold_is_half_of_the_f1_it_reaches_and_nothing_is_filled_in_where_that_would_cost():
+    chances = np.random.default_rng(0).beta(0.3, 1.2, 20_000)
+    threshold = best_threshold(500, chances)
+    filled = chances >= threshold
+    reached = 2 * (500 + chances[filled].sum()) / (500 + filled.sum() + 500 + chances.sum())
+    assert threshold == pytest.approx(reached / 2, abs=0.01)
+    assert best_threshold(1000, np.full(10, 0.1)) == 1.0
+    assert best_threshold(0, np.array([np.nan, 0.3])) == pytest.approx(0.3)

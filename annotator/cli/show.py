@@ -80,7 +80,7 @@ def export(
     kind: Annotated[FormatName, typer.Option("--format", help="File format.")] = FormatName.csv,
     unknown: Annotated[UnknownName, typer.Option(help="What to do with cells nobody answered.")] = UnknownName.keep,
     threshold: Annotated[
-        float | None, typer.Option(help="For --unknown model: present from this probability on [default: the run's].")
+        float | None, typer.Option(help="For --unknown model: present from here on [default: largest F1].")
     ] = None,
 ) -> None:
     """Write the data set: one row per image, one value per class, and where each label came from."""

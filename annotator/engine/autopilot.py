@@ -90,6 +90,7 @@ class _Pilot:
         sources = overview.decisions_by_source(db)
         # Where nothing was to be named, an answer was given, too.
         self.clicked = sum(sources.get(one, 0) for one in ("click", "import", "done"))
+        self.gridded = sources.get("grid", 0) > 0
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
         self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
@@ -108,9 +109,9 @@ class _Pilot:
     def _clicks_pay(self) -> bool:
         """Whether the model still learns more from single clicks, as cheap as they are, than it knows to ask about."""
         least, most = (share * self.all_images for share in CLICKED)
-        if self.now is None or self.clicked < least:
-            return self.clicked < most
-        return self.clicked < most and offers.sharpness(self.now) < SHARP
+        if self.gridded or self.clicked >= most:  # grids take what the model is sure of, and that is all right
+            return False
+        return self.now is None or self.clicked < least or offers.sharpness(self.now) < SHARP
 
     def _best(self) -> Action | None:
         if self.now is None:

@@ -5,13 +5,17 @@ import math
 import os
 from pathlib import Path
 
+import numpy as np
+
 from annotator.engine import data_card, suggest
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.records import PRESENT
 from annotator.store import acceptances, classes, decisions, images, overview
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.formats import EXPORTS
 from annotator.store.formats.table import UNKNOWN_CHOICES, Accepted, Table
+from models.metrics import best_threshold
 
 ABANDONED_AFTER = 3600.0  # seconds
 
@@ -21,7 +25,7 @@ def build_table(db: Database, unknown: str = "keep", threshold: float | None = N
 
     unknown      keep: unknown cells stay empty; absent: they become 0 (marked "assumed"); model: the current run
                  fills them at the threshold (marked "model"; a class without a model stays unknown)
-    threshold    None: the current run's own
+    threshold    None: the one that probably gives all labels their largest F1 (models.metrics.best_threshold)
 
     Raises AnnotatorError for an unknown choice, a threshold outside 0 .. 1, or `model` without a run.
     """
@@ -37,11 +41,24 @@ def build_table(db: Database, unknown: str = "keep", threshold: float | None = N
         )
     everything, all_classes = images.all_images(db), classes.all_classes(db)
     labels = {(label.image_id, label.class_id): label for label in decisions.all_labels(db)}
-    if threshold is None:
-        threshold = found.run.threshold if found else 0.5
     probabilities = suggest.aligned(found, everything, all_classes)
+    if threshold is None:
+        threshold = _best_threshold(everything, all_classes, labels, probabilities)
     flags = {row["id"]: row["note"] for row in overview.flagged(db)}
     return Table(everything, all_classes, labels, probabilities, unknown, threshold, flags, _accepted(db))
+
+
+def _best_threshold(everything: list, all_classes: list, labels: dict, probabilities: np.ndarray | None) -> float:
+    if probabilities is None:
+        return 0.5
+    open_ = np.ones(probabilities.shape, bool)
+    rows = {one.id: row for row, one in enumerate(everything)}
+    columns = {one.id: column for column, one in enumerate(all_classes)}
+    known = [(rows[image_id], columns[class_id]) for image_id, class_id in labels if image_id in rows]
+    if known:
+        open_[tuple(np.array(known).T)] = False
+    present = sum(label.state == PRESENT for label in labels.values())
+    return best_threshold(present, probabilities[open_])
 
 
 def _accepted(db: Database) -> dict[tuple[int, int], Accepted]:

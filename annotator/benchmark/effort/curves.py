@@ -8,18 +8,21 @@ from annotator.benchmark.effort.session import PARTS, Session, Spent
 from annotator.engine.tempo import Tempo
 from annotator.records import PRESENT
 from annotator.store.audits import OPEN
+from models.metrics import best_threshold
 
 RECALL, PRECISION = 0.95, 0.99
 AFTER = 100  # actions, from which on no policy should be far behind another
-LIKELY = 0.5
 
 
 def point(session: Session) -> dict:
     """The data set now: `decided` are the labels people gave, `filled` the same with every unknown cell that the model
-    finds likely, as `annotator export --unknown model` writes it."""
+    finds likely enough, at the threshold that `annotator export --unknown model` chooses as well."""
     labels, chances = session.labels(), session.chances()
     decided = labels == PRESENT
-    filled = decided if chances is None else np.where(labels == OPEN, np.nan_to_num(chances) >= LIKELY, decided)
+    filled = decided
+    if chances is not None:
+        threshold = best_threshold(int(decided.sum()), chances[labels == OPEN])
+        filled = np.where(labels == OPEN, np.nan_to_num(chances) >= threshold, decided)
     spent = session.spent
     return {
         "actions": spent.actions,
