@@ -12,8 +12,9 @@ was answered). From those, and only from those, this learns
   because the scores of answers that were learned from are always right. Answered cells are the likely ones; they are
   weighted as often as their scores occur among the cells nobody has answered (Shimodaira 2000).
 
-On 1,830 photographs of animals, answered in the order in which the model finds them likeliest, the numbers of positives
-that it still expects were within a third of the truth with this, and a tenth of it without.
+In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the number of positives that it
+still expected was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell
+to a tenth.
 """
 
 from collections.abc import Callable, Iterator
