@@ -18,6 +18,7 @@ from annotator.store import acceptances, decisions
 from annotator.store.database import Database
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid
+SMALLEST_PAYS = 1.25  # times as much, before a grid of the smallest size is taken instead of a larger one
 TRIED = 32  # classes whose grids are looked at in full, those with the most expected finds first
 LOOKED_AT = 256  # images at the front of the likeliest that are weighed as a whole
 RULED_OUT = 0.02  # a class ruled out is worth so much of a class found
@@ -76,7 +77,8 @@ def grids(now: Known, tempo: Tempo, out: Out, early: float) -> Iterator[Offer]:
         sized = [cells[:size] for size in SIZES if size == SIZES[0] or len(cells) > size // 2]
         made = [grid_offer(class_id, some, tempo, early) for some in sized if some]
         if made:
-            yield max(made, key=lambda one: one.rate)
+            # The smallest only where the rest of a class is hardly worth a look: every grid costs a key of its own.
+            yield max(made, key=lambda one: one.rate / (SMALLEST_PAYS if len(one.cells) <= SIZES[0] else 1))
 
 
 def grid_offer(class_id: int, cells: Sequence[tuple[int, float]], tempo: Tempo, early: float) -> Offer:
