@@ -123,6 +123,11 @@ class Scores:
     auto: np.ndarray
     known: np.ndarray
 
+    @property
+    def middle(self) -> np.ndarray:
+        """Of both; of KnownHead alone where the other has no model."""
+        return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
+
 
 class SecondLook:
     """One line through what is known of a cell, and behind it a slope and a shift for every class, (C,) each."""
@@ -224,9 +229,8 @@ class Stacked:
         asked, columns = np.nonzero(self.fair)
         held = self._held(centre, asked, columns)
         open_ = labels == UNSEEN
-        middle = np.where(np.isnan(auto), known, (auto + known) / 2)
-        asked_middle = np.where(np.isnan(held.auto), held.known, (held.auto + held.known) / 2)[:, 0]
-        weights, chances = _importance(asked_middle, middle[open_]), expit(middle)
+        middle = every.middle
+        weights, chances = _importance(held.middle[:, 0], middle[open_]), expit(middle)
         present = self.labels[asked, columns] == PRESENT
         for _ in range(ROUNDS):
             others = others_of(labels, chances)
@@ -306,10 +310,8 @@ def _mean_root(features: Array) -> Tensor:
 def _looks(scores: Scores, others: np.ndarray) -> np.ndarray:
     """(n, C, 5) what the line goes through; a class that `auto` has no model of is judged by the other alone."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
-    middle = (auto + scores.known) / 2
-    return np.stack(
-        [auto, scores.known, np.minimum(others, 1), np.maximum(others - 1, 0), np.minimum(middle - TAIL, 0)], -1
-    )
+    tail = np.minimum(scores.middle - TAIL, 0)
+    return np.stack([auto, scores.known, np.minimum(others, 1), np.maximum(others - 1, 0), tail], -1)
 
 
 def _importance(asked: np.ndarray, unknown: np.ndarray) -> np.ndarray:

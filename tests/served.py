@@ -10,7 +10,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock
 
 from annotator.store.database import Database
 from annotator.ui.tokens import Tokens
@@ -93,3 +96,16 @@ class Served:
                 return answer.status, answer.read(), dict(answer.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)
+
+
+@contextlib.contextmanager
+def without_worker(db: Database) -> Iterator[Served]:
+    """The app on a project whose worker cannot start: what the model says stays as the test has set it."""
+    processes: list[subprocess.Popen] = []
+    with FileLock(db.paths.worker_lock):
+        try:
+            yield Served(db.paths.project, processes)
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait(30)

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
-from filelock import FileLock
 from grids import DRAWN, cells, shown
 from person import decided, labels_of, on_screen, open_page, wait_until_saved
 from playwright.sync_api import Browser, Page, expect
-from served import Served, until
+from served import Served, until, without_worker
 
 from annotator.benchmark.interface.projects import publish_run
 from annotator.engine import audit
@@ -53,14 +52,8 @@ def flown(
         publish_run(db, chances)
     if drawn:
         audit.draw(db, drawn, seed=1)
-    processes = []
-    with FileLock(db.paths.worker_lock):
-        try:
-            yield Served(db.paths.project, processes)
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait(30)
+    with without_worker(db) as served:
+        yield served
 
 
 def sure_of_the_fox(count: int) -> np.ndarray:

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
-from filelock import FileLock
 from person import decided, labels_of, on_screen, open_page, wait_for_another, wait_for_picture, wait_until_saved
 from playwright.sync_api import Browser, Page, expect
-from served import Served, until
+from served import Served, until, without_worker
 
 from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
 from annotator.engine.setup import set_up
@@ -36,14 +35,8 @@ def reviewed(folder: Path, chances: np.ndarray, given: list[Decision] = ()) -> I
     db = Database(folder / "project")
     decisions.decide(db, given)
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
-    processes = []
-    with FileLock(db.paths.worker_lock):
-        try:
-            yield Served(db.paths.project, processes)
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait(30)
+    with without_worker(db) as served:
+        yield served
 
 
 def three_each(count: int) -> np.ndarray:

@@ -64,9 +64,9 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
     run, counts, every = runs.current_run(db), overview.image_counts(db), classes.all_classes(db)
-    pilot = _Pilot(db, wanted, every, counts["all"])
     found: list[Action] = []
-    if every and counts["all"]:
+    if wanted.want and every and counts["all"]:
+        pilot = _Pilot(db, wanted, every, counts["all"])
         while len(found) < wanted.want and (action := pilot.next()):
             found.append(action)
     empty = "" if found or not wanted.want else _empty(db, wanted, counts, bool(every), run)

@@ -9,9 +9,8 @@ from dataclasses import replace
 from annotator.engine import audit, grid
 from annotator.engine.grid import Grid, Tile
 from annotator.engine.worklist import Work, with_surroundings
-from annotator.errors import AnnotatorError
 from annotator.records import WantedGrids
-from annotator.store import audits, cells, classes, leases, overview, runs
+from annotator.store import audits, cells
 from annotator.store.database import Database
 
 
@@ -21,13 +20,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     They are of the class that is wanted, or else of the one in hand, until it has no more, and then of the next one;
     `but` comes last. Raises AnnotatorError for a class that is not there.
     """
-    if wanted.instead:
-        leases.take_over(db, wanted.holder, wanted.instead)
-    run, counts = runs.current_run(db), overview.image_counts(db)
-    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
-    every = [one.id for one in classes.all_classes(db)]
-    if wanted.class_id is not None and wanted.class_id not in every:
-        raise AnnotatorError(f"There is no class {wanted.class_id} in this project.")
+    run, counts, every = grid.renewed(db, wanted)
     found = list(_grids(db, wanted, every)) if wanted.want else []
     empty = "" if found or not wanted.want else _empty(db, wanted)
     return with_surroundings(db, wanted.annotator, found, empty, counts, run)

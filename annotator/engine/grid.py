@@ -86,13 +86,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 
     Raises AnnotatorError for a class or a selection that is not there.
     """
-    if wanted.instead:
-        leases.take_over(db, wanted.holder, wanted.instead)
-    run, counts = runs.current_run(db), overview.image_counts(db)
-    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
-    every = [one.id for one in classes.all_classes(db)]
-    if wanted.class_id is not None and wanted.class_id not in every:
-        raise AnnotatorError(f"There is no class {wanted.class_id} in this project.")
+    run, counts, every = renewed(db, wanted)
     grids: list[Grid] = []
     if wanted.want and every:
         now = known(db)
@@ -123,6 +117,23 @@ def best_class(db: Database, size: int = 24) -> int | None:
     every = [one.id for one in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
     return next(iter(_best_first(db, wanted, known(db), Out(wanted, cells.held(db, "")), every)), None)
+
+
+def renewed(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
+    """What comes first, whatever the page asks for: its leases are renewed, all others of it let go of.
+
+    returns    the current run, the counts of overview.image_counts, and the ids of all classes
+
+    Raises AnnotatorError for a class that is not there.
+    """
+    if wanted.instead:
+        leases.take_over(db, wanted.holder, wanted.instead)
+    run, counts = runs.current_run(db), overview.image_counts(db)
+    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
+    every = [one.id for one in classes.all_classes(db)]
+    if wanted.class_id is not None and wanted.class_id not in every:
+        raise AnnotatorError(f"There is no class {wanted.class_id} in this project.")
+    return run, counts, every
 
 
 class Out:

@@ -140,20 +140,19 @@ class Anything:
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
 
-def weigh(db: Database, now: Known | None, image_ids: Sequence[int]) -> Iterator[tuple[int, dict[int, float], bool]]:
+def weigh(db: Database, now: Known, image_ids: Sequence[int]) -> Iterator[tuple[int, dict[int, float], bool]]:
     """Of these images the open cells, class id -> probability (0 without a model), and whether people saw any class
     there; images without an open cell are left out."""
     states: dict[int, dict[int, int]] = {}
     for label in decisions.labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
     filled = acceptances.filled_in(db, image_ids)
-    class_ids = now.found.class_ids.tolist() if now else []
-    rows, known = now.found.rows(image_ids) if now else (np.zeros(0, int), np.zeros(0, bool))
-    for place, image_id in enumerate(image_ids):
-        if not (now and known[place]):
+    class_ids = now.found.class_ids.tolist()
+    for image_id, row, known in zip(image_ids, *now.found.rows(image_ids), strict=True):
+        if not known:
             continue
         said = states.get(image_id, {})
-        chances = np.nan_to_num(np.array(now.found.probabilities[rows[place]], np.float64)).tolist()
+        chances = np.nan_to_num(np.array(now.found.probabilities[row], np.float64)).tolist()
         taken = {*said, *filled.get(image_id, {})}
         left = {class_id: chance for class_id, chance in zip(class_ids, chances, strict=True) if class_id not in taken}
         if left:
@@ -177,18 +176,11 @@ def image_offer(
 ) -> Offer:
     """Answering every open class of one image; chances: class id -> probability; least: how many are there at least."""
     each = np.array(list(chances.values()))
-    changes = float(np.where(each >= LIKELY, 1 - each, each).sum())
-    return Offer(
-        "image",
-        0,
-        [(image_id, None)],
-        max(float(each.sum()), least),
-        len(each),
-        max(changes, least - float(each[each >= LIKELY].sum())),
-        _learned(each, early),
-        tempo.image(len(each), max(changes, least - float(each[each >= LIKELY].sum()))),
-        blind,
-    )
+    set_beforehand = each >= LIKELY
+    changes = float(np.where(set_beforehand, 1 - each, each).sum())
+    changes = max(changes, least - float(each[set_beforehand].sum()))
+    found, seconds = max(float(each.sum()), least), tempo.image(len(each), changes)
+    return Offer("image", 0, [(image_id, None)], found, len(each), changes, _learned(each, early), seconds, blind)
 
 
 def click_offer(image_id: int, chances: dict[int, float], tempo: Tempo, early: float, *, least: float = 0.0) -> Offer:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from annotator.store.database import Database
 
+LOOKED_AT = 200_000  # newest decisions, at most, in which answers of one kind are looked for: no page reads a million
 LONGEST = 600_000  # milliseconds: whoever took longer was away
 
 
@@ -50,9 +51,10 @@ def whole_images(db: Database, classes: int, decisions: int) -> tuple[int, int]:
         """SELECT count(*), coalesce(sum(present), 0) FROM (
             SELECT max(state = 1) AS present FROM (
                 SELECT batch, state FROM decision
-                WHERE source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+                WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+                AND source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
             GROUP BY batch HAVING count(*) >= ?)""",
-        [decisions, classes],
+        [LOOKED_AT, decisions, classes],
     )
     return rows[0]
 
@@ -67,10 +69,11 @@ def second_looks(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
         """SELECT before, count(*), sum(state != before) FROM (
             SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
                 AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
-            FROM decision d WHERE d.action = 'label' AND d.source IN ('grid', 'audit') AND d.batch IS NOT NULL
+            FROM decision d WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+            AND d.action = 'label' AND d.source IN ('grid', 'audit') AND d.batch IS NOT NULL
             ORDER BY d.id DESC LIMIT ?)
         WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
-        [decisions],
+        [LOOKED_AT, decisions],
     )
     return {state: (looks, changed) for state, looks, changed in rows}
 
