@@ -1,5 +1,6 @@
 """The app as a process: what its routes refuse, and that a kill at any moment loses nothing."""
 
+import http.client
 import io
 import json
 import os
@@ -258,7 +259,7 @@ class Person(threading.Thread):
             while not self.enough.is_set():
                 try:
                     answer = self.served.post("/api/decisions", {"decisions": batch}, timeout=5)
-                except OSError:
+                except (OSError, http.client.HTTPException):  # refused, or cut off in the middle of the answer
                     self.enough.wait(0.02)
                     continue
                 assert not answer["refused"]

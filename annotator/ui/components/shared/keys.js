@@ -60,10 +60,20 @@ function keyName(event) {
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
+/**
+ * What a key goes to. A field or button of a dialog that has just been closed keeps the keyboard until the browser
+ * draws again, which a quick next key does not wait for: it is nobody's then, and so the page's.
+ * @param {KeyboardEvent} event @returns {HTMLElement | null}
+ */
+function targetOf(event) {
+  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  return target instanceof HTMLElement && target.checkVisibility() ? target : null;
+}
+
 /** Whether the person is typing text into a field. @param {KeyboardEvent} event */
 export function typing(event) {
-  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  if (!(target instanceof HTMLElement)) return false;
+  const target = targetOf(event);
+  if (!target) return false;
   return target.matches("textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])");
 }
 
@@ -89,8 +99,8 @@ function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoo
 /** Enter or Space on something that acts on them itself. @param {KeyboardEvent} event */
 function pressesButton(event) {
   if (event.key !== "Enter" && event.key !== " ") return false;
-  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  if (!(target instanceof HTMLElement)) return false;
+  const target = targetOf(event);
+  if (!target) return false;
   // A tile is turned with Space; Enter is the whole grid's, wherever one has tabbed to.
   if (event.key === "Enter" && target.dataset.enter === "page") return false;
   return target.matches("button, a, summary");
