@@ -53,6 +53,7 @@ TRUST = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1.0])  # answers that what is believe
 # follows its newest grids up and down.
 OWN = np.array([8.0, 1.0])
 LEAST_SLOPE = 0.1
+NEWTON = 40  # steps of Newton's method, at most; six or so are usual
 
 
 @dataclass
@@ -329,15 +330,29 @@ def _importance(asked: np.ndarray, unknown: np.ndarray) -> np.ndarray:
 def _logistic(
     looks: np.ndarray, present: np.ndarray, weights: np.ndarray, beforehand: np.ndarray, trust: np.ndarray
 ) -> np.ndarray:
-    """(k,) the line that explains answers (n,) by looks (n, k), drawn towards what is believed; Newton's method."""
+    """(k,) the line that explains answers (n,) by looks (n, k), drawn towards what is believed; Newton's method.
+
+    Every step has to make it better, else half of it is tried: looks far apart (a model that is quite sure) throw whole
+    steps so far that they come back never.
+    """
+
+    def cost(line: np.ndarray) -> float:
+        logits = looks @ line
+        return float(weights @ (np.logaddexp(0, logits) - present * logits) + trust @ (line - beforehand) ** 2 / 2)
+
     line = beforehand.copy()
-    for _ in range(40):
+    now = cost(line)
+    for _ in range(NEWTON):
         chances = expit(looks @ line)
         slope = looks.T @ (weights * (chances - present)) + trust * (line - beforehand)
         bend = (looks * (weights * chances * (1 - chances))[:, None]).T @ looks + np.diag(trust)
-        step = np.clip(np.linalg.solve(bend, slope), -1, 1)
-        line -= step
-        if abs(step).max() < 1e-4:
+        step = np.linalg.solve(bend, slope)
+        while (then := cost(line - step)) > now and abs(step).max() > 1e-6:
+            step /= 2
+        if then > now:
+            break
+        line, better, now = line - step, now - then, then
+        if better < 1e-7 * (1 + now):
             break
     return line
 
