@@ -35,7 +35,8 @@ def known(db, monkeypatch):
     """A model that is sure of sixteen images of the first class, and no need of blind work."""
     monkeypatch.setattr(autopilot, "SEEDS", 0)
     monkeypatch.setattr(autopilot, "BLIND", 0.0)
-    monkeypatch.setattr(autopilot, "CLICKED", (0.0, 0.0))
+    monkeypatch.setattr(autopilot, "CLICKS", (0.0, 0))
+    monkeypatch.setattr(autopilot, "LESSONS", (0.0, 0))
     publish(db, SURE)
     return db
 
@@ -93,20 +94,36 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-def test_after_the_first_whole_images_single_clicks_follow_until_the_model_is_sure_of_something(db, monkeypatch):
+def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sure_of_little(db, monkeypatch):
     monkeypatch.setattr(autopilot, "SEEDS", 2)
-    monkeypatch.setattr(autopilot, "CLICKED", (0.1, 0.2))
+    monkeypatch.setattr(autopilot, "BLIND", 0.0)
+    monkeypatch.setattr(autopilot, "CLICKS", (0.05, 200))  # of 24 images, rounded up: two
+    monkeypatch.setattr(autopilot, "LESSONS", (0.16, 500))  # four, with those that came first
     answer_whole(db, range(1, 3))
-    for probabilities, clicks in (
-        (SURE, 3),
-        (np.full((24, 3), 0.2), 2),
-    ):  # a tenth of 24 images, and a fifth, rounded up
-        publish(db, probabilities)
-        for clicked in range(clicks):
-            action = autopilot.next_actions(db, wanted()).items[0]
-            assert action.kind == "click" and "at random" in action.line, clicked
-            answer(db, action.item.image.id, 1)
-        assert "name one class" not in autopilot.next_actions(db, wanted()).items[0].line
+    publish(db, np.full((24, 3), 0.6))
+    for kind in ("click", "click", "image", "image"):
+        action = autopilot.next_actions(db, wanted()).items[0]
+        image_id = action.item.image.id
+        assert action.kind == kind and "for the model to learn from" in action.line
+        assert cells.bare_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
+        assert action.preset == ((1, 2, 3) if kind == "image" else ())
+        if kind == "click":
+            answer(db, image_id, 1)
+        else:
+            answer_whole(db, range(image_id, image_id + 1))
+    assert "to learn from" not in autopilot.next_actions(db, wanted()).items[0].line
+
+
+def test_where_a_whole_image_takes_too_long_a_lesson_is_one_click_and_a_sure_model_needs_none(db, monkeypatch):
+    monkeypatch.setattr(autopilot, "SEEDS", 0)
+    monkeypatch.setattr(autopilot, "BLIND", 0.0)
+    publish(db, np.full((24, 3), 0.6))
+    monkeypatch.setattr(autopilot, "CLICKS", (0.0, 0))
+    monkeypatch.setattr(autopilot, "LONGEST", tempo.START.image(3, autopilot.GUESSED) - 0.1)
+    action = autopilot.next_actions(db, wanted()).items[0]
+    assert action.kind == "click" and action.line.endswith("to learn from: name one class, 2 s")
+    publish(db, SURE)
+    assert autopilot.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
 
 
 def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
@@ -126,7 +143,7 @@ def test_a_slow_clicker_is_asked_for_fewer_clicks():
     slow = tempo.learned([Answer("click", False, 1, 1, 20.0)] * 30)
     assert slow.click > 4 * usual.click and slow.tile == usual.tile
     one = {1: 0.4, 2: 0.1}
-    assert offers.click_offer(1, one, slow, 0.0).rate < offers.click_offer(1, one, usual, 0.0).rate / 4
+    assert offers.click_offer(1, one, slow, 0.0).rate < offers.click_offer(1, one, usual, 0.0).rate / 2
 
 
 def test_a_few_answers_hardly_move_the_start_values():

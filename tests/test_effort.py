@@ -16,7 +16,8 @@ TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
 
 def point(actions: int, recall: float, precision: float = 1.0) -> dict:
     one = {"recall": recall, "precision": precision, "micro_f1": recall}
-    return {"actions": actions, "decided": one, "filled": one, "parts": {"click": actions}}
+    spent = {"actions": actions, "seconds": 2.5 * actions, "parts": {"click": actions}}
+    return {**spent, "decided": one, "filled": one}
 
 
 def test_a_perfect_person_answers_the_truth_with_as_few_presses_as_there_are_changes():
@@ -39,6 +40,11 @@ def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
 def test_a_goal_is_reached_only_where_recall_and_precision_are_both_high_enough():
     curve = [point(10, 0.5), point(20, 0.96, 0.98), point(30, 0.951, 0.99)]
     assert curves.reached(curve)["actions"] == 30 and curves.reached(curve[:2]) is None
+
+
+def test_between_two_points_a_goal_is_reached_where_a_straight_line_reaches_it():
+    found = curves.reached([point(10, 0.93), point(20, 0.98), point(30, 0.99)])
+    assert found == {"actions": 14, "seconds": 35.0, "parts": {"click": pytest.approx(14)}}
 
 
 def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_the_first_hundred():

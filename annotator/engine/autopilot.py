@@ -1,7 +1,8 @@
 """The next best action: which grid, image or click brings the most finished labels for a second of a person's time.
 
 One action in BLIND is drawn at random instead of chosen: cells that nobody would have picked keep the estimates honest
-(calibration, certificate) and find what the model does not expect. Before there is a model, all are.
+(calibration, certificate) and find what the model does not expect. Before there is a model, all are. And where it is
+sure of little that is left, a lesson comes first: an image nothing is known of, all of it.
 """
 
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from annotator.store.database import Database
 
 BLIND = 0.05  # share of the actions that are drawn at random
 SEEDS = 20  # images answered whole before the model chooses anything
-CLICKED = (0.01, 0.1)  # then this share of the images, at least and at most, gets a single click: what a model learns
-SHARP = 0.3  # most from for its price; until so much of what it expects lies in cells that it is sure of
+CLICKS = (0.01, 100)  # then so many, as a share of all and at most, get a single click: the cheapest lesson
+LESSONS = (0.05, 500)  # and so many more that nothing is known of are answered whole,
+SHARP = 0.3  # while less than this share of what the model expects lies in cells that it is sure of
+LONGEST = 30.0  # seconds of such an image; where all its classes would take longer, one of them is named
 AUDIT_TILES = 24
 TRIED = 200  # images looked at for one that is free and has an open class
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole
@@ -90,7 +93,7 @@ class _Pilot:
         sources = overview.decisions_by_source(db)
         # Where nothing was to be named, an answer was given, too.
         self.clicked = sum(sources.get(one, 0) for one in ("click", "import", "done"))
-        self.gridded = sources.get("grid", 0) > 0
+        self.whole = tempo_store.whole_images(db, (len(every) + 1) // 2, WHOLE)[0]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
         self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
@@ -99,19 +102,31 @@ class _Pilot:
         """The next action; None when nothing is left that is free."""
         if self.answered < SEEDS * len(self.names):
             return self._blind() or self._best()
-        if self._clicks_pay() and (action := self._random_click()):
+        if (kind := self._lesson_that_pays()) and (action := self._lesson(kind)):
             return action
         # A class without a model has to be met by chance: grids cannot find it.
         if self.now is None or self.chance.random() < BLIND:
             return self._blind() or self._best() or self._left_over()
         return self._best() or self._blind() or self._left_over()
 
-    def _clicks_pay(self) -> bool:
-        """Whether the model still learns more from single clicks, as cheap as they are, than it knows to ask about."""
-        least, most = (share * self.all_images for share in CLICKED)
-        if self.gridded or self.clicked >= most:  # grids take what the model is sure of, and that is all right
-            return False
-        return self.now is None or self.clicked < least or offers.sharpness(self.now) < SHARP
+    def _lesson_that_pays(self) -> str:
+        """A "click" or a whole "image" while the model has hardly begun, or is sure of little and may learn much; or "".
+
+        Clicks alone where there are so many classes that a whole image takes long.
+        """
+        if self.now is None:
+            return ""
+        if self.clicked < self._share(CLICKS):
+            return "click"
+        if offers.sharpness(self.now) >= SHARP:
+            return ""
+        if self.tempo.image(len(self.names), GUESSED) > LONGEST:
+            return "click" if self.clicked < self._share(LESSONS) else ""
+        return "image" if self.whole < self._share(LESSONS) else ""
+
+    def _share(self, of_images: tuple[float, int]) -> float:
+        share, most = of_images
+        return min(share * self.all_images, most)
 
     def _best(self) -> Action | None:
         if self.now is None:
@@ -174,14 +189,20 @@ class _Pilot:
         if image_id in self.images_out or not (chances := self._chances(image_id)):
             return None
         least = 0.0 if self.now else GUESSED
-        return self._make(offers.image_offer(image_id, chances, self.tempo, least=least, blind=True), ())
+        offer = offers.image_offer(image_id, chances, self.tempo, least=least)
+        return self._make(replace(offer, drawn="blind"), ())
 
-    def _random_click(self) -> Action | None:
+    def _lesson(self, kind: str) -> Action | None:
+        """An image on which nothing is known yet: all its classes, or one click."""
         for image_id in self._bare():
             if image_id not in self.images_out and (chances := self._chances(image_id)):
-                offer = replace(offers.click_offer(image_id, chances, self.tempo, 0.0, least=1.0), blind=True)
-                if action := self._make(offer, ()):
-                    self.clicked += 1
+                least = self.anything.among(chances)
+                if kind == "click":
+                    offer = offers.click_offer(image_id, chances, self.tempo, 0.0, least=least)
+                else:
+                    offer = offers.image_offer(image_id, chances, self.tempo, least=least)
+                if action := self._make(replace(offer, drawn="lesson"), ()):
+                    self.clicked, self.whole = self.clicked + (kind == "click"), self.whole + (kind == "image")
                     return action
         return None
 
@@ -217,7 +238,7 @@ class _Pilot:
             return None
         item = worklist.items(self.db, [image_id])[0]
         # What is drawn to keep the estimates honest starts with nothing chosen.
-        starts = offer.kind == "image" and not offer.blind
+        starts = offer.kind == "image" and offer.drawn != "blind"
         preset = tuple(one for one, chance in chances.items() if starts and chance >= LIKELY)
         scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if self.now else ()
         name = f"i{image_id}-{next(_number)}"
@@ -247,13 +268,14 @@ class _Pilot:
         if offer.kind == "doubt":
             name, said = self.names[offer.class_id], "there" if offer.start else "not there"
             return f"{len(offer.cells)} answers to look at again: '{name}' was said to be {said}, {time}"
-        if offer.kind == "click" and offer.blind:
-            return f"One image drawn at random: name one class, {time}"
+        asked = "name one class" if offer.kind == "click" else "all its classes"
+        if offer.drawn == "lesson":
+            return f"One image on which nothing is known yet, for the model to learn from: {asked}, {time}"
         if offer.kind == "click":
-            return f"One image on which nothing is known yet: name one class, {time}"
-        if offer.blind:
-            return f"One image drawn at random, which keeps the estimates honest: all its classes, {time}"
-        return f"One image with probably {_few(offer.found)} more: all its classes, {time}"
+            return f"One image on which nothing is known yet: {asked}, {time}"
+        if offer.drawn:
+            return f"One image drawn at random, which keeps the estimates honest: {asked}, {time}"
+        return f"One image with probably {_few(offer.found)} more: {asked}, {time}"
 
 
 def _few(number: float) -> str:

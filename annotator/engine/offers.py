@@ -18,7 +18,7 @@ from annotator.store import acceptances, decisions
 from annotator.store.database import Database
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid
-SMALLEST_PAYS = 1.25  # times as much, before a grid of the smallest size is taken instead of a larger one
+PRESS = 4.0  # seconds that a press counts beyond the time it takes
 TRIED = 32  # classes whose grids are looked at in full, those with the most expected finds first
 LOOKED_AT = 256  # images at the front of the likeliest that are weighed as a whole
 RULED_OUT = 0.02  # a class ruled out is worth so much of a class found
@@ -37,7 +37,7 @@ class Offer:
     found        expected new positives; decided: cells that it settles; changes: expected presses besides Enter
     learned      what the model learns, in labels
     seconds      this person's time
-    blind        drawn at random, not for its worth
+    drawn        drawn at random, not for its worth: "blind" to keep estimates honest, "lesson" to learn from; else ""
     start        of answers to look at again, what they were
     """
 
@@ -49,7 +49,7 @@ class Offer:
     changes: float
     learned: float
     seconds: float
-    blind: bool = False
+    drawn: str = ""
     start: bool = False
 
     @property
@@ -59,8 +59,9 @@ class Offer:
 
     @property
     def rate(self) -> float:
-        """Labels a second."""
-        return self.worth / self.seconds
+        """Labels a second, where every press counts for more than the time it takes."""
+        presses = 1 if self.kind == "click" else 1 + self.changes
+        return self.worth / (self.seconds + PRESS * presses)
 
 
 def grids(now: Known, tempo: Tempo, out: Out, early: float) -> Iterator[Offer]:
@@ -77,8 +78,7 @@ def grids(now: Known, tempo: Tempo, out: Out, early: float) -> Iterator[Offer]:
         sized = [cells[:size] for size in SIZES if size == SIZES[0] or len(cells) > size // 2]
         made = [grid_offer(class_id, some, tempo, early) for some in sized if some]
         if made:
-            # The smallest only where the rest of a class is hardly worth a look: every grid costs a key of its own.
-            yield max(made, key=lambda one: one.rate / (SMALLEST_PAYS if len(one.cells) <= SIZES[0] else 1))
+            yield max(made, key=_rate)
 
 
 def grid_offer(class_id: int, cells: Sequence[tuple[int, float]], tempo: Tempo, early: float) -> Offer:
@@ -172,7 +172,6 @@ def image_offer(
     early: float = 0.0,
     *,
     least: float = 0.0,
-    blind: bool = False,
 ) -> Offer:
     """Answering every open class of one image; chances: class id -> probability; least: how many are there at least."""
     each = np.array(list(chances.values()))
@@ -180,7 +179,7 @@ def image_offer(
     changes = float(np.where(set_beforehand, 1 - each, each).sum())
     changes = max(changes, least - float(each[set_beforehand].sum()))
     found, seconds = max(float(each.sum()), least), tempo.image(len(each), changes)
-    return Offer("image", 0, [(image_id, None)], found, len(each), changes, _learned(each, early), seconds, blind)
+    return Offer("image", 0, [(image_id, None)], found, len(each), changes, _learned(each, early), seconds)
 
 
 def click_offer(image_id: int, chances: dict[int, float], tempo: Tempo, early: float, *, least: float = 0.0) -> Offer:

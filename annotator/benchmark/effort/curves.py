@@ -51,16 +51,42 @@ def scores(said: np.ndarray, truth: np.ndarray) -> dict:
 
 
 def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
-    """The first point at which the labels people gave, or these with the model's, are that complete and correct."""
-    for one in curve:
-        if any(one[kind]["recall"] >= recall and one[kind]["precision"] >= precision for kind in ("decided", "filled")):
-            return one
+    """Where the labels people gave, or these with the model's, are that complete and correct first.
+
+    returns    {"actions", "seconds", "parts"}: on a straight line between the point before and the first that is, or at
+               that one where precision was missing before it; None: nowhere
+    """
+    for place, one in enumerate(curve):
+        good = [kind for kind in ("decided", "filled") if _good(one[kind], recall, precision)]
+        if good:
+            before = curve[max(place - 1, 0)]
+            share = min(_share_until(recall, precision, before[kind], one[kind]) for kind in good)
+            return {
+                "actions": round(_between(before["actions"], one["actions"], share)),
+                "seconds": round(_between(before["seconds"], one["seconds"], share), 1),
+                "parts": {part: _between(before["parts"][part], count, share) for part, count in one["parts"].items()},
+            }
     return None
+
+
+def _good(scores: dict, recall: float, precision: float) -> bool:
+    return scores["recall"] >= recall and scores["precision"] >= precision
+
+
+def _share_until(recall: float, precision: float, before: dict, after: dict) -> float:
+    """Which share of the way from one point to the next recall is reached after."""
+    if before["precision"] < precision or after["recall"] <= before["recall"]:
+        return 1.0
+    return min(1.0, max(0.0, (recall - before["recall"]) / (after["recall"] - before["recall"])))
+
+
+def _between(before: float, after: float, share: float) -> float:
+    return before + share * (after - before)
 
 
 def seconds(one: dict, tempo: Tempo) -> float:
     """What a point has cost at another tempo."""
-    return Spent(one["actions"], one["parts"]).seconds(tempo)
+    return Spent(parts=one["parts"]).seconds(tempo)
 
 
 def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
