@@ -184,7 +184,7 @@ class WantedGrids:
     have, passed     cells (image id, class id), as in Wanted
     want             how many more grids it can take
     selection        only images of this selection; "" of all
-    audit            cells of a drawing that wait for an answer, asked blind: nothing is told of them
+    blind            also cells with an answer, and nothing is told of any: those of a drawing, or answers in doubt
     """
 
     holder: str
@@ -197,7 +197,7 @@ class WantedGrids:
     instead: str = ""
     selection: str = ""
     but: int | None = None
-    audit: bool = False
+    blind: bool = False
 
 
 @dataclass(frozen=True)

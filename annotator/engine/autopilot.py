@@ -110,9 +110,10 @@ class _Pilot:
         return self._best() or self._blind() or self._left_over()
 
     def _lesson_that_pays(self) -> str:
-        """A "click" or a whole "image" while the model has hardly begun, or is sure of little and may learn much; or "".
+        """Which kind of lesson pays now, a "click" or a whole "image"; "" for none.
 
-        Clicks alone where there are so many classes that a whole image takes long.
+        One pays while the model has hardly begun, or is sure of little that is left and may still learn much; clicks
+        alone where there are so many classes that a whole image takes long.
         """
         if self.now is None:
             return ""
@@ -250,7 +251,7 @@ class _Pilot:
 
     def _tiles(self, class_id: int, wanted: list[tuple[int, float | None]], *, blind: bool = False) -> Grid | None:
         """Tiles, leased; blind ones may have been answered, and nothing is told of them."""
-        asked = replace(self.grids, size=len(wanted), audit=blind)
+        asked = replace(self.grids, size=len(wanted), blind=blind)
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
         self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
         self.images_out.update(tile.image.id for tile in tiles)

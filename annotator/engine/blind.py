@@ -35,7 +35,7 @@ def _grids(db: Database, wanted: WantedGrids, every: list[int]) -> Iterator[Grid
         gone = out.images(class_id)
         free = [one.image_id for one in asked if one.class_id == class_id and one.image_id not in gone]
         if free and room > 0:
-            some = replace(wanted, want=room, selection="", audit=True)
+            some = replace(wanted, want=room, selection="", blind=True)
             taken[class_id] = grid.take_tiles(db, some, class_id, ((image_id, None) for image_id in free))
             room -= -(-len(taken[class_id]) // wanted.size)
     # What somebody has answered between the look at the drawings and the lease is not asked again.

@@ -247,7 +247,7 @@ def take_tiles(
 ) -> list[Tile]:
     """The first tiles that nobody else holds, leased to this page."""
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
-    every = bool(wanted.selection) or wanted.audit  # also what is answered; an audit does not say so
+    every = bool(wanted.selection) or wanted.blind  # also what is answered
     while len(tiles) < need and (some := dict(islice(source, need - len(tiles)))):
         taken = leases.take_cells(
             db, wanted.holder, wanted.annotator, [(image_id, class_id) for image_id in some], len(some)
@@ -262,7 +262,7 @@ def take_tiles(
             Tile(
                 about[image_id],
                 None if some[image_id] is None else round(some[image_id], 4),
-                None if wanted.audit else states.get(image_id),
+                None if wanted.blind else states.get(image_id),
             )
             for image_id in ids
             if image_id not in gone and (every or image_id not in states)

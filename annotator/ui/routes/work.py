@@ -53,7 +53,7 @@ async def grids(request: Request, annotator: str) -> Response:
         instead=shapes.holder(body.get("instead", "")),
         selection=str(body.get("selection") or "")[:100],
         but=shapes.number(body.get("but")),
-        audit=bool(body.get("audit")),
+        blind=bool(body.get("audit")),
     )
     return JSONResponse(await run_sync(_grids, wanted), headers=FRESH)
 
@@ -92,7 +92,7 @@ def _work(wanted: Wanted) -> dict:
 
 
 def _grids(wanted: WantedGrids) -> dict:
-    next_grids = blind.next_grids if wanted.audit else grid.next_grids
+    next_grids = blind.next_grids if wanted.blind else grid.next_grids
     return shapes.told(next_grids(context.db(), wanted), shapes.grid)
 
 
