@@ -31,6 +31,7 @@ NAME = PEOPLE[0]
 IN_HAND, WANT = 48, 16  # images, as a page holds them
 PASSED = 500
 GRID, GRIDS = 24, 2
+ACTIONS = 2  # of Autopilot, at a time
 CELLS = 48  # decided with one key
 MEMORY = {"Rss": "rss", "Pss": "pss", "Private_Dirty": "private"}  # of /proc, kB
 
@@ -92,13 +93,20 @@ class Person:
     def _take(self, row: str, items: list[dict]) -> None:
         new = []
         for one in items:
-            new += [[tile["id"], one["class"]] for tile in one["tiles"]] if "tiles" in one else [one["id"]]
+            new += _named(one)
         if not new:  # of a small project this person has seen everything by now: from the start
             self.have[row] = self.passed[row] = []
             return
         every = self.have.get(row, []) + new
         self.have[row] = every[-IN_HAND:]
         self.passed[row] = (self.passed.get(row, []) + every[:-IN_HAND])[-PASSED:]
+
+
+def _named(item: dict) -> list:
+    """How what was given is named when it is in hand: images, cells of a grid, or those of an action of Autopilot."""
+    if "kind" in item:
+        return [[item["item"]["id"], 0]] if item["item"] else _named(item["grid"])
+    return [[tile["id"], item["class"]] for tile in item["tiles"]] if "tiles" in item else [item["id"]]
 
 
 def _work(row: str, mode: str, **only: object) -> Callable[[Person], tuple]:
@@ -138,6 +146,7 @@ ROWS: dict[str, Callable[[Person], tuple]] = {
     "review_disagreements": _work("review_disagreements", "review", kind="disagreements"),
     "grid_class": _grids("grid_class", 3),
     "grid_best": _grids("grid_best", None),
+    "autopilot": lambda person: ("POST", "/api/autopilot", person.page("autopilot", want=ACTIONS)),
     "classes": lambda person: ("POST", "/api/classes", {}),
     "examples": lambda person: ("POST", "/api/examples", {"class": person.one_class()}),
     "items": lambda person: ("POST", "/api/items", {"images": [person.image() for _ in range(8)]}),
