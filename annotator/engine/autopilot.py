@@ -29,7 +29,7 @@ SHARP = 0.3  # while less than this share of what the model expects lies in cell
 LONGEST = 30.0  # seconds of such an image; where all its classes would take longer, one of them is named
 AUDIT_TILES = 24
 TRIED = 200  # images looked at for one that is free and has an open class
-WHOLE = 20_000  # decisions among which images are looked for that were answered whole
+WHOLE = 20_000  # decisions among which images are looked for that were answered whole; older lessons are forgotten
 LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
 GUESSED = 1.5  # labels expected on an image before there is a model
 
