@@ -1,7 +1,8 @@
 """What a person could do next, and what each of these would bring: grids, whole images, single clicks, blind checks.
 
 An offer's worth is the number of labels it is expected to finish, positives in full and a ruled-out class a little,
-for the seconds that this person takes for such an answer. Because a person answers, what is decided is also correct.
+for the seconds that this person takes for such an answer and for its presses. Because a person answers, what is
+decided is also correct.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -18,7 +19,7 @@ from annotator.store import acceptances, decisions
 from annotator.store.database import Database
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid
-PRESS = 4.0  # seconds that a press counts beyond the time it takes
+PRESS = 4.0  # seconds that a press counts beyond its time: without a price small grids full of corrections win
 TRIED = 32  # classes whose grids are looked at in full, those with the most expected finds first
 LOOKED_AT = 256  # images at the front of the likeliest that are weighed as a whole
 RULED_OUT = 0.02  # a class ruled out is worth so much of a class found
