@@ -93,9 +93,12 @@ class _Pilot:
         sources = overview.decisions_by_source(db)
         # Where nothing was to be named, an answer was given, too.
         self.clicked = sum(sources.get(one, 0) for one in ("click", "import", "done"))
-        self.whole = tempo_store.whole_images(db, (len(every) + 1) // 2, WHOLE)[0]
+        together = tempo_store.answered_together(db, WHOLE)
+        # A lesson asks what was still open: an image that grids had ruled some classes out of is one all the same.
+        self.whole = sum(2 * many >= len(every) for many, _ in together)
+        there = [there for many, there in together if many >= len(every)]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
-        self.anything = Anything(*tempo_store.whole_images(db, len(every), WHOLE), present)
+        self.anything = Anything(len(there), sum(there), present)
         self.chance = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:

@@ -41,22 +41,20 @@ def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]
     return [Answer(source, bool(many), cells, present, ms / 1000) for source, many, cells, present, ms in rows]
 
 
-def whole_images(db: Database, classes: int, decisions: int) -> tuple[int, int]:
-    """Of the images that were answered in all classes at once lately: how many, and on how many something was there.
+def answered_together(db: Database, decisions: int) -> list[tuple[int, bool]]:
+    """Of the images that were answered at once lately: in how many classes, and whether any of them was there.
 
-    classes      how many that is
     decisions    the newest ones that are looked at
     """
     rows = db.tuples(
-        """SELECT count(*), coalesce(sum(present), 0) FROM (
-            SELECT max(state = 1) AS present FROM (
-                SELECT batch, state FROM decision
-                WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
-                AND source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
-            GROUP BY batch HAVING count(*) >= ?)""",
-        [LOOKED_AT, decisions, classes],
+        """SELECT count(*), max(state = 1) FROM (
+            SELECT batch, state FROM decision
+            WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+            AND source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+        GROUP BY batch""",
+        [LOOKED_AT, decisions],
     )
-    return rows[0]
+    return [(many, bool(there)) for many, there in rows]
 
 
 def second_looks(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
