@@ -15,7 +15,7 @@ from annotator.engine.lacking import lacks
 from annotator.engine.predictions import predictions
 from annotator.engine.tempo import tempo_of
 from annotator.records import ABSENT, PRESENT, Class
-from annotator.store import acceptances, audits, classes, decisions, overview, runs
+from annotator.store import acceptances, audits, classes, overview, runs, versions
 from annotator.store.audits import OPEN, Audit
 from annotator.store.database import Database
 from models.certificate import Bounds, Certified, Labels, Strata, certify, count
@@ -155,12 +155,11 @@ def stamp(db: Database) -> tuple:
     run, filled = runs.current_run(db), acceptances.acceptances(db)
     drawn = audits.audits(db, 1)
     return (
-        decisions.newest_decision(db),
+        versions.version(db),
         (run.id, run.version) if run else None,
         drawn[0].id if drawn else None,
         (len(filled), sum(bool(one.withdrawn) for one in filled), promise(db)),
         tuple(overview.image_counts(db).values()),
-        len(classes.all_classes(db)),
     )
 
 

@@ -19,7 +19,7 @@ from annotator.engine import recipe
 from annotator.engine.predictions import predictions
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import classes, columns, decisions, heartbeat, selections
+from annotator.store import classes, columns, decisions, heartbeat, selections, versions
 from annotator.store.arrays import FeatureCache, open_array, save_array
 from annotator.store.database import Database
 
@@ -179,13 +179,16 @@ class _Colours:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str | int, tuple[int, np.ndarray]] = OrderedDict()
+        self._kept: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
     def read(self, db: Database, name: str | int, ids: np.ndarray, look_up) -> np.ndarray:
         with self._lock:
-            newest = decisions.newest_decision(db)  # before looking: what comes in between is looked up once more
-            seen, values = self._kept.get(name, (0, None))
-            touched = None if values is None else columns.touched_since(db, seen, REREAD)
+            # Before looking: what comes in between is looked up once more.
+            newest, classes_now = decisions.newest_decision(db), versions.class_version(db)
+            seen, classes_seen, values = self._kept.get(name, (0, 0, None))
+            # A new class reopens complete images, and no decision tells which.
+            same = values is not None and classes_seen == classes_now
+            touched = columns.touched_since(db, seen, REREAD) if same else None
             if touched is None:
                 values = look_up(ids)
             elif len(touched):
@@ -193,7 +196,7 @@ class _Colours:
                 rows = rows[ids[rows] == touched]
                 values = values.copy()
                 values[rows] = look_up(ids[rows])
-            self._kept[name] = (newest, values)
+            self._kept[name] = (newest, classes_now, values)
             self._kept.move_to_end(name)
             while len(self._kept) > COLOURS_KEPT:
                 self._kept.popitem(last=False)

@@ -1,0 +1,91 @@
+"""What is kept of stages, labels and classes is what a fresh count finds, after every change that pages can make."""
+
+import uuid
+
+import numpy as np
+import pytest
+from test_map import in_rows
+
+from annotator.engine import certificate, people
+from annotator.engine import map as image_map
+from annotator.records import Decision
+from annotator.store import classes, columns, decisions, overview, versions
+
+COMPLETE = 3
+
+
+def decide(db, action: str, image_id: int = 1, **more) -> str:
+    name = str(uuid.uuid4())
+    more = {"source": "click", "image_id": image_id} | more
+    assert not decisions.decide(db, [Decision(name, action, "Ann", **more)]).refused
+    return name
+
+
+CHANGES = {
+    "a label": lambda db: decide(db, "label", 3, class_id=1, state=1),
+    "a skip": lambda db: decide(db, "skip", 4),
+    "an image that is complete": lambda db: decide(db, "done", 2),
+    "a new class": lambda db: classes.add_classes(db, [("owl", "")]),
+    "a complete image again": lambda db: decide(db, "done", 2),
+    "two more classes": lambda db: classes.add_classes(db, [("hare", ""), ("newt", "")]),
+    "a step back": lambda db: decisions.undo(db, "Ann"),
+    "a class described": lambda db: classes.describe(db, {1: "red"}),
+    "a key moved": lambda db: classes.set_keys(db, {1: "x"}),
+}
+
+
+def stages(db, found) -> list[int]:
+    return columns.stages(db, found.image_ids).tolist()
+
+
+KEPT = {
+    "the map's stages": (lambda db, found: image_map.stage_bytes(db, found).tolist(), stages),
+    "the map's complete images and Progress'": (
+        lambda db, found: int(np.sum(image_map.stage_bytes(db, found) == COMPLETE)),
+        lambda db, found: overview.image_counts(db)["complete"],
+    ),
+    "the map's labels of a class": (
+        lambda db, found: image_map.state_bytes(db, found, 1).tolist(),
+        lambda db, found: [
+            {None: 0, 1: 1, -1: 2, 0: 3}[
+                db.value("SELECT state FROM label WHERE image_id = ? AND class_id = 1", [image_id])
+            ]
+            for image_id in found.image_ids.tolist()
+        ],
+    ),
+    "the tallies of stages": (
+        lambda db, found: [overview.image_counts(db)[name] for name in ("all", "complete", "skipped")],
+        lambda db, found: [
+            db.value(f"SELECT count(*) FROM image WHERE {which}") for which in ("true", "stage = 3", "stage = 1")
+        ],
+    ),
+    "the images of a person": (
+        lambda db, found: np.flatnonzero(people.decided_on(db, "Ann")).tolist(),
+        lambda db, found: [
+            row["image_id"]
+            for row in db.rows("SELECT DISTINCT image_id FROM decision WHERE annotator = 'Ann' ORDER BY image_id")
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_agrees_with_a_fresh_count_after_every_change(db, name):
+    kept, fresh = KEPT[name]
+    found = in_rows(db)
+    assert kept(db, found) == fresh(db, found)
+    for change, act in CHANGES.items():
+        act(db)
+        assert kept(db, found) == fresh(db, found), change
+
+
+def test_every_change_gives_another_version_and_nothing_else_does(db):
+    seen = [versions.version(db)]
+    stamps = [certificate.stamp(db)]
+    for change, act in CHANGES.items():
+        assert versions.version(db) == seen[-1], "reading changes nothing"
+        act(db)
+        assert versions.version(db) > seen[-1], change
+        assert certificate.stamp(db) != stamps[-1], change
+        seen.append(versions.version(db))
+        stamps.append(certificate.stamp(db))
