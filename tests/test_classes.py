@@ -51,3 +51,41 @@ def test_all_that_is_wrong_with_keys_is_told_at_once_and_nothing_is_changed(db):
 def test_descriptions_can_be_changed_and_emptied(db):
     classes.describe(db, {1: " red ", 2: ""})
     assert [one.description for one in classes.all_classes(db)] == ["red", "", ""]
+
+
+@pytest.mark.parametrize(
+    "name", ["image", "a|b", "a\x07b", "a\nb", "a\x7fb", "a\x9b31mb", "a\u2028b", "x" * 201, "\ud800", " fox", ""]
+)
+def test_a_name_that_no_file_or_terminal_can_hold_is_refused(db, name):
+    with pytest.raises(AnnotatorError):
+        classes.add_classes(db, [("owl", ""), (name, "")])
+    assert "owl" not in keys(db), "nothing is added when anything is refused"
+
+
+def test_descriptions_have_a_bound_on_every_way_in(db):
+    for change in (
+        lambda: classes.add_classes(db, [("owl", "x" * 2001), ("bat", "\ud800")]),
+        lambda: classes.describe(db, {1: "x" * 2001, 2: "\ud800"}),
+    ):
+        with pytest.raises(AnnotatorError) as told:
+            change()
+        assert "2,001 letters; at most 2,000" in str(told.value) and "half a letter" in str(told.value)
+    assert set(keys(db)) == {"fox", "heron", "deer"}
+    classes.describe(db, {1: "x" * 2000})
+
+
+@pytest.mark.parametrize(
+    ("new", "known", "told"),
+    [
+        (["Fox"], ["fox"], ["'Fox' looks like 'fox'. Is it the same class?"]),
+        (["fo\u200bx"], ["fox"], ["'fo\\u200bx' looks like 'fox'. Is it the same class?"]),
+        (["cafe\u0301"], ["caf\xe9"], ["'cafe\u0301' looks like 'caf\xe9'. Is it the same class?"]),
+        (["red  fox"], ["red fox"], ["'red  fox' looks like 'red fox'. Is it the same class?"]),
+        (["owl", "OWL"], [], ["'OWL' looks like 'owl'. Is it the same class?"]),
+        (["\u2066owl"], [], ["'\\u2066owl' contains characters that cannot be seen. Were they copied by mistake?"]),
+        (["fox"], ["fox", "Fox"], []),
+        (["owl", "fog"], ["fox"], []),
+    ],
+)
+def test_names_that_look_alike_are_warned_about(new, known, told):
+    assert classes.name_warnings(new, known) == told

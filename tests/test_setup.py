@@ -94,11 +94,11 @@ def test_a_project_inside_the_image_folder_does_not_register_its_own_files(photo
 
 def test_every_problem_of_a_class_list_is_told_at_once_and_nothing_is_made(tmp_path, photos):
     path = tmp_path / "classes.txt"
-    path.write_text("fox\n\nheron\nfox\na|b\nimage\n")
+    path.write_text(f"fox\n\nheron\nfox\na|b\nimage\nowl\x0bbat\nhen\t{'x' * 2001}\n")
     with pytest.raises(AnnotatorError) as told:
         set_up(tmp_path / "project", images_folder=photos, class_file=path)
     text = str(told.value)
-    for expected in ("line 2: blank", "line 4: 'fox' again (first in line 1)", "line 5", "line 6"):
+    for expected in ("line 2: blank", "line 4: 'fox' again (first in line 1)", "line 5", "line 6", "line 7", "line 8"):
         assert expected in text
     assert not (tmp_path / "project").exists()
 
@@ -192,3 +192,11 @@ def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file
     assert images.find_image(db, f"b{os.sep}same.jpg").name == "b/same.jpg"
     with pytest.raises(AnnotatorError, match=r"Did you mean 'a/same\.jpg'"):
         images.find_image(db, "a/samee.jpg")
+
+
+def test_classes_that_look_like_others_are_added_with_a_warning(project, tmp_path):
+    path = tmp_path / "more.txt"
+    path.write_text("fox\nFox\nowl\n")
+    done = set_up(project, images_folder=None, class_file=path)
+    assert done.classes_added == ["Fox", "owl"]
+    assert done.class_warnings == ["'Fox' looks like 'fox'. Is it the same class?"]

@@ -56,6 +56,8 @@ def init(
         print(f"  and {len(found.bad) - 20:,} more: annotator status {project}")
     if done.classes_added:
         print(f"{len(done.classes_added):,} classes added.")
+    for warning in done.class_warnings:
+        print(f"  {warning}")
     if labels:
         print(f"{done.labels_added:,} labels read, {done.labels_known:,} were answered already and left as they are.")
     for name in done.labels_without_image[:20]:

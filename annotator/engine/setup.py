@@ -26,6 +26,7 @@ class Setup:
 
     registered: Registered
     classes_added: list[str]
+    class_warnings: list[str]
     labels_added: int
     labels_known: int
     labels_without_image: list[str]
@@ -75,8 +76,9 @@ def set_up(
     if backbone is not None:
         recipe.choose_backbone(db, backbone)
     registered = images.register(db, images_folder, paths, progress) if images_folder else Registered()
+    warnings = classes.name_warnings((name for name, _ in listed), (one.name for one in classes.all_classes(db)))
     added = classes.add_classes(db, listed)
-    return Setup(registered, added, *_import(db, labels))
+    return Setup(registered, added, warnings, *_import(db, labels))
 
 
 def check_backbone(name: str) -> None:

@@ -1,7 +1,8 @@
 """The classes of a project: added at the end, never removed, so that a decision always keeps its meaning."""
 
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlite_utils
 
@@ -10,6 +11,7 @@ from annotator.records import Class
 from annotator.store.database import Database
 
 LONGEST_NAME = 200
+LONGEST_DESCRIPTION = 2000
 TAKEN_NAMES = ("image",)  # the first column of a CSV export
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 """What classes get in their order; a person may choose any other letter or digit. Punctuation belongs to commands."""
@@ -27,9 +29,10 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
 
     Each gets the first key of KEYS that is free, none when all are taken.
 
-    Raises AnnotatorError for names that cannot be used, all at once.
+    Raises AnnotatorError for names and descriptions that cannot be used, all at once.
     """
     problems = [problem for name, _ in new if (problem := name_problem(name))]
+    problems += [problem for name, text in new if (problem := description_problem(name, text))]
     if problems:
         raise several("These classes cannot be used:", problems)
     with db.writing() as sql:
@@ -75,7 +78,18 @@ def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
 
 
 def describe(db: Database, descriptions: Mapping[int, str]) -> None:
-    """Give classes (by id) other descriptions; "" for none."""
+    """Give classes (by id) other descriptions; "" for none.
+
+    Raises AnnotatorError for those that cannot be used, all at once.
+    """
+    names = {one.id: one.name for one in all_classes(db)}
+    problems = [
+        problem
+        for class_id, text in descriptions.items()
+        if (problem := description_problem(names.get(class_id, str(class_id)), text.strip()))
+    ]
+    if problems:
+        raise several("These descriptions cannot be used:", problems)
     with db.writing() as sql:
         sql.conn.executemany(
             "UPDATE class SET description = ? WHERE id = ?",
@@ -99,12 +113,59 @@ def name_problem(name: str) -> str | None:
     if name != name.strip():
         return f"{name!r} begins or ends with a space"
     if len(name) > LONGEST_NAME:
-        return f"{name[:40]!r}... has {len(name)} letters; at most {LONGEST_NAME} are allowed"
-    if "|" in name or any(ord(letter) < 32 for letter in name):
+        return f"{name[:40]!r}... has {len(name):,} letters; at most {LONGEST_NAME} are allowed"
+    if "|" in name or any(unicodedata.category(letter) in _SEPARATORS for letter in name):
         return f"{name!r} contains '|' or a control character, which separate labels in files"
+    if any(unicodedata.category(letter) == "Cs" for letter in name):
+        return f"{name!r} contains half a letter (a lone surrogate), which no file can hold"
     if name in TAKEN_NAMES:
         return f"{name!r} is the name of the first column of an export"
     return None
+
+
+def description_problem(name: str, description: str) -> str | None:
+    """Why a text cannot be the description of the class `name`, None when it can."""
+    if len(description) > LONGEST_DESCRIPTION:
+        return (
+            f"the description of {name[:40]!r} has {len(description):,} letters; "
+            f"at most {LONGEST_DESCRIPTION:,} are allowed"
+        )
+    if any(unicodedata.category(letter) == "Cs" for letter in description):
+        return f"the description of {name[:40]!r} contains half a letter (a lone surrogate), which no file can hold"
+    return None
+
+
+def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
+    """What to tell whoever adds classes: names that look like another one, and names with invisible characters.
+
+    new      names about to be added, or just added
+    known    the names of the classes that were there before
+
+    A name that is in `known` letter for letter adds no class and gets no warning.
+    """
+    existing = set(known)
+    first = {_looks(name): name for name in sorted(existing, reverse=True)}
+    warnings = []
+    for name in dict.fromkeys(new):
+        if name in existing:
+            continue
+        twin = first.setdefault(_looks(name), name)
+        invisible = any(unicodedata.category(letter) == "Cf" for letter in name)
+        if twin != name:
+            warnings.append(f"{ascii(name) if invisible else repr(name)} looks like {twin!r}. Is it the same class?")
+        elif invisible:
+            warnings.append(f"{name!a} contains characters that cannot be seen. Were they copied by mistake?")
+    return warnings
+
+
+_SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at which Python and editors break lines
+
+
+def _looks(name: str) -> str:
+    """The same for names that people take for one: without capitals, invisible characters and other ways to encode."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
 def _key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:

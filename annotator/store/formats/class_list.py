@@ -1,18 +1,20 @@
 """The class list: a text file with one class a line, optionally `name<TAB>description`."""
 
+import re
 from pathlib import Path
 
 from annotator.errors import several
-from annotator.store.classes import name_problem
+from annotator.store.classes import description_problem, name_problem
 from annotator.store.formats.text import read_text
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
     """(name, description) pairs in the order of the file; empty lines at its end are passed over.
 
-    Raises AnnotatorError that lists every duplicate, blank and unusable name with its line.
+    Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
     """
-    lines = read_text(path, "the class list").splitlines()
+    # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
+    lines = re.split(r"\r\n|\r|\n", read_text(path, "the class list"))
     while lines and not lines[-1].strip():
         lines.pop()
     found: dict[str, int] = {}
@@ -22,7 +24,7 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
         name = name.strip()
         if not name:
             problems.append(f"line {number}: blank")
-        elif problem := name_problem(name):
+        elif problem := name_problem(name) or description_problem(name, description.strip()):
             problems.append(f"line {number}: {problem}")
         elif name in found:
             problems.append(f"line {number}: {name!r} again (first in line {found[name]})")
