@@ -10,6 +10,8 @@ DEFAULT_METHOD = "auto"
 DEFAULT_BACKBONE = "efficientnet_lite2"
 DEFAULT_ORDER = "random"  # of single images on the Annotate page: what is seen first then stands for all of them
 
+LEFT_OUT = "left_out"  # the setting in which the last training names what it could not use
+
 IMPORTER = "import"  # the annotator named on decisions that came from a file
 
 FIRST_RUN_AT = 20  # images with a decision before the worker trains by itself: below that suggestions mislead

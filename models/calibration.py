@@ -69,6 +69,18 @@ class Calibration:
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
         return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
 
+    def check(self, classes: int) -> None:
+        """Raises ValueError unless these are rising maps of so many classes."""
+        if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
+            raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
+        if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
+            raise ValueError("slopes must be finite and above 0, shifts finite")
+        for class_, (start, end) in self.knots.items():
+            if not 0 <= class_ < classes or start.ndim != 1 or start.shape != end.shape or not len(start):
+                raise ValueError(f"knots of class {class_}: {start.shape} and {end.shape}, of {classes} classes")
+            if not (np.isfinite(start).all() and np.isfinite(end).all()):
+                raise ValueError(f"knots of class {class_} must be finite")
+
     @classmethod
     def from_dict(cls, found: dict | None) -> "Calibration | None":
         """What `as_dict` told; None of None."""

@@ -15,6 +15,7 @@ from served import until
 
 from annotator.engine import pace, recipe, suggest
 from annotator.engine.setup import set_up
+from annotator.engine.status import status
 from annotator.engine.train import training_set
 from annotator.engine.worker import Worker
 from annotator.records import Decision
@@ -71,6 +72,30 @@ def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_pa
     assert not (tmp_path / "f" / "torn.safetensors").exists()
 
 
+@pytest.mark.parametrize("images", [(5, 2), (2, 5)])
+def test_features_of_two_sizes_stop_no_worker_most_images_decide_and_then_the_network_in_use(tmp_path, images):
+    first = 1
+    for count, numbers in zip(images, (4, 6), strict=True):
+        ids = np.arange(first, first + count)
+        arrays.add_features(tmp_path, ids, np.ones((count, numbers)), np.ones((count, 9, numbers)))
+        first += count
+    cache = FeatureCache(tmp_path)
+    cache.refresh()
+    assert cache.features.shape == ((5, 4) if images == (5, 2) else (5, 6)) and cache.regions[:].shape[:2] == (5, 9)
+    assert len(cache.left_out) == 1 and len(list(tmp_path.iterdir())) == 1
+    arrays.add_features(tmp_path, np.array([1]), np.ones((1, 8)), np.ones((1, 9, 8)))
+    cache.refresh()
+    assert cache.features.shape == (1, 8) and cache.regions[:].shape == (1, 9, 8) and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_shard_whose_parts_do_not_fit_together_is_thrown_away(tmp_path):
+    odd = {"image_ids": np.arange(1, 6), "features": np.ones((4, 4), np.float16), "regions": np.ones((4, 9, 4))}
+    save_file(odd, tmp_path / "0.safetensors")
+    cache = FeatureCache(tmp_path)
+    cache.refresh()
+    assert len(cache.image_ids) == 0 and not list(tmp_path.iterdir()) and "do not fit" in cache.left_out[0]
+
+
 def test_a_cache_from_before_there_were_regions_is_completed(db):
     folder = db.paths.features(BACKBONE)
     folder.mkdir(parents=True)
@@ -114,7 +139,7 @@ def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(db
         worker.close()
 
 
-def test_features_that_are_not_finite_are_told_with_the_image_and_the_worker_goes_on(db):
+def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_training(db):
     features = np.eye(24, dtype=np.float16)
     features[4, 2] = np.nan
     arrays.add_features(db.paths.features(BACKBONE), np.arange(1, 25), features, np.zeros((24, 9, 24)))
@@ -123,9 +148,9 @@ def test_features_that_are_not_finite_are_told_with_the_image_and_the_worker_goe
     worker = Worker(db.paths.project)
     try:
         worker._train_or_note()
-        told = heartbeat.worker_state(db).last_error
-        assert images.images(db, [5])[5].name in told and "not finite" in told and str(worker._cache.folder) in told
-        assert not worker._due() and runs.current_run(db) is None
+        assert runs.current_run(db).images == 23 and worker._missing() == [5]
+        [told] = status(db)["left_out"]
+        assert "1 images" in told and "not finite" in told and str(worker._cache.folder) in told
     finally:
         worker.close()
 

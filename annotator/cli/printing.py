@@ -68,6 +68,10 @@ def print_status(found: dict) -> None:
             print(f"    {bad['file']}: {bad['reason']}")
         if len(found["files_kept_out"]) > 50:
             print("    all of them: annotator status PROJECT --json")
+    if found["left_out"]:
+        print("  left out of the last training")
+        for line in found["left_out"]:
+            print(f"    {line}")
     if found["last_error"]:
         print("  last error")
         for line in found["last_error"].splitlines():

@@ -80,9 +80,23 @@ class Outcome:
 
 
 def promise(db: Database) -> Promise | None:
-    """What is filled in automatically; None while this is off."""
+    """What is filled in automatically; None while this is off, and where the setting is no promise (`ignored`)."""
     kept = db.setting(SETTING)
-    return Promise(**kept) if kept else None
+    try:
+        wanted = Promise(**kept) if kept else None
+        return wanted if wanted and 0.5 <= wanted.precision < 1 else None
+    except TypeError:
+        return None
+
+
+def ignored(db: Database) -> list[str]:
+    """A setting that is no promise, in a sentence: nothing is filled in."""
+    kept = db.setting(SETTING)
+    return (
+        [f"setting 'acceptance' {kept!r}: it is no promise, so nothing is filled in"]
+        if kept and not promise(db)
+        else []
+    )
 
 
 def answers_needed(precision: float) -> int:

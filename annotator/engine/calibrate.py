@@ -5,7 +5,7 @@ proves nothing. The logged ones were calibrated ones of their runs, and are turn
 that is kept with each run. The order of the images within a class stays as the model made it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,11 +26,13 @@ LOWEST, HIGHEST = 0.25, 0.5  # between these a method's own threshold may move
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers to logged predictions: model's logits (n,), columns (n,) of the run to come, present (n,) bool."""
+    """Answers to logged predictions: model's logits (n,), columns (n,) of the run to come, present (n,) bool; and in
+    words which ones cannot be used, and why."""
 
     logits: np.ndarray
     columns: np.ndarray
     present: np.ndarray
+    left_out: list[str] = field(default_factory=list)
 
 
 def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
@@ -38,16 +40,30 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
 
     class_ids    ascending: what the columns are to be
     """
-    found = scored.answers(db, method, backbone)
+    left_out = []
+    found, odd = scored.answers(db, method, backbone)
     logits, known = np.zeros(len(found)), np.isin(found[:, 1], class_ids)
-    for run_id, (of_run, told) in scored.calibrations(db, np.unique(found[:, 0]).astype(int).tolist()).items():
+    for run_id, told in scored.calibrations(db, np.unique(found[:, 0]).astype(int).tolist()).items():
         rows = np.flatnonzero(found[:, 0] == run_id)
         chances = np.clip(found[rows, 2], ROUNDED, 1 - ROUNDED)
-        calibration = Calibration.from_dict(told)
-        places = np.searchsorted(of_run, found[rows, 1])
-        logits[rows] = raw_logits(chances) if calibration is None else calibration.invert(chances, places)
+        try:
+            calibration, of_run = _of_run(*told)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            left_out.append(f"{len(rows):,} answers to run {run_id}: its row cannot be read ({error})")
+            known[rows] = False
+            continue
+        if calibration is None:
+            logits[rows] = raw_logits(chances)
+            continue
+        columns = np.searchsorted(of_run, found[rows, 1])
+        there = np.isin(found[rows, 1], of_run)
+        odd += int((~there).sum())
+        known[rows[~there]] = False
+        logits[rows[there]] = calibration.invert(chances[there], columns[there])
+    if odd:
+        left_out.append(f"{odd:,} answers with a score: of a class that their run did not have, or no probability")
     columns = np.searchsorted(class_ids, found[known, 1])
-    return Answers(logits[known], columns, found[known, 3] == PRESENT)
+    return Answers(logits[known], columns, found[known, 3] == PRESENT, left_out)
 
 
 def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
@@ -94,6 +110,15 @@ def threshold_of(calibration: Calibration | None, threshold: float) -> float:
         return threshold
     told = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
     return float(np.clip(told.mean(), LOWEST, HIGHEST))
+
+
+def _of_run(class_ids: object, told: dict | None) -> tuple[Calibration | None, np.ndarray]:
+    """A run's calibration, checked, and its classes (C,) int64. Raises an error of Python for what is none."""
+    columns = np.array(class_ids, np.int64)
+    found = Calibration.from_dict(told)
+    if found is not None:
+        found.check(len(columns))
+    return found, columns
 
 
 def _weights(shown: np.ndarray, unknown: np.ndarray) -> np.ndarray:

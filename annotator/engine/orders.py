@@ -90,5 +90,5 @@ def _place(folder: Path, name: str) -> Path:
 def _load(place: str) -> np.ndarray:
     try:
         return np.asarray(open_array(Path(place)))
-    except FileNotFoundError:
+    except (OSError, ValueError, EOFError):
         return NOTHING

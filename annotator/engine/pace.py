@@ -81,6 +81,9 @@ class Pace:
 
     def _enough(self, db: Database, basis: Basis, run: Run) -> bool:
         before = Basis.of_run(run)
+        found = predictions(db)
+        if found is None:  # its arrays are damaged
+            return True
         if basis == before:
             return False
         if basis.but_decisions != before.but_decisions:
@@ -89,11 +92,10 @@ class Pace:
         newer, labels = basis.newest_decision - before.newest_decision, sum(map(sum, counts.values()))
         if newer >= max(ENOUGH, ENOUGH_OF_ALL * labels) or time.monotonic() >= self._quiet_since + QUIET:
             return True
-        found = predictions(db)
-        if found is None or not len(found.probabilities):
+        if not len(found.probabilities):
             return True
         without_model = found.class_ids[np.isnan(found.probabilities[0])].tolist()
-        return any(counts[class_id][0] for class_id in without_model)
+        return any(counts[class_id][0] for class_id in without_model if class_id in counts)
 
 
 def rest_after(seconds: float, asked: bool) -> float:

@@ -40,7 +40,7 @@ class Predictions:
 
 
 def predictions(db: Database) -> Predictions | None:
-    """The current run's predictions, None before the first run."""
+    """The current run's predictions; None before the first run, and where its arrays are damaged (`damaged`)."""
     # The run's arrays may be replaced between reading its row and opening its files: then there is a newer one.
     for _ in range(3):
         run = runs.current_run(db)
@@ -50,8 +50,22 @@ def predictions(db: Database) -> Predictions | None:
             image_ids, probabilities = arrays_of(db, run.id, run.version)
         except FileNotFoundError:
             continue
+        except (OSError, ValueError, EOFError):
+            return None
+        if probabilities.shape != (len(image_ids), len(run.class_ids)):
+            return None
         return Predictions(run, image_ids, np.asarray(run.class_ids, np.int64), probabilities)
     return None
+
+
+def damaged(db: Database) -> list[str]:
+    """Runs that cannot be read, in a sentence each: nothing is suggested from them, and the next training replaces
+    them."""
+    told = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
+    run = runs.current_run(db)
+    if run is not None and predictions(db) is None:
+        told.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
+    return told
 
 
 def rankings_of(db: Database, found: Predictions) -> Rankings | None:

@@ -125,11 +125,11 @@ def save(folder: Path, rankings: Rankings) -> None:
 
 @lru_cache(maxsize=4)
 def load(folder: str) -> Rankings | None:
-    """Mapped from the disk; None for a run of an older version, which left none."""
+    """Mapped from the disk; None for a run of an older version, which left none, and for damaged files."""
     try:
         # As plain arrays, which are mapped all the same: looking into a numpy.memmap takes twice as long.
         return Rankings(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Rankings)))
-    except FileNotFoundError:
+    except (OSError, ValueError, EOFError):
         return None
 
 

@@ -14,18 +14,37 @@ TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def method(db: Database) -> str:
-    """The method of the next run."""
-    return db.setting("method", DEFAULT_METHOD)
+    """The method of the next run; the default where the setting names none there is."""
+    name = db.setting("method", DEFAULT_METHOD)
+    return name if _is_known(name) else DEFAULT_METHOD
 
 
 def parameters(db: Database) -> dict[str, Any]:
-    """The method's parameters that differ from its own defaults."""
-    return db.setting("parameters", {})
+    """The method's parameters that differ from its own defaults; none that it does not have or of another type."""
+    kept = db.setting("parameters", {})
+    kinds = {one.name: one.kinds for one in about(method(db)).parameters}
+    if not isinstance(kept, dict) or not _is_known(db.setting("method", DEFAULT_METHOD)):
+        return {}
+    return {key: value for key, value in kept.items() if key in kinds and _is_of(value, kinds[key])}
 
 
 def backbone(db: Database) -> str:
     """The network whose features are cached and learned from."""
-    return db.setting("backbone", DEFAULT_BACKBONE)
+    name = db.setting("backbone", DEFAULT_BACKBONE)
+    return name if isinstance(name, str) and name else DEFAULT_BACKBONE
+
+
+def ignored(db: Database) -> list[str]:
+    """What the settings ask for and cannot have, one sentence each."""
+    told = []
+    for key, used in (("method", method(db)), ("backbone", backbone(db))):
+        if db.setting(key, used) != used:
+            told.append(f"{key} {db.setting(key)!r}: there is none of that name, so {used!r} is used")
+    kept, used = db.setting("parameters", {}), parameters(db)
+    if kept != used:
+        dropped = {key: value for key, value in kept.items() if key not in used} if isinstance(kept, dict) else kept
+        told.append(f"parameters {dropped!r}: method {method(db)!r} does not take them, so its defaults are used")
+    return told
 
 
 def about(name: str) -> catalogue.Entry:
@@ -110,6 +129,15 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _is_known(name: Any) -> bool:
+    return isinstance(name, str) and name in catalogue.methods()
+
+
+def _is_of(value: Any, kinds: Sequence[str]) -> bool:
+    kind = "None" if value is None else type(value).__name__
+    return (kind in kinds or (kind == "int" and "float" in kinds)) and (kind != "float" or math.isfinite(value))
 
 
 KINDS = {

@@ -1,6 +1,7 @@
 """The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
 
 from annotator.engine import recipe
+from annotator.settings import LEFT_OUT
 from annotator.store import acceptances, arrays, classes, contradictions, heartbeat, images, overview, runs
 from annotator.store.database import Database
 
@@ -39,6 +40,7 @@ def status(db: Database) -> dict:
         "run": _run(db),
         "last_error": worker.last_error or None,
         "last_error_at": worker.last_error_at,
+        "left_out": db.setting(LEFT_OUT, []),
     }
 
 

@@ -1,5 +1,6 @@
 """One training: what people decided + cached features -> probabilities for every image, published as a run."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.engine import acceptance, calibrate, orders, rankings
+from annotator.engine import acceptance, calibrate, orders, rankings, recipe
+from annotator.engine.predictions import damaged
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, UNSURE, Run
-from annotator.store import classes, decisions, runs
+from annotator.settings import LEFT_OUT
+from annotator.store import audits, classes, decisions, odd_rows, runs
 from annotator.store.arrays import FeatureCache, replacing, save_array
 from annotator.store.database import Database
 from models.methods import make_method
@@ -19,6 +22,9 @@ from models.training import Head, fit
 if TYPE_CHECKING:
     from annotator.engine.parts import PartsInMemory
     from models.networks import Backbone
+
+
+log = logging.getLogger("annotator.worker")
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ def train(
     load       gives the backbone to a method that needs more of it than features; None: it is loaded by its name
     parts      where the parts of images are kept from one training to the next; None: nowhere
 
-    Raises AnnotatorError when there is nothing to learn from, or for an unknown method or parameter; DiskFull.
+    Raises AnnotatorError when there is nothing to learn from, ValueError for an unknown method; DiskFull. What stands
+    in the database and makes no sense is left out, and told in the status.
     """
     started = time.perf_counter()
     known = training_set(db, cache)
@@ -100,10 +107,12 @@ def train(
         raise AnnotatorError(
             "There is nothing to learn from yet: no image with features has a label 'present'. Label some images first."
         )
+    left_out = rows_left_out(db)
     try:
         method = make_method(method_name, **parameters)
-    except ValueError as error:
-        raise AnnotatorError(str(error)) from error
+    except (ValueError, TypeError) as error:
+        method = make_method(method_name)
+        left_out.append(f"parameters {parameters!r}: {error} The defaults of {method_name!r} are used.")
     run_id = runs.begin(
         db,
         method=method_name,
@@ -137,6 +146,7 @@ def train(
     calibration = None
     if not calibrated:  # what has been fitted to fair answers is not bent once more by those that happened to be logged
         answers = calibrate.answered_before(db, method_name, backbone, known.class_ids)
+        left_out += answers.left_out
         calibration = calibrate.calibration_of(answers, probabilities, known.unknown(len(probabilities)))
     _write(db, run_id, head, calibrate.calibrated(calibration, probabilities), cache, known)
     runs.publish(
@@ -149,7 +159,32 @@ def train(
         threshold=calibrate.threshold_of(calibration, method.threshold),
     )
     runs.forget_old(db)
+    _tell(db, [*cache.left_out, *left_out])
     return runs.current_run(db)
+
+
+def rows_left_out(db: Database) -> list[str]:
+    """What stands in the database and cannot be used, one sentence each: nothing of it stops a training."""
+    told = [
+        *odd_rows.settings(db),
+        *recipe.ignored(db),
+        *acceptance.ignored(db),
+        odd_rows.labels(db),
+        odd_rows.accepted(db),
+        *audits.damaged(db),
+        *damaged(db),
+    ]
+    return [one for one in told if one]
+
+
+def _tell(db: Database, left_out: list[str]) -> None:
+    """Keep what this training left out for people to read; in the log, what the one before did not."""
+    before = db.setting(LEFT_OUT, [])
+    for one in left_out:
+        if one not in before:
+            log.warning("left out: %s", one)
+    if left_out != before:
+        db.set_setting(LEFT_OUT, left_out)
 
 
 def _write(

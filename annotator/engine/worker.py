@@ -210,9 +210,14 @@ class Worker:
         basis = Basis.of_now(self.db, len(self._features().image_ids))
         try:
             self._train()
-        except AnnotatorError as error:
-            # Not again before something has changed: the reason stays to be read.
-            heartbeat.note_error(self.db, str(error))
+        except Stopped:
+            raise
+        except Exception as error:
+            # Not again before something has changed: the reason stays to be read. Whatever it is, heat maps and updates
+            # of the run before go on; a worker that ended would be started again only to end again.
+            told = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
+            log.warning("the training failed: %s", told)
+            heartbeat.note_error(self.db, told)
             self._pace.failed = basis
 
     def _train(self) -> Run:
@@ -236,9 +241,7 @@ class Worker:
                 parts=self._parts,
             )
         except ValueError as error:  # from models: what it was given is wrong, and the next run may be given better
-            raise AnnotatorError(
-                f"{recipe.method(self.db)} could not be trained: {error}{self._not_finite()}"
-            ) from error
+            raise AnnotatorError(f"{recipe.method(self.db)} could not be trained: {error}") from error
         finally:  # one that failed took its time as well
             self._pace.ended = time.monotonic()
             self._pace.took = self._pace.ended - started
@@ -247,13 +250,6 @@ class Worker:
         jobs.forget_heatmaps(self.db)
         log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
         return run
-
-    def _not_finite(self) -> str:
-        """The images whose features are not finite, as the end of a sentence; "" where there are none."""
-        cache = self._features()
-        bad = cache.image_ids[~np.isfinite(cache.features).all(1)].tolist()
-        names = ", ".join(one.name for one in images.images(self.db, bad[:10]).values())
-        return f"\n    It is about {names}. Delete {cache.folder} to embed all images again." if bad else ""
 
     # -- heat maps
 
@@ -264,8 +260,8 @@ class Worker:
             try:
                 self._draw(job.run_id, job.image_id, [job.class_id])
                 jobs.finish(self.db, job)
-            except (AnnotatorError, ValueError, OSError) as error:
-                jobs.fail(self.db, job, str(error))
+            except Exception as error:  # a damaged head of a run, say: whoever asked is told, and the worker goes on
+                jobs.fail(self.db, job, str(error) or repr(error))
         return bool(asked)
 
     def _draw_ahead(self) -> bool:
@@ -286,9 +282,9 @@ class Worker:
                 self.say("drawing heat maps")
                 try:
                     self._draw(found.run.id, image_id, wanted)
-                except (AnnotatorError, ValueError, OSError) as error:
+                except Exception as error:
                     self._undrawable.add(image_id)
-                    heartbeat.note_error(self.db, str(error))
+                    heartbeat.note_error(self.db, str(error) or repr(error))
                 return True
         self._drawn_ahead = state
         return False

@@ -13,6 +13,7 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT
 from annotator.store.database import Database
+from annotator.store.odd_rows import SURE
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]
 
 def accepted_of(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
     """Of one class the cells that are filled in: image ids (n,) int64, states (n,) int8."""
-    rows = db.tuples("SELECT image_id, state FROM accepted WHERE class_id = ?", [class_id])
+    rows = db.tuples(f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {SURE}", [class_id])
     found = np.array(rows, np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1].astype(np.int8)
 

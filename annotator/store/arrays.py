@@ -10,8 +10,10 @@ import json
 import os
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +147,10 @@ class FeatureCache:
     features     (N, D) float16
     regions      Regions (N, R, D), read from the disk when asked for
 
-    A shard from before there were regions is left where it is and not counted: its images have yet to be embedded.
+    left_out     what was not taken in, one sentence each
+
+    A shard from before there were regions is left where it is and not counted: its images have yet to be embedded. Nor
+    is an image counted whose features are not finite.
     """
 
     def __init__(self, folder: Path):
@@ -154,37 +159,84 @@ class FeatureCache:
         self.image_ids = np.zeros(0, np.int64)
         self.features = np.zeros((0, 0), np.float16)
         self.regions = Regions()
+        self.left_out: list[str] = []
 
     def refresh(self) -> None:
-        """Read the shards that are new. A damaged one is deleted: its images are then embedded again."""
-        ids, features, paths, parts = [], [], [], None
+        """Read the shards that are new. A damaged one is deleted: its images are then embedded again. So is one whose
+        features are of another size than those of most images."""
+        found: dict[Path, _Shard] = {}
         for path in _shards(self.folder):
             if path.name in self._seen:
                 continue
             try:
-                with safe_open(path, framework="numpy") as shard:
-                    found, names = (shard.get_tensor("image_ids"), shard.get_tensor("features")), shard.keys()
-                    if "regions" in names:
-                        parts = tuple(shard.get_slice("regions").get_shape()[1:])
-            except SafetensorError:
-                path.unlink(missing_ok=True)
+                shard = _read_shard(path)
+            except (SafetensorError, ValueError) as error:
+                self._delete(path, str(error))
                 continue
             except OSError:  # gone since, or a disk in trouble: nothing that deleting would mend
                 continue
             self._seen.add(path.name)
-            if "regions" in names:
-                paths.append(path)
-                ids.append(found[0])
-                features.append(found[1])
-        if not ids:
-            return
-        new_ids, first = np.unique(np.concatenate(ids), return_index=True)
+            if shard is not None and len(shard.image_ids):
+                found[path] = shard
+        if found:
+            self._take_in(self._of_one_size(found))
+
+    def _of_one_size(self, found: dict[Path, "_Shard"]) -> dict[Path, "_Shard"]:
+        """Those of the new shards whose features are of one size, that of most images. What was there before goes if it
+        is of another: the worker has just added these, with the network in use."""
+        sizes = Counter()
+        for shard in found.values():
+            sizes[shard.size] += len(shard.image_ids)
+        size = sizes.most_common(1)[0][0]
+        for path in [path for path, shard in found.items() if shard.size != size]:
+            self._delete(path, f"its features are {found.pop(path).size}, those of most images {size}")
+        if len(self.image_ids) and self.regions.shape[1:] != size:
+            for path in self.regions._paths:
+                self._delete(path, f"its features are {self.regions.shape[1:]}, those of the network {size}")
+            self.image_ids, self.features, self.regions = self.image_ids[:0], np.zeros((0, 0), np.float16), Regions()
+        return found
+
+    def _take_in(self, found: dict[Path, "_Shard"]) -> None:
+        shards = list(found.values())
+        new_ids, first = np.unique(np.concatenate([one.image_ids for one in shards]), return_index=True)
         fresh = ~np.isin(new_ids, self.image_ids)
-        where = np.concatenate([np.stack([np.full(len(a), n), np.arange(len(a))], 1) for n, a in enumerate(ids)])
-        rows = np.concatenate(features)[first[fresh]]
+        where = np.concatenate([np.stack([np.full(len(a), n), a], 1) for n, a in enumerate(one.rows for one in shards)])
+        rows = np.concatenate([one.features for one in shards])[first[fresh]]
         self.image_ids = np.concatenate([self.image_ids, new_ids[fresh]])
         self.features = np.concatenate([self.features, rows]) if self.features.size else rows
-        self.regions._grow(paths, where[first[fresh]], parts)
+        self.regions._grow(list(found), where[first[fresh]], shards[0].size)
+        odd = sum(one.odd for one in shards)
+        if odd:
+            self.left_out.append(f"{odd:,} images whose features in {self.folder} are not finite: embedded again")
+
+    def _delete(self, path: Path, reason: str) -> None:
+        path.unlink(missing_ok=True)
+        self.left_out.append(f"{path}: {reason}. It was deleted; its images are embedded again")
+
+
+@dataclass(frozen=True, eq=False)
+class _Shard:
+    """What is usable of a shard: image_ids (n,), features (n, D), their rows in the file (n,), size (R, D) of its
+    regions; odd: how many images have features that are not finite."""
+
+    image_ids: np.ndarray
+    features: np.ndarray
+    rows: np.ndarray
+    size: tuple[int, int]
+    odd: int
+
+
+def _read_shard(path: Path) -> _Shard | None:
+    """None for one without regions. Raises SafetensorError, ValueError for shapes that do not fit, OSError."""
+    with safe_open(path, framework="numpy") as shard:
+        if "regions" not in shard.keys():  # noqa: SIM118  (it is no dict)
+            return None
+        ids, features = shard.get_tensor("image_ids"), shard.get_tensor("features")
+        regions = tuple(shard.get_slice("regions").get_shape())
+    if ids.ndim != 1 or features.ndim != 2 or regions[:1] + regions[2:] != features.shape or len(ids) != len(features):
+        raise ValueError(f"image ids {ids.shape}, features {features.shape} and regions {regions} do not fit together")
+    rows = np.flatnonzero(np.isfinite(features).all(1))
+    return _Shard(ids[rows].astype(np.int64), features[rows], rows, regions[1:], len(ids) - len(rows))
 
 
 def count_features(folder: Path) -> int:

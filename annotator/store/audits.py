@@ -15,6 +15,7 @@ import numpy as np
 
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
+from annotator.store.odd_rows import STATES, SURE
 
 KEPT = 5  # of so many drawings the arrays stay; the answers of older ones are labels like all others
 ABANDONED_AFTER = 3600.0  # seconds after which a drawing that was never published is cleared away
@@ -91,33 +92,42 @@ def publish(
 
 
 def audits(db: Database, limit: int = KEPT) -> list[Audit]:
-    """The newest drawings whose arrays are kept, newest first."""
-    rows = db.rows(
-        """SELECT id, run_id, last_decision_id, drawn_at,
-        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id) AS cells
-        FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
-        [min(limit, KEPT)],
-    )
-    return [Audit(**row) for row in rows]
+    """The newest drawings whose arrays are kept and can be read, newest first."""
+    return [one for one in _newest(db, limit) if _readable(db, one.id)]
+
+
+def damaged(db: Database) -> list[str]:
+    """What is not used of the newest drawings, one sentence each."""
+    told = []
+    for one in _newest(db, KEPT):
+        if not _readable(db, one.id):
+            told.append(f"audit {one.id}: its arrays are gone or damaged, so its answers count as labels only")
+        elif odd := one.cells - len(cells_of(db, one).class_id):
+            told.append(f"audit {one.id}: {odd:,} of its {one.cells:,} cells are none that it can have drawn")
+    return told
 
 
 def population(db: Database, audit_id: int) -> Population:
-    """The arrays of a drawing, mapped from the disk. Raises FileNotFoundError when they are gone."""
+    """The arrays of a drawing, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
+    are damaged."""
     return _load(str(_folder(db, audit_id)))
 
 
 def cells_of(db: Database, audit: Audit) -> DrawnCells:
-    """All cells of a drawing, by class and then in their random order."""
+    """All cells of a drawing, by class and then in their random order; none that it cannot have drawn."""
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit', 0), i.problem = ''
         FROM audit_cell a JOIN image i ON i.id = a.image_id
         LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
         LEFT JOIN decision d ON d.id = l.decision_id
-        WHERE a.audit_id = ? ORDER BY a.class_id, a.place""",
+        WHERE a.audit_id = ? AND typeof(a.stratum) = 'integer' AND typeof(a.place) = 'integer'
+          AND coalesce(l.state, 0) IN (1, -1, 0) ORDER BY a.class_id, a.place""",
         [OPEN, audit.last_decision_id, audit.id],
     )
+    where = population(db, audit.id)
     columns = np.array(rows, np.int64).reshape(-1, 7).T
+    columns = columns[:, np.isin(columns[0], where.class_ids) & _among(columns[1], where.image_ids)]
     return DrawnCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
@@ -131,14 +141,16 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         # As one text a class and state: a million rows would take many times as long to fetch.
         rows = sql.execute(
-            "SELECT class_id, state, group_concat(image_id) FROM label GROUP BY class_id, state"
+            f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {STATES} GROUP BY class_id, state"
         ).fetchall()
     return _matrix(rows, image_ids, class_ids), newest
 
 
 def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     """What a model has filled in: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
-    rows = db.tuples("SELECT class_id, state, group_concat(image_id) FROM accepted GROUP BY class_id, state")
+    rows = db.tuples(
+        f"SELECT class_id, state, group_concat(image_id) FROM accepted WHERE state {SURE} GROUP BY class_id, state"
+    )
     return _matrix(rows, image_ids, class_ids)
 
 
@@ -175,7 +187,34 @@ def _folder(db: Database, audit_id: int) -> Path:
 
 @lru_cache(maxsize=KEPT)
 def _load(folder: str) -> Population:
-    return Population(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Population)))
+    found = Population(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Population)))
+    shape = (len(found.image_ids), len(found.class_ids))
+    if found.strata.shape != shape or found.scores.shape != shape:
+        raise ValueError(f"{folder}: strata {found.strata.shape} and scores {found.scores.shape} must be {shape}.")
+    return found
+
+
+def _newest(db: Database, limit: int) -> list[Audit]:
+    rows = db.rows(
+        """SELECT id, run_id, last_decision_id, drawn_at,
+        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id) AS cells
+        FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
+        [min(limit, KEPT)],
+    )
+    return [Audit(**row) for row in rows]
+
+
+def _readable(db: Database, audit_id: int) -> bool:
+    try:
+        population(db, audit_id)
+    except (OSError, ValueError, EOFError):
+        return False
+    return True
+
+
+def _among(ids: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    places = np.minimum(np.searchsorted(ascending, ids), max(len(ascending) - 1, 0))
+    return ascending[places] == ids if len(ascending) else np.zeros(len(ids), bool)
 
 
 def _clear(db: Database) -> None:

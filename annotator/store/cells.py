@@ -14,6 +14,7 @@ from annotator.records import ABSENT, PRESENT
 from annotator.store import images
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, UNTOUCHED
+from annotator.store.odd_rows import STATES
 
 AT_ONCE = 10_000  # ids in one SELECT
 
@@ -22,7 +23,8 @@ def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.nd
     """What people said of one class up to a decision and say still: image ids (n,) int64, states (n,) int8."""
     with db.reading() as sql:
         rows = sql.execute(
-            "SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ?", [class_id, newest]
+            f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
+            [class_id, newest],
         ).fetchall()
     found = np.array(rows, np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1].astype(np.int8)

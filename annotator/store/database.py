@@ -116,8 +116,8 @@ class Database:
             sql.conn.execute("ROLLBACK")
 
     def setting(self, key: str, default: Any = None) -> Any:
-        """A project-wide setting (any JSON value)."""
-        text = self.value("SELECT value FROM setting WHERE key = ?", [key])
+        """A project-wide setting (any JSON value); the default also for one that is no JSON (store/odd_rows.py)."""
+        text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 
     def set_setting(self, key: str, value: Any) -> None:

@@ -14,6 +14,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import ACTIONS, SOURCES, STATE_NAMES, Batch, Decision, Label, Saved
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, close, rebuild, set_contradictions, set_label, set_stage
+from annotator.store.odd_rows import STATES
 
 LONGEST_NOTE = 2000
 
@@ -108,7 +109,7 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
 
 
 def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
-    """The same as a training reads them: (image_id, class_id, state, fair).
+    """The same as a training reads them: (image_id, class_id, state, fair), without odd rows (store/odd_rows.py).
 
     fair    1 when which cell was asked did not depend on what was answered: everything but clicks and imports, and
             these as well on an image that somebody has called complete
@@ -116,8 +117,9 @@ def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         rows = sql.execute(
-            """SELECT l.image_id, l.class_id, l.state, d.source NOT IN ('click', 'import') OR i.stage = ?
-            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id""",
+            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN ('click', 'import') OR i.stage = ?
+            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
+            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
             [COMPLETE],
         ).fetchall()
     return rows, newest

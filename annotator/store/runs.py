@@ -82,9 +82,13 @@ def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> N
 
 
 def current_run(db: Database) -> Run | None:
-    """The newest published run, None before the first."""
-    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT 1")
-    return _run(rows[0]) if rows else None
+    """The newest published run whose row can be read, None before the first."""
+    return next((run for row in _newest(db) if (run := _run(row))), None)
+
+
+def damaged(db: Database) -> list[int]:
+    """The newest published runs whose rows cannot be read: nobody uses them."""
+    return [row["id"] for row in _newest(db) if _run(row) is None]
 
 
 def kept_run(db: Database, run_id: int) -> Run | None:
@@ -116,6 +120,18 @@ def suggestion_fates(db: Database) -> list[dict]:
     )
 
 
-def _run(row: dict) -> Run:
-    told = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
-    return Run(**{**row, **told, "calibration": json.loads(row["calibration"]) if row["calibration"] else None})
+def _newest(db: Database) -> list[dict]:
+    return db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [RUNS_KEPT])
+
+
+def _run(row: dict) -> Run | None:
+    try:
+        told = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
+        told["calibration"] = json.loads(row["calibration"]) if row["calibration"] else None
+    except (ValueError, TypeError):
+        return None
+    ids = told["class_ids"]
+    sound = isinstance(told["parameters"], dict) and isinstance(ids, list) and isinstance(told["loss"], list)
+    if not sound or not all(type(one) is int for one in ids) or ids != sorted(set(ids)):
+        return None
+    return Run(**{**row, **told})

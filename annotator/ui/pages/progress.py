@@ -92,6 +92,9 @@ def _worker(found: dict) -> None:
     else:
         words.append("No run yet: the first comes after about 20 labeled images.")
     st.caption(frame.escaped(" ".join(words)))
+    if found["left_out"]:
+        with st.expander("Left out of the last training", icon=":material/warning:"):
+            st.code("\n".join(found["left_out"]), language=None)
     if found["last_error"]:
         with st.expander("The worker's last error", icon=":material/error:"):
             st.code(found["last_error"], language=None)
