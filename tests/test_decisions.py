@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 
 import pytest
 
+from annotator.engine.tempo import tempo_of
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Batch, Decision
-from annotator.store import classes, decisions, images, overview
+from annotator.store import classes, decisions, images, overview, tempo
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 
@@ -221,3 +223,97 @@ def test_three_processes_can_decide_at_once(db, project):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(project), name]) for name in "ABC"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert overview.decisions_by_source(db) == {"click": 180}
+
+
+WITHIN = {"milliseconds": 86_400_000, "score": 1.0, "run_id": 2**53, "note": "x" * 2000, "batch": "grid-1"}
+NEVER = [
+    ({"image_id": 2**63}, "is not the id of an image"),
+    ({"class_id": 0}, "0 is not the id of a class"),
+    ({"class_id": True}, "True is not the id of a class"),
+    ({"run_id": -(2**70)}, "is not the id of a run"),
+    ({"score": 5}, "5 is not a probability"),
+    ({"score": float("nan")}, "nan is not a probability"),
+    ({"state": True}, "True is not a state"),
+    ({"state": 0.6}, "0.6 is not a state"),
+    ({"note": "\ud800"}, "is not text that can be stored"),
+    ({"annotator": "\udfff"}, "is not text that can be stored"),
+    ({"batch": "b" * 1001}, "1,001 letters"),
+    ({"uuid": "of-a-grid:1"}, "a colon"),
+    ({"uuid": "\ud800-half"}, "is not text that can be stored"),
+]
+
+
+@pytest.mark.parametrize(("values", "reason"), NEVER)
+def test_a_decision_that_can_never_be_stored_is_refused_alone(db, values, reason):
+    bad, good = label(1, 1, **values) if "state" in values else replace(label(1, 1), **values), label(2, 1)
+    result = decisions.decide(db, [bad, good])
+    assert result.saved == [good.uuid]
+    assert reason in result.refused[bad.uuid]
+    assert db.value("SELECT count(*) FROM decision") == 1
+
+
+def test_the_bounds_themselves_can_be_stored(db):
+    assert decisions.decide(db, [replace(label(1, 1), **WITHIN)]).refused == {}
+
+
+@pytest.mark.parametrize("milliseconds", [-1, 86_400_001, 2**62, 2**70, float("inf"), float("nan"), "soon"])
+def test_no_decision_is_refused_for_its_time_which_is_stored_as_unknown(db, milliseconds):
+    both = [
+        replace(label(1, 1), milliseconds=milliseconds),
+        replace(grid(), cells=[(2, 1, 1, None)], milliseconds=milliseconds),
+    ]
+    assert decisions.decide(db, both).refused == {}
+    assert db.tuples("SELECT DISTINCT milliseconds FROM decision") == [(None,)]
+
+
+OTHERS = [
+    {"state": ABSENT},
+    {"class_id": 2},
+    {"image_id": 2},
+    {"annotator": "Bob"},
+    {"source": "grid"},
+    {"action": "skip"},
+    {"action": "undo"},
+]
+
+
+@pytest.mark.parametrize("values", OTHERS)
+def test_a_uuid_with_other_content_is_refused_and_the_rest_is_kept(db, values):
+    first, good = label(1, 1), label(3, 1)
+    decisions.decide(db, [first])
+    again = replace(first, milliseconds=7, run_id=3, score=0.5)
+    result = decisions.decide(db, [again, replace(first, **values), good])
+    assert result.saved == [good.uuid] and "other content" in result.refused[first.uuid]
+    assert decisions.decide(db, [again]).saved == [first.uuid], "what it says is the same"
+    assert cells(db, 1) == {1: PRESENT}
+
+
+def test_a_grid_is_saved_again_only_as_it_was(db):
+    first = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None))
+    assert decisions.decide(db, [first, first]).saved == [first.uuid] * 2
+    longer, other = (
+        replace(first, cells=[*first.cells, (3, 1, 1, None)]),
+        replace(first, cells=[(1, 1, ABSENT, 0.9)] * 2),
+    )
+    for one in (longer, other, replace(first, cells=first.cells[:1]), label(5, 1, uuid=first.uuid)):
+        assert "other content" in decisions.decide(db, [one]).refused[first.uuid]
+    back = act("undo", undoes=f"{first.uuid}:0")
+    assert decisions.decide(db, [back, back]).saved == [back.uuid] * 2
+    assert "other content" in decisions.decide(db, [replace(back, undoes="something-else")]).refused[back.uuid]
+    assert "other content" in decisions.decide(db, [grid(uuid=back.uuid)]).refused[back.uuid]
+    assert cells(db, 1) == cells(db, 2) == {}
+
+
+def test_rows_from_before_there_were_bounds_break_nothing(db):
+    """They were stored by an older version, and no decision is ever changed."""
+    decisions.decide(db, [label(image, 1, milliseconds=900, source="grid", batch="one") for image in (1, 2, 3)])
+    decisions.decide(db, [label(4, 1, milliseconds=1200)])
+    db.sql.execute("UPDATE decision SET milliseconds = ?, score = 5 WHERE id <= 3", [2**62])
+    db.sql.execute(
+        """INSERT INTO decision
+        SELECT 90, 'older', action, 5, 1, 1, note, NULL, source, annotator, NULL, 1, -3, 1e300, 1
+        FROM decision WHERE id = 4"""
+    )
+    assert [one.seconds for one in tempo.newest_answers(db, "Ann", 100)] == [1.2]
+    assert tempo_of(db, "Ann").click > 0
+    assert len(decisions.undoable(db, "Ann", 10, 100)) == 3

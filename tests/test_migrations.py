@@ -88,7 +88,7 @@ def test_an_older_project_has_the_tables_and_indexes_of_a_new_one(old, tmp_path)
 
 def test_work_goes_on_where_it_was_in_an_older_project(old):
     db = Database(old)
-    assert decisions.decide(db, [Decision("one", "label", "Ann", "click", 1, 1, -1)]).saved == ["one"]
+    assert decisions.decide(db, [Decision("one", "label", "Ann", "click", 1, 1, 1)]).saved == ["one"]
     assert decisions.newest_decision(db) == 7, "a uuid from before is known still"
     decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="odd")])
     assert decisions.newest_decision(db) == 8

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import ACTIONS, SOURCES, STATE_NAMES, Batch, Decision, Label, Saved
+from annotator.records import Batch, Decision, Label, Saved
+from annotator.store import refusals
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, close, rebuild, set_contradictions, set_label, set_stage
 from annotator.store.odd_rows import STATES
-
-LONGEST_NOTE = 2000
 
 _ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
@@ -28,23 +27,24 @@ _ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.
 def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     """Append decisions in their order, in one transaction, and bring the labels up to date.
 
-    A uuid that is already stored counts as saved and changes nothing. What cannot be stored (unknown image or class,
-    no valid state) is refused with a reason and does not hold back the rest, so that one bad decision in a browser's
-    queue never blocks the good ones behind it. Of a batch one bad cell refuses all cells.
+    A uuid that is already stored with the same content counts as saved and changes nothing. What cannot be stored
+    (unknown image or class, a value out of bounds, a uuid in use by another content: refusals.py) is refused with a
+    reason and does not hold back the rest, so that one bad decision in a browser's queue never blocks the good ones
+    behind it. Of a batch one bad cell refuses all cells. A time out of bounds is stored as unknown.
     """
     saved, refused = [], {}
     with db.writing() as sql:
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
-            if parts and _known(sql, parts[0].uuid):
-                saved.append(decision.uuid)
-            elif problem := _problem_of_all(sql, parts):
+            known, problem = refusals.stored(sql, decision.uuid, parts)
+            if problem := problem or (None if known else refusals.problem_of(sql, parts)):
                 refused[decision.uuid] = problem
-            else:
+                continue
+            if not known:
                 for part in parts:
                     _append(sql, part)
-                saved.append(decision.uuid)
-    return Saved(saved, refused)
+            saved.append(decision.uuid)
+    return Saved([uuid for uuid in saved if uuid not in refused], refused)
 
 
 def undo(db: Database, annotator: str | None = None) -> list[dict]:
@@ -159,7 +159,7 @@ def _step(key: str, parts: list[Decision]) -> Decision | Batch:
 
 def _parts(batch: Batch) -> list[Decision]:
     """A batch as one decision a cell; the milliseconds are shared out so that their sum stays the same."""
-    many = len(batch.cells)
+    many, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
     return [
         Decision(
             uuid=f"{batch.uuid}:{number}",
@@ -172,51 +172,10 @@ def _parts(batch: Batch) -> list[Decision]:
             batch=batch.uuid,
             run_id=batch.run_id,
             score=score,
-            milliseconds=None
-            if batch.milliseconds is None
-            else batch.milliseconds * (number + 1) // many - batch.milliseconds * number // many,
+            milliseconds=None if taken is None else taken * (number + 1) // many - taken * number // many,
         )
         for number, (image_id, class_id, state, score) in enumerate(batch.cells)
     ]
-
-
-def _known(sql: sqlite_utils.Database, decision_uuid: str) -> bool:
-    return sql.execute("SELECT 1 FROM decision WHERE uuid = ?", [decision_uuid]).fetchone() is not None
-
-
-def _problem_of_all(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
-    """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
-    if not parts:
-        return "a batch without cells"
-    seen = set()
-    for number, part in enumerate(parts, start=1):
-        problem = _problem(sql, part)
-        if not problem and (part.image_id, part.class_id) in seen:
-            problem = f"it answers image {part.image_id}, class {part.class_id} a second time"
-        if problem:
-            return problem if len(parts) == 1 else f"cell {number} of {len(parts)}: {problem}; none of them was kept"
-        seen.add((part.image_id, part.class_id))
-    return None
-
-
-def _problem(sql: sqlite_utils.Database, decision: Decision) -> str | None:
-    if decision.action not in ACTIONS:
-        return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
-    if decision.source not in SOURCES:
-        return f"{decision.source!r} is not a source; there is: {', '.join(SOURCES)}"
-    if decision.action == "undo":
-        return None
-    if not sql.execute("SELECT 1 FROM image WHERE id = ?", [decision.image_id]).fetchone():
-        return f"there is no image {decision.image_id} in this project"
-    if decision.action == "flag" and len(decision.note) > LONGEST_NOTE:
-        return f"the note has {len(decision.note):,} letters; at most {LONGEST_NOTE:,} are kept"
-    if decision.action != "label":
-        return None
-    if decision.state not in STATE_NAMES:
-        return f"{decision.state!r} is not a state; there is: 1 (present), -1 (absent), 0 (unsure)"
-    if not sql.execute("SELECT 1 FROM class WHERE id = ?", [decision.class_id]).fetchone():
-        return f"there is no class {decision.class_id} in this project"
-    return None
 
 
 def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
@@ -238,17 +197,10 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
 def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:
     row = {
         "uuid": decision.uuid,
-        "action": decision.action,
-        "image_id": decision.image_id,
-        "class_id": decision.class_id if decision.action == "label" else None,
-        "state": decision.state if decision.action == "label" else None,
-        "note": decision.note if decision.action == "flag" else "",
-        "source": "done" if decision.action == "done" else decision.source,
-        "annotator": decision.annotator,
-        "batch": decision.batch,
+        **refusals.content(decision),
         "run_id": decision.run_id,
         "score": decision.score,
-        "milliseconds": decision.milliseconds,
+        "milliseconds": refusals.time_within(decision.milliseconds),
         "decided_at": time.time(),
     } | values
     names = ", ".join(row)

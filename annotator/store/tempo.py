@@ -31,12 +31,13 @@ def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]
     annotator    "" for everybody's
     """
     rows = db.tuples(
-        f"""SELECT source, batch IS NOT NULL, count(*), sum(state = 1), sum(milliseconds) FROM (
-            SELECT source, batch, uuid, state, milliseconds, action FROM decision
+        # Older versions stored any number; the largest of them are out of reach of a sum.
+        f"""SELECT source, batch IS NOT NULL, count(*), sum(state = 1), sum(milliseconds) AS taken FROM (
+            SELECT source, batch, uuid, state, max(0, min(milliseconds, ?)) AS milliseconds, action FROM decision
             WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
         WHERE action = 'label' AND milliseconds IS NOT NULL AND source IN ('click', 'suggestion', 'grid', 'audit')
-        GROUP BY source, coalesce(batch, uuid) HAVING sum(milliseconds) BETWEEN 1 AND ?""",
-        [annotator, decisions, LONGEST],
+        GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?""",
+        [LONGEST + 1, annotator, decisions, LONGEST],
     )
     return [Answer(source, bool(many), cells, present, ms / 1000) for source, many, cells, present, ms in rows]
 
