@@ -177,7 +177,8 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
 
 
 def test_features_no_map_can_be_made_of_are_told_once(db):
-    cache = _features(db, 12, value=np.inf)
+    cache = _features(db, 12)
+    cache.features[3] = np.inf
     maker = image_map.Mapmaker()
     maker.look_after(db, BACKBONE, cache)
     maker._thread.join()
@@ -187,9 +188,9 @@ def test_features_no_map_can_be_made_of_are_told_once(db):
     assert maker._thread is ended, "not again before there is something new"
 
 
-def _features(db: Database, count: int, value: float = 0.0) -> FeatureCache:
+def _features(db: Database, count: int) -> FeatureCache:
     cache = FeatureCache(db.paths.features(BACKBONE))
-    features = np.random.default_rng(0).normal(size=(count, 8)) + value
+    features = np.random.default_rng(0).normal(size=(count, 8))
     arrays.add_features(cache.folder, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
     cache.refresh()
     return cache
