@@ -1,11 +1,15 @@
 """Small runs of the measurements: that they end, say what they promise, and count honestly. Never how fast it was."""
 
+import contextlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from served import until
 
 from annotator.benchmark import browser, freshness, interface, processes, suggestions
 from annotator.benchmark.interface import annotate, bursts, presses, projects
@@ -205,6 +209,72 @@ def test_a_process_is_ended_even_after_an_error():
     with pytest.raises(RuntimeError), processes.python("http.server", "--bind", "127.0.0.1", "0") as child:
         raise RuntimeError
     assert child.returncode is not None
+
+
+def descendants(pid: int) -> set[int]:
+    """The processes that one has started, and those they have started."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+    found = {pid}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def run_on(pids: set[int]) -> set[int]:
+    """Those of some processes that have not ended."""
+    states = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            states[pid] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return {pid for pid, state in states.items() if state != "Z"}
+
+
+BENCH = """
+import sys, time
+from annotator.benchmark import freshness, processes
+from annotator.benchmark.browser import chromium
+kind = sys.argv[1]
+if kind == "worker":
+    freshness.measure(240, 3, answers=100_000, repetitions=1)
+elif kind == "server":
+    with processes.server("annotator.benchmark.bare"):
+        time.sleep(600)
+else:
+    with chromium() as browser:
+        browser.new_page()
+        time.sleep(600)
+"""
+WORDS = {"worker": b"worker", "server": b"annotator.benchmark.bare", "browser": b"--type=renderer"}
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("kind", [*list(WORDS)[:2], pytest.param("browser", marks=pytest.mark.browser)])
+def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, tmp_path, processes):
+    bench = subprocess.Popen(
+        [sys.executable, "-P", "-c", BENCH, kind], env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL
+    )
+    processes.append(bench)
+
+    def all_started() -> set[int]:
+        assert bench.poll() is None
+        started, words = descendants(bench.pid), b""
+        for pid in started:
+            with contextlib.suppress(OSError):
+                words += Path(f"/proc/{pid}/cmdline").read_bytes()
+        return started if WORDS[kind] in words else set()
+
+    started = until(all_started)
+    bench.kill()
+    bench.wait()
+    try:
+        until(lambda: not run_on(started))
+    finally:
+        for pid in run_on(started):
+            os.kill(pid, 9)
 
 
 def test_no_benchmark_needs_playwright_to_be_imported():

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from annotator.errors import AnnotatorError
 
@@ -22,13 +22,7 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
     Raises AnnotatorError with the last words of a process that ended before the block did.
     """
     with tempfile.TemporaryFile() as words:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
-            start_new_session=True,  # Ctrl+C is for the measurement, which then ends its processes
-        )
+        process = start(module, *arguments, words=words)
         trouble: Exception | None = None
         try:
             try:
@@ -50,6 +44,23 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            process.stdin.close()
+
+
+def start(module: str, *arguments: object, words: IO[bytes], **options: Any) -> subprocess.Popen:
+    """`python -m module arguments`, in a process that ends with this one, however this one ends (tied.py).
+
+    words      takes what it prints
+    options    for Popen
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "annotator.benchmark.tied", module, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=words,
+        stderr=words,
+        start_new_session=True,  # Ctrl+C is for the measurement, which then ends its processes
+        **options,
+    )
 
 
 @contextmanager

@@ -25,6 +25,8 @@ commands = typer.Typer(
 def _bench() -> None:
     """Ended from outside, a benchmark still ends the processes it has started."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if hasattr(signal, "SIGHUP"):  # a closed terminal
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
 
 
 @commands.command(

@@ -1,0 +1,27 @@
+"""`python -m annotator.benchmark.tied MODULE ARGUMENTS`: that module, in a process that ends when its parent does.
+
+The parent holds the other end of standard input. The system closes it however the parent ends, kill -9 included; no
+signal of the system's own does that on every platform.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+
+GRACE = 5.0  # seconds between asking this process to end and ending it
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    sys.argv = sys.argv[1:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
