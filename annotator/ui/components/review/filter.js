@@ -74,18 +74,35 @@ export class Filter {
     this.#choose(EVERYTHING);
   }
 
+  /**
+   * A key while somebody is in one of the fields. Enter takes what is typed, Escape what was there before; both give the
+   * keys back to the page, and do nothing else.
+   * @param {string} key @param {KeyboardEvent} event @returns {boolean} true when the key was ours
+   */
+  key(key, event) {
+    this.pressed = event.altKey ? "" : key;
+    const field = /** @type {HTMLElement} */ (event.composedPath()[0]);
+    if (!this.fields.contains(field) || (key !== "Enter" && key !== "Escape")) return false;
+    if (key === "Enter") this.#take(field);
+    this.#leave(field);
+    return true;
+  }
+
   /** @param {string[]} annotators */
   #build(annotators) {
     this.names = el("datalist", { id: "filter-classes" });
     this.field = el("input", {
       type: "search", list: "filter-classes", placeholder: "any class", autocomplete: "off", "aria-keyshortcuts": "/",
-      onchange: () => this.#choose({ class: this.#named(this.field.value) }),
+      onchange: () => this.#changed(this.field), onsearch: () => this.#changed(this.field),
     });
-    const share = (/** @type {"from" | "to"} */ end) => el("input", {
-      type: "number", min: "1", max: "100", step: "1", inputmode: "numeric", onchange: () => this.#range(end),
-    });
-    this.from = share("from");
-    this.to = share("to");
+    const share = () => {
+      const field = el("input", {
+        type: "number", min: "1", max: "100", step: "1", inputmode: "numeric", onchange: () => this.#changed(field),
+      });
+      return field;
+    };
+    this.from = share();
+    this.to = share();
     this.range = el("div", { class: "range" }, el("label", {}, el("span", {}, "From"), this.from),
       el("label", {}, el("span", {}, "to"), this.to), el("span", { "aria-hidden": "true" }, "%"));
     this.kinds = DOUBTS.map(([kind, words, title]) => ({
@@ -95,7 +112,7 @@ export class Filter {
         type: "button", title, onclick: () => this.#choose({ kind: this.chosen.kind === kind ? "missing" : kind }),
       }, words),
     }));
-    this.by = el("select", { onchange: () => this.#choose({ by: this.by.value }) },
+    this.by = el("select", { onchange: () => this.#changed(this.by) },
       el("option", { value: "" }, "anybody's images"),
       ...annotators.map((name) => el("option", { value: name }, name)));
     this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear the filter");
@@ -107,7 +124,33 @@ export class Filter {
       type: "button", class: "opener", "aria-controls": "filter-fields", onclick: () => this.#fold(!this.isOpen),
     });
     this.element = el("section", { class: "filter", "aria-label": "Filter" }, this.opener, this.fields);
+    this.element.addEventListener("pointerdown", () => {
+      this.pressed = "";
+    });
+    /** The last key in a field; none: the pointer came later. */
+    this.pressed = "";
     this.#fold(false);
+  }
+
+  /** A field has another value: by the pointer, from a list, or by its arrow keys. @param {HTMLElement} field */
+  #changed(field) {
+    this.#take(field);
+    // Who steps through a field by its keys, or goes on to the next one, is not done with the filter.
+    const steps = field !== this.field && /^(Arrow|Page|Home|End|.$)/.test(this.pressed);
+    if (!steps && this.pressed !== "Tab") this.#leave(field);
+  }
+
+  /** Filter by what stands in this field. @param {HTMLElement} field */
+  #take(field) {
+    if (field === this.field) this.#choose({ class: this.#named(this.field.value) });
+    else if (field === this.by) this.#choose({ by: this.by.value });
+    else this.#range(field === this.from ? "from" : "to");
+  }
+
+  /** The keys are the page's again. @param {HTMLElement} field */
+  #leave(field) {
+    this.#tell(); // first: what was typed and not taken is not to be taken as the field loses the keys
+    field.blur();
   }
 
   get isOpen() {
@@ -134,6 +177,8 @@ export class Filter {
   #named(typed) {
     const wanted = typed.trim().toLowerCase();
     if (!wanted) return null;
+    const same = this.classes.find((one) => one.name === typed.trim());
+    if (same) return same.id;
     const all = this.classes.map((one) => ({ one, at: one.name.toLowerCase().indexOf(wanted) }));
     const places = all.filter(({ at }) => at >= 0);
     places.sort((a, b) => a.at - b.at || a.one.name.length - b.one.name.length);

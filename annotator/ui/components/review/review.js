@@ -66,10 +66,7 @@ class ReviewPage {
 
   /** @param {string} key @param {KeyboardEvent} event */
   key(key, event) {
-    if (typing(event)) {
-      if (key === "Escape") /** @type {HTMLElement} */ (event.composedPath()[0]).blur();
-      return key === "Escape";
-    }
+    if (typing(event)) return this.filter.key(key, event);
     if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
     if (this.screen.stage.key(key, event)) return true;
     const { heat } = this.screen;
