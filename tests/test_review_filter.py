@@ -1,4 +1,4 @@
-"""The filter of Review in a real Chromium: it takes a key only while somebody types into it, and one key does one thing."""
+"""The filter of Review in a real Chromium: it has the keys only while somebody types into it; a key does one thing."""
 
 from collections.abc import Callable, Iterator
 
