@@ -44,6 +44,11 @@ class Paths:
         return self.project / "secret"
 
     @property
+    def opener(self) -> Path:
+        """Leads the browser that `annotator serve` opens to the address with the key."""
+        return self.project / "open.html"
+
+    @property
     def thumbs(self) -> Path:
         return self.project / "thumbs"
 

@@ -14,7 +14,7 @@ import time
 import uuid
 from pathlib import Path
 
-from annotator.benchmark.browser import chromium
+from annotator.benchmark.browser import chromium, let_in
 from annotator.engine import audit, autopilot
 from annotator.engine.setup import set_up
 from annotator.records import ABSENT, PRESENT, Batch
@@ -37,7 +37,7 @@ def main() -> None:
         set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
         port = free_port(8700)
         server = subprocess.Popen(
-            [sys.executable, "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
+            [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
         )
         try:
             time.sleep(3)
@@ -54,7 +54,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     truth = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
     names = [line.split("\t")[0].strip() for line in (SAMPLE / "classes.txt").read_text().splitlines()]
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
-    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": address}])
+    let_in(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(address)
     picture = page.locator(".stage img").first
@@ -108,7 +108,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         page.wait_for_timeout(4000)
         page.screenshot(path=ROOT / "docs" / f"{name.lower()}-{theme}.png")
     context.close()
-    phone(browser, address, theme)
+    phone(browser, address, theme, db)
 
 
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
@@ -163,10 +163,10 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
         answer("audit", [(one.image_id, class_id) for one in asked], asked[0].run_id, [one.score for one in asked])
 
 
-def phone(browser, address: str, theme: str) -> None:
+def phone(browser, address: str, theme: str, db: Database) -> None:
     """The pages for fingers, as a phone shows them."""
     context = browser.new_context(viewport=PHONE, color_scheme=theme, has_touch=True, device_scale_factor=2)
-    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": address}])
+    let_in(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(f"{address}/review")
     page.get_by_role("button", name="Got it").click(timeout=60_000)

@@ -8,6 +8,7 @@ from conftest import CLASSES, draw
 from playwright.sync_api import Browser, Page, expect
 from served import Served
 
+from annotator.benchmark.browser import let_in
 from annotator.engine.setup import set_up
 from annotator.store import decisions
 from annotator.store.database import Database
@@ -34,7 +35,7 @@ def served_photos(
 def open_page(browser: Browser, served: Served, name: str, path: str = "/", **more) -> Page:
     """A page of somebody who has given their name before, in a browser of their own; `troubles` collects its errors."""
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}} | more)
-    context.add_cookies([{"name": "annotator_name", "value": name, "url": served.address}])
+    let_in(context, served.project, served.address, name)
     page = context.new_page()
     page.troubles = []
     page.on("pageerror", lambda error: page.troubles.append(str(error)))

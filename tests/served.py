@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from annotator.store.database import Database
-from annotator.ui.tokens import Tokens
+from annotator.ui.keys import headers_for
 
 
 def free_port() -> int:
@@ -50,6 +50,7 @@ class Served:
             self.process = subprocess.Popen(
                 [
                     sys.executable,
+                    "-P",
                     "-m",
                     "annotator",
                     "serve",
@@ -64,7 +65,8 @@ class Served:
             )
         self.processes.append(self.process)
         until(self.answers)
-        self.token = Tokens(Database(self.project).paths.secret).mint("Ann")
+        self.headers = headers_for(self.project, self.address, "Ann")
+        self.token = self.headers["x-annotator-token"]
 
     def answers(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
@@ -83,7 +85,7 @@ class Served:
         request = urllib.request.Request(
             self.address + path,
             data=json.dumps(body).encode(),
-            headers={"content-type": "application/json", "x-annotator-token": self.token if token is None else token},
+            headers=self.headers if token is None else self.headers | {"x-annotator-token": token},
         )
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.loads(answer.read())
@@ -92,7 +94,8 @@ class Served:
         """Status, body and headers of a GET, whatever the status. more: further query parameters, "&full=1"."""
         address = f"{self.address}{path}?token={self.token if token is None else token}{more}"
         try:
-            with urllib.request.urlopen(address, timeout=30) as answer:
+            request = urllib.request.Request(address, headers={"cookie": self.headers["cookie"]})
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, answer.read(), dict(answer.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)

@@ -6,12 +6,14 @@ Streamlit's own widgets, which nobody here can change, stand in STREAMLITS with 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from annotator.benchmark.browser import let_in
 from annotator.benchmark.interface import projects
 from annotator.benchmark.processes import server
 from annotator.engine import audit
@@ -73,8 +75,8 @@ FOCUSED = f"""() => {{
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory) -> Iterator[str]:
-    """The app on a project with labels, a run, suggestions with heat maps, and a map; without a worker."""
+def full(tmp_path_factory) -> Path:
+    """A project with labels, a run, suggestions with heat maps, and a map."""
     db = projects.make_project(tmp_path_factory.mktemp("accessible"), 160, 20)
     chance = np.random.default_rng(0)
     probabilities = np.where(chance.random((160, 20)) < 0.2, chance.uniform(0.6, 0.99, (160, 20)), 0.05)
@@ -83,7 +85,13 @@ def address(tmp_path_factory) -> Iterator[str]:
     save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
     audit.draw(db, 60, seed=1)
     assert decisions.newest_decision(db) > 0
-    with server("annotator.benchmark.page_alone", db.paths.project) as where:
+    return db.paths.project
+
+
+@pytest.fixture(scope="module")
+def address(full) -> Iterator[str]:
+    """The app on it, without a worker."""
+    with server("annotator.benchmark.page_alone", full) as where:
         yield where
 
 
@@ -96,9 +104,9 @@ class Opened:
 
 
 @pytest.fixture(params=LOOKS)
-def look(request, browser: Browser, address: str) -> Iterator[Opened]:
+def look(request, browser: Browser, full: Path, address: str) -> Iterator[Opened]:
     context = browser.new_context(**LOOKS[request.param])
-    context.add_cookies([{"name": "annotator_name", "value": f"Ann {request.param}", "url": address}])
+    let_in(context, full, address, f"Ann {request.param}")
     opened = Opened(context.new_page())
     opened.page.on("pageerror", lambda error: opened.thrown.append(str(error)))
     yield opened
@@ -144,9 +152,9 @@ def test_axe_finds_nothing_serious_in_the_help(look, address, name):
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_every_control_is_large_enough_for_a_thumb(browser, address, name):
+def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
     context = browser.new_context(**LOOKS["phone"])
-    context.add_cookies([{"name": "annotator_name", "value": "Thumb", "url": address}])
+    let_in(context, full, address, "Thumb")
     page = visit(Opened(context.new_page()), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
     context.close()
@@ -154,9 +162,9 @@ def test_every_control_is_large_enough_for_a_thumb(browser, address, name):
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_every_control_is_reached_by_tab_and_seen_there(browser, address, name):
+def test_every_control_is_reached_by_tab_and_seen_there(browser, full, address, name):
     context = browser.new_context(**LOOKS["light"])
-    context.add_cookies([{"name": "annotator_name", "value": "Tabber", "url": address}])
+    let_in(context, full, address, "Tabber")
     page = visit(Opened(context.new_page()), address, name)
     there = page.evaluate(REACHABLE)
     reached, unseen = set(), set()

@@ -50,7 +50,7 @@ def test_a_small_answer_does_not_wait_until_its_first_half_was_acknowledged(proj
     taken = []
     for _ in range(60):
         started = time.perf_counter()
-        connection.request("POST", "/api/examples", '{"class": 1}', {"x-annotator-token": served.token})
+        connection.request("POST", "/api/examples", '{"class": 1}', served.headers)
         assert connection.getresponse().read() == b'{"images":[]}'
         taken.append(time.perf_counter() - started)
     # Linux acknowledges after 40 ms at the earliest, but for the first few packets; the least is free of other load.

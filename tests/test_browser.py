@@ -9,6 +9,7 @@ from person import decided, on_screen, open_page, served_photos, wait_for_pictur
 from playwright.sync_api import expect
 from served import Served, until
 
+from annotator.benchmark.browser import let_in
 from annotator.engine.setup import set_up
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
@@ -28,7 +29,9 @@ def many(tmp_path_factory) -> Iterator[Served]:
 
 
 def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
-    page = browser.new_context().new_page()
+    context = browser.new_context()
+    let_in(context, many.project, many.address)
+    page = context.new_page()
     page.goto(many.address)
     page.get_by_label("Your name").fill("  Nora  Nys ")
     page.get_by_role("button", name="Start").click()

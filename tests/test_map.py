@@ -12,6 +12,7 @@ from conftest import CLASSES, draw
 from playwright.sync_api import Page, expect
 from served import Served, until
 
+from annotator.benchmark.browser import let_in
 from annotator.engine import map as image_map
 from annotator.engine.setup import set_up
 from annotator.errors import AnnotatorError
@@ -271,7 +272,7 @@ def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
 
 def open_map(browser, app: Served, **more) -> Page:
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
-    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": app.address}])
+    let_in(context, app.project, app.address, "Ann")
     page = context.new_page()
     page.troubles = []
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
@@ -398,7 +399,7 @@ def test_without_a_map_the_page_says_that_it_comes_and_then_shows_it(browser, tm
     app = Served(tmp_path / "project", processes)
     db = Database(tmp_path / "project")
     context = browser.new_context()
-    context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": app.address}])
+    let_in(context, app.project, app.address, "Ann")
     page = context.new_page()
     page.goto(app.address + "/map")
     expect(page.locator(".plane .empty")).to_contain_text("The map is being made", timeout=60_000)

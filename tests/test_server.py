@@ -103,7 +103,8 @@ def test_no_request_gets_a_file_it_should_not(shared):
 
 
 def test_a_bookmark_of_the_first_page_leads_to_it(shared):
-    with urllib.request.urlopen(f"{shared.address}/annotate", timeout=30) as answer:
+    request = urllib.request.Request(f"{shared.address}/annotate", headers={"cookie": shared.headers["cookie"]})
+    with urllib.request.urlopen(request, timeout=30) as answer:
         assert answer.url == f"{shared.address}/"
 
 

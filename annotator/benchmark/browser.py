@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
+from annotator.ui.keys import pass_for
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Playwright
+    from playwright.sync_api import Browser, BrowserContext, Playwright
 
 VARIABLE = "ANNOTATOR_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -75,6 +76,15 @@ def chromium() -> Iterator["Browser"]:
             yield browser
         finally:
             browser.close()
+
+
+def let_in(context: "BrowserContext", project: Path, address: str, name: str | None = None) -> None:
+    """Give a browser access to the app at this address, and the name that its person gave before, if any."""
+    known, value = pass_for(project, address)
+    cookies = [{"name": known, "value": value, "url": address}]
+    if name is not None:
+        cookies.append({"name": "annotator_name", "value": name, "url": address})
+    context.add_cookies(cookies)
 
 
 @contextmanager

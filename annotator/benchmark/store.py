@@ -23,7 +23,7 @@ import numpy as np
 from annotator.benchmark.generated import PEOPLE, Made, make_project
 from annotator.benchmark.processes import ADDRESS, answers, free_port, python, say, wait_for
 from annotator.errors import AnnotatorError
-from annotator.ui.tokens import Tokens
+from annotator.ui.keys import headers_for
 
 SMALL = 1000  # images beside which the large project is measured
 WARM_UP = 5  # requests of each kind that are not counted
@@ -44,7 +44,7 @@ class Person:
     images: int
     classes: int
     connection: http.client.HTTPConnection
-    token: str
+    headers: dict[str, str]
     pid: int
     chance: random.Random = field(default_factory=lambda: random.Random(0))
     have: dict[str, list] = field(default_factory=dict)
@@ -54,9 +54,8 @@ class Person:
     def ask(self, row: str) -> tuple[float, float]:
         """One request of a row (a name in ROWS): milliseconds until its answer was read, and of computing."""
         method, path, body = ROWS[row](self)
-        headers = {"x-annotator-token": self.token, "content-type": "application/json"}
         started, computed = time.perf_counter(), _computed(self.pid)
-        self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        self.connection.request(method, path, json.dumps(body) if body is not None else None, self.headers)
         answer = self.connection.getresponse()
         content = answer.read()
         taken, computed = time.perf_counter() - started, _computed(self.pid) - computed
@@ -196,7 +195,8 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
             port, pids[size] = stack.enter_context(_serving("annotator.benchmark.page_alone", one.db.paths.project))
             count = images if size == "large" else min(SMALL, images)
             connection = http.client.HTTPConnection(ADDRESS, port, timeout=60)
-            people[size] = Person(one, count, classes, connection, Tokens(one.db.paths.secret).mint(NAME), pids[size])
+            headers = headers_for(one.db.paths.project, f"http://{ADDRESS}:{port}", NAME)
+            people[size] = Person(one, count, classes, connection, headers, pids[size])
         floor, _ = stack.enter_context(_serving("annotator.benchmark.bare"))
         times = _times(people, http.client.HTTPConnection(ADDRESS, floor, timeout=60), requests)
         figures |= _percentiles(times)

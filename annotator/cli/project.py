@@ -33,7 +33,9 @@ def init(
 ) -> None:
     """Make a project from a folder of images, or add images, classes and labels to one."""
     from annotator.engine.setup import set_up
+    from annotator.store.private import files_for_owner_only
 
+    files_for_owner_only()
     bar = Progress("Looking at images")
     done = set_up(
         project,
@@ -72,9 +74,19 @@ def serve(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
     """Open the app on this machine, with its worker. Ctrl+C ends both; nothing is lost."""
+    from annotator.store.private import files_for_owner_only
     from annotator.ui.server import serve as run
 
+    files_for_owner_only()
     run(project, port=port, browser=browser)
+
+
+@commands.command(epilog=examples("annotator link birds"))
+def link(project: Project) -> None:
+    """Print an address that lets one more browser in: for a project that is being served, once, within ten minutes."""
+    from annotator.ui.keys import fresh_link
+
+    print(fresh_link(project))
 
 
 @commands.command(epilog=examples("annotator demo", "annotator demo my-demo --no-browser"))
@@ -84,9 +96,11 @@ def demo(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
     """Try it on the drawn scenes of sample_data; run again, it goes on where it was."""
+    from annotator.store.private import files_for_owner_only
     from annotator.ui.server import free_port
     from annotator.ui.server import serve as run
 
+    files_for_owner_only()
     sample = Path(__file__).resolve().parents[2] / "sample_data"
     if not (folder / "project.db").exists():
         if not (sample / "images").is_dir():

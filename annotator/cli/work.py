@@ -24,7 +24,9 @@ def worker(
 ) -> None:
     """Train in the background (the app starts its own worker), or once."""
     from annotator.engine.worker import main
+    from annotator.store.private import files_for_owner_only
 
+    files_for_owner_only()
     run = main(project, once=once, watched=watched)
     if run:
         print(
@@ -53,7 +55,9 @@ def train(
     --method begins with the method's own defaults; --set without it changes the method in use.
     """
     from annotator.engine.train_now import train_now
+    from annotator.store.private import files_for_owner_only
 
+    files_for_owner_only()
     bar = Progress("Waiting for the worker")
     run = train_now(project, method, settings or (), progress=bar.show)
     bar.end()

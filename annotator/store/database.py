@@ -17,6 +17,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import Paths
+from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
 
 BUSY_SECONDS = 30.0
@@ -42,8 +43,9 @@ class Database:
             )
         self._threads = threading.local()
         try:
-            self.paths.project.mkdir(parents=True, exist_ok=True)
+            self.paths.project.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._migrate()
+            make_private(self.paths.project)
         except OSError as error:
             raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
         except sqlite3.DatabaseError as error:

@@ -118,7 +118,6 @@ def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
     try:
         with os.fdopen(handle, "wb") as file:
             picture.save(file, kind, quality=85, **options)
-        Path(temporary).chmod(0o644)  # mkstemp lets only its owner read
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

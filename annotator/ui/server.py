@@ -1,6 +1,8 @@
 """The app's process: Streamlit pages, our routes beside them, and the watch over the worker. On 127.0.0.1 only."""
 
+import html
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -12,12 +14,16 @@ from pathlib import Path
 
 import streamlit as st
 from filelock import FileLock, Timeout
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.store.private import write_private
 from annotator.ui import context
+from annotator.ui.door import HOSTS, PAGE, Door
+from annotator.ui.keys import Keys, address_with
 from annotator.ui.routes import ROUTES
 from annotator.ui.sockets import send_at_once
 from annotator.ui.watch import Watch
@@ -28,7 +34,7 @@ ADDRESS = "127.0.0.1"
 SCRIPT = Path(__file__).parent / "entry" / "app.py"
 CONFIG = {
     "server.address": ADDRESS,  # unset would mean every network this machine is in
-    "server.allowedHosts": ["127.0.0.1", "localhost"],  # no page of another name may reach in (DNS rebinding)
+    "server.allowedHosts": list(HOSTS),
     "server.headless": True,  # the browser is opened here, when the port answers
     "server.fileWatcherType": "none",
     "server.enableStaticServing": False,
@@ -50,9 +56,8 @@ CONFIG = {
 }
 
 
-def build_app(project: Path) -> st.App:
-    """The ASGI application of one project. Raises AnnotatorError when there is no such project."""
-    context.open_project(project)
+def build_app(run: str) -> st.App:
+    """The ASGI application of the project that is open, and its watch; keys made for this run open it."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
@@ -63,13 +68,14 @@ def build_app(project: Path) -> st.App:
         finally:
             watch.stop()
 
-    return page_app(lifespan=lifespan)
+    return page_app(Keys(context.tokens(), run), lifespan=lifespan)
 
 
-def page_app(**options) -> st.App:
-    """The pages and routes of the project that is open, with further options of st.App."""
+def page_app(keys: Keys | None = None, **options) -> st.App:
+    """The pages and routes of the project that is open, behind the door, with further options of st.App."""
     send_at_once()
-    return st.App(SCRIPT, routes=[*ROUTES, Route("/annotate", _to_first_page)], **options)
+    door = Middleware(Door, tokens=context.tokens, keys=keys)
+    return st.App(SCRIPT, routes=[*ROUTES, Route("/annotate", _to_first_page)], middleware=[door], **options)
 
 
 async def _to_first_page(request: Request) -> RedirectResponse:
@@ -83,7 +89,7 @@ def serve(project: Path, *, port: int, browser: bool = True) -> None:
     Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
     being served already.
     """
-    app = build_app(project)
+    context.open_project(project)
     paths = context.db().paths
     lock = FileLock(paths.server_lock)
     try:
@@ -98,10 +104,13 @@ def serve(project: Path, *, port: int, browser: bool = True) -> None:
             f"Port {port} on {ADDRESS} is in use by another program (another annotator, perhaps).\n"
             f"    Try: annotator serve {project} --port {free_port(port + 1)}"
         )
-    address = f"http://{ADDRESS}:{port}"
+    address, run = f"http://{ADDRESS}:{port}", secrets.token_urlsafe(9)
     context.db().set_setting("served_at", address)
-    threading.Thread(target=_announce, args=[address, port, browser], daemon=True).start()
-    app.run(config={**CONFIG, "server.port": port})
+    context.db().set_setting("served_run", run)
+    link = address_with(address, context.tokens().key(run, seconds=None))
+    opener = paths.opener if browser and _has_desktop() else None
+    threading.Thread(target=_announce, args=[link, port, opener], daemon=True).start()
+    build_app(run).run(config={**CONFIG, "server.port": port})
 
 
 def free_port(first: int) -> int:
@@ -122,18 +131,23 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _announce(address: str, port: int, browser: bool) -> None:
-    """Say where the app is once it answers there, and open it where there is a desktop."""
+def _announce(link: str, port: int, opener: Path | None) -> None:
+    """Say how to get in once the app answers there, and open it through this file where there is a desktop."""
     for _ in range(600):
         with socket.socket() as probe:
             probe.settimeout(1)
             if probe.connect_ex((ADDRESS, port)) == 0:
                 break
         time.sleep(0.1)
-    sys.stdout.write(f"Open {address} in a browser. Ctrl+C ends it; nothing is lost.\n")
+    sys.stdout.write(
+        f"Open this address in a browser (it works once; for another browser: annotator link):\n    {link}\n"
+        "Ctrl+C ends the app; nothing is lost.\n"
+    )
     sys.stdout.flush()
-    if browser and _has_desktop():
-        webbrowser.open(address)
+    if opener:
+        # Through a file, because other users of this machine see the arguments of every program.
+        write_private(opener, PAGE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
+        webbrowser.open(opener.as_uri())
 
 
 def _has_desktop() -> bool:

@@ -1,7 +1,8 @@
-"""Who may use the routes: a signed name. Streamlit's own checks do not cover routes of ours.
+"""What the project's secret signs: tokens, cookies, and the keys in addresses.
 
 The page script mints a token for the person who gave their name and hands it to its component; every route checks
-it. The secret lies in the project folder, so that a token still holds after the server was restarted.
+it. A cookie says that a browser may come in (door.py), a key gives it the cookie. The secret lies in the project
+folder, so that tokens and cookies still hold after the server was restarted.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from itsdangerous import BadSignature, URLSafeSerializer
 
 DAY = 24 * 3600
 VALID_DAYS = 30
+KEY_SECONDS = 600.0
 
 
 class Tokens:
@@ -22,21 +24,53 @@ class Tokens:
     def __init__(self, secret_path: Path):
         secret = _secret(secret_path)
         self._signer = URLSafeSerializer(secret, salt="annotator")
+        self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
+        self._keys = URLSafeSerializer(secret, salt="annotator key")
         # For browsers' storage: one browser may have been served several projects at the same address.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
         """A token for this person. The same all day, so that a browser's cache of images stays good."""
-        today = int(time.time()) // DAY
-        return self._signer.dumps([annotator, today + VALID_DAYS])
+        return self._signer.dumps([annotator, _today() + VALID_DAYS])
 
     def annotator(self, token: str) -> str | None:
         """Whose token this is, None when it is not one of ours or has run out."""
-        try:
-            annotator, last_day = self._signer.loads(token)
-        except (BadSignature, ValueError, TypeError):
+        found = _loaded(self._signer, token)
+        if found is None:
             return None
-        return annotator if int(time.time()) // DAY <= last_day else None
+        annotator, last_day = found
+        return annotator if _today() <= last_day else None
+
+    def cookie(self, port: int) -> str:
+        """What a browser shows from now on at this port."""
+        return self._cookies.dumps([port, _today() + VALID_DAYS])
+
+    def admits(self, cookie: str, port: int) -> bool:
+        """Whether this is a cookie of ours for this port that has not run out."""
+        found = _loaded(self._cookies, cookie)
+        return found is not None and found[0] == port and _today() <= found[1]
+
+    def key(self, run: str, seconds: float | None = KEY_SECONDS) -> str:
+        """A key for one run of the server, good for this long; None: as long as that run lasts."""
+        return self._keys.dumps([run, secrets.token_urlsafe(12), None if seconds is None else time.time() + seconds])
+
+    def key_name(self, key: str, run: str) -> str | None:
+        """What tells a key from all others; None when it is not one of this run, or has run out."""
+        found = _loaded(self._keys, key)
+        if found is None or found[0] != run or (found[2] is not None and time.time() > found[2]):
+            return None
+        return found[1]
+
+
+def _today() -> int:
+    return int(time.time()) // DAY
+
+
+def _loaded(signer: URLSafeSerializer, text: str) -> list | None:
+    try:
+        return signer.loads(text)
+    except (BadSignature, ValueError, TypeError):
+        return None
 
 
 def _secret(path: Path) -> str:

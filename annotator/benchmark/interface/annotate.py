@@ -67,7 +67,9 @@ def people(ground: Ground) -> tuple[dict, dict]:
             try:
                 with (
                     chromium() as browser,
-                    presses.opened(browser, addresses, "picture", f"{presses.NAME} {number}") as pages,
+                    presses.opened(
+                        browser, addresses, "picture", db.paths.project, f"{presses.NAME} {number}"
+                    ) as pages,
                 ):
                     wait = lambda: together.wait(120)  # noqa: E731 - asked at each turn
                     how = {"pause": PAUSE_OF_PEOPLE, "seed": number, "before_turn": wait}
@@ -106,7 +108,10 @@ def pace(ground: Ground) -> tuple[dict, dict]:
 def burst(ground: Ground) -> tuple[dict, dict]:
     """Sixty keys, 20 ms apart."""
     db = projects.make_project(ground.room("burst"), BURST + projects.IN_HAND, FEW)
-    with ground.ours(db) as ours, presses.opened(ground.browser, {"annotate": ours}, "picture") as pages:
+    with (
+        ground.ours(db) as ours,
+        presses.opened(ground.browser, {"annotate": ours}, "picture", db.paths.project) as pages,
+    ):
         return bursts.on_annotate(pages["annotate"], db, BURST).figures("burst"), {}
 
 
@@ -153,7 +158,7 @@ def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str
         bare = f"{floor}/?classes={len(classes.all_classes(db))}"
         addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "annotate": ours}
         addresses.pop(without, None)
-        with presses.opened(ground.browser, addresses, "picture") as pages:
+        with presses.opened(ground.browser, addresses, "picture", db.paths.project) as pages:
             yield pages
 
 

@@ -6,10 +6,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from annotator.benchmark.browser import let_in
 from annotator.benchmark.interface import bursts, presses, projects
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import NAME, PICTURE_FIRST, WARM_UP
@@ -40,7 +42,7 @@ def grid(ground: Ground) -> tuple[dict, dict]:
     with ground.floor(db) as floor, ground.ours(db) as ours:
         bare = f"{floor}/?kind=grid"
         addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "grid": f"{ours}/grid"}
-        with presses.opened(ground.browser, addresses, "grid") as pages:
+        with presses.opened(ground.browser, addresses, "grid", db.paths.project) as pages:
             times = presses.in_turns(pages, presses.key("Enter"), ground.keys, pause=PAUSE_OF_GRIDS)
             figures, ratios = presses.compared("enter", times, frames=True)
             burst = bursts.on_grid(pages["grid"], db, GRID_BURST)
@@ -56,14 +58,20 @@ def review(ground: Ground) -> tuple[dict, dict]:
         floors = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture"}
         with (
             ground.ours(single) as ours,
-            presses.opened(ground.browser, {**floors, "review": f"{ours}/review"}, "picture") as pages,
+            presses.opened(
+                ground.browser, {**floors, "review": f"{ours}/review"}, "picture", single.paths.project
+            ) as pages,
         ):
             accepted = presses.compared("accept", presses.in_turns(pages, presses.key("y"), ground.keys))
         with ground.ours(several) as ours:
-            with presses.opened(ground.browser, {"floor": bare, "review": f"{ours}/review"}, "heat") as pages:
+            with presses.opened(
+                ground.browser, {"floor": bare, "review": f"{ours}/review"}, "heat", several.paths.project
+            ) as pages:
                 times = presses.in_turns(pages, _the_other_of_two(), ground.keys)
                 seen = presses.compared("heatmap", times, frames=True)
-            with presses.opened(ground.browser, {"review": f"{ours}/review"}, "picture") as pages:
+            with presses.opened(
+                ground.browser, {"review": f"{ours}/review"}, "picture", several.paths.project
+            ) as pages:
                 burst = bursts.on_review(pages["review"], several, REVIEW_BURST)
     return accepted[0] | seen[0] | burst.figures("review_burst"), accepted[1] | seen[1]
 
@@ -75,7 +83,7 @@ def first_page(ground: Ground) -> tuple[dict, dict]:
     ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
     floor = ("annotator.benchmark.floor", folder / "images", folder / "floor.jsonl")
     rivals: dict[str, Callable[[], float]] = {
-        "annotate": lambda: _started(ground.browser, ours),
+        "annotate": lambda: _started(ground.browser, ours, db.paths.project),
         "floor": lambda: _started(ground.browser, floor),
         "import_streamlit": _import_streamlit,
     }
@@ -116,14 +124,15 @@ def _the_other_of_two() -> presses.Press:
     return press
 
 
-def _started(browser: "Browser", command: tuple) -> float:
+def _started(browser: "Browser", command: tuple, project: Path | None = None) -> float:
     """Seconds from the start of a server process to its first picture in a browser that is open already."""
     port = free_port()
     address = f"http://{ADDRESS}:{port}"
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         context.add_init_script(PROBE)
-        context.add_cookies([{"name": "annotator_name", "value": NAME, "url": address}])
+        if project is not None:
+            let_in(context, project, address, NAME)
         page = context.new_page()
         started = time.perf_counter()
         with python(*command, port) as process:

@@ -3,10 +3,12 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from annotator.benchmark.browser import let_in
 from annotator.benchmark.interface.probe import PROBE
 from annotator.benchmark.processes import say
 
@@ -26,10 +28,14 @@ FRAME = 1000 / 60  # milliseconds
 
 
 @contextmanager
-def opened(browser: "Browser", addresses: dict[str, str], watch: str, name: str = NAME) -> Iterator[dict[str, "Page"]]:
+def opened(
+    browser: "Browser", addresses: dict[str, str], watch: str, project: Path, name: str = NAME
+) -> Iterator[dict[str, "Page"]]:
     """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid" or "heat".
 
     A context each: none finds in the cache what another has fetched.
+
+    project    whose pages are among them
     """
     with ExitStack() as stack:
         pages = {}
@@ -37,7 +43,7 @@ def opened(browser: "Browser", addresses: dict[str, str], watch: str, name: str 
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             stack.callback(context.close)
             context.add_init_script(PROBE)
-            context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
+            let_in(context, project, address, name)
             pages[key] = context.new_page()
             pages[key].goto(address)
             first = ".tile img" if watch == "grid" else ".stage img[data-image]"

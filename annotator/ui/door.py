@@ -1,0 +1,156 @@
+"""The door: ASGI middleware in front of everything this process serves, Streamlit's pages and WebSocket included.
+
+A browser gets in with a one-time key in the address (`/?key=...`), which `annotator serve` and `annotator link` print.
+The key becomes a cookie and leaves the address. Without the cookie nothing is answered. The cookie alone is not enough
+for a request that names another origin: browsers send cookies of one port of this machine to every other port of it.
+"""
+
+import html
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotator.ui.keys import Keys, cookie_name
+from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
+
+HOSTS = ("127.0.0.1", "localhost")  # no page of another name may reach in (DNS rebinding)
+HEALTH = "/_stcore/health"  # open, so that a script can wait for the server; it says nothing but "ok"
+HEADERS = {
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Annotator</title>%s
+<style>
+body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; color-scheme: light dark; }
+</style>
+%s</html>
+"""
+CLOSED = """<h1>This browser has no access yet</h1>%s
+<p>Open the address that <code>annotator serve</code> printed when it started. It works once. To get a fresh one, for
+this browser or another, run <code>annotator link PROJECT</code> on the machine that serves the project.</p>
+<p>If this browser had access before and you followed a link to get here: <a href="%s">open the page again</a>.</p>
+"""
+
+
+class Door:
+    """The middleware. tokens: what signs cookies; keys: the one-time keys of this run, None where there are none."""
+
+    def __init__(self, app: ASGIApp, tokens: Callable[[], Tokens], keys: Keys | None = None):
+        self.app, self.tokens, self.keys = app, tokens, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        send = _with_headers(send, headers.get("host", ""))
+        answer = self._refusal(scope, headers)
+        if answer is None:
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await answer(scope, receive, send)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """What is answered instead of what was asked for; None for whoever may come in."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not _is_own(host):
+            return PlainTextResponse(f"This server answers to {' and '.join(HOSTS)} only.\n", 403)
+        if origin != f"http://{host}" and (origin is not None or scope["type"] == "websocket"):
+            return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
+        port = scope["server"][1]
+        known = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
+        if scope["type"] == "websocket":
+            return None if known else Response()
+        key = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("key")
+        if key is not None and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
+            # Who is in already needs no key: theirs stays good for somebody else.
+            if known:
+                return self._welcome(scope, headers, None)
+            if self.keys is not None and self.keys.take(key):
+                return self._welcome(scope, headers, port)
+        if known:
+            return None
+        if scope["path"] == HEALTH:
+            return PlainTextResponse("ok")
+        return _closed(scope, key)
+
+    def _welcome(self, scope: Scope, headers: Headers, port: int | None) -> Response:
+        """To the same address without the key; with a port, the cookie is given."""
+        place = _without_key(scope)
+        if headers.get("sec-fetch-site") == "cross-site":
+            # A strict cookie does not follow a redirect that began on another site (a chat, a mail, the file that
+            # opens the browser). What this page itself asks for begins here.
+            text = f'<meta http-equiv="refresh" content="0; url={html.escape(place)}">'
+            answer: Response = HTMLResponse(PAGE % (text, f'<p><a href="{html.escape(place)}">Continue</a></p>'))
+        else:
+            answer = RedirectResponse(place, status_code=303)
+        answer.headers["cache-control"] = "no-store"
+        if port is not None:
+            answer.set_cookie(
+                cookie_name(port),
+                self.tokens().cookie(port),
+                max_age=VALID_DAYS * DAY,
+                path="/",
+                httponly=True,
+                samesite="strict",
+            )
+        return answer
+
+
+def _closed(scope: Scope, key: str | None) -> Response:
+    """What whoever has no cookie is told."""
+    if scope["path"].startswith("/api/"):
+        text = "This browser's access has run out. Run annotator link PROJECT and open the address that it prints."
+        return JSONResponse({"error": text}, 403, headers={"cache-control": "no-store"})
+    why = "" if key is None else "<p>The key in this address was used already, or has run out.</p>"
+    text = CLOSED % (why, html.escape(_without_key(scope)))
+    return HTMLResponse(PAGE % ("", text), 403, headers={"cache-control": "no-store"})
+
+
+def _without_key(scope: Scope) -> str:
+    # One slash at the start: "//name/" would be another server's address.
+    path = "/" + (scope.get("raw_path") or b"/").decode("latin-1").lstrip("/\\")
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    query = urlencode([(name, value) for name, value in pairs if name != "key"])
+    return f"{path}?{query}" if query else path
+
+
+def _is_own(host: str) -> bool:
+    # Any port: the server may be reached through a forwarded one (ssh -L).
+    name, _, port = host.partition(":")
+    return name in HOSTS and (port == "" or port.isdecimal())
+
+
+def _with_headers(send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
+    """`send` that adds what forbids browsers to frame our pages, and our pages to fetch anything from elsewhere."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.update(HEADERS)
+            headers["content-security-policy"] = _policy(host)
+        await send(message)
+
+    return sent
+
+
+def _policy(host: str) -> str:
+    return (
+        "default-src 'self'; "
+        # Streamlit's pages and charts need these two; what they must not do is fetch from elsewhere.
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; media-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
+        f"connect-src 'self' data: blob: ws://{host if _is_own(host) else ''}; "
+        "frame-src 'self' blob: data:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    )
