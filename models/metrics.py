@@ -159,6 +159,25 @@ def best_threshold(present: int, chances: np.ndarray) -> float:
     return float(ranked[best - 1]) if best else 1.0
 
 
+def confident_threshold(chances: np.ndarray, expected_error: float, worst: float) -> float:
+    """The lowest threshold at which few enough of the cells at or above it are expected to be wrong; nan for none.
+
+    chances           (n,) calibrated probabilities that a cell is what it would be filled in as, in any order; nan
+                      (no model) is never filled in
+    expected_error    largest mean of 1 - chance over the cells at or above the threshold
+    worst             largest 1 - chance of any of them: many certain cells do not pay for one that is a guess
+
+    It is one of the chances: equal ones are filled in together or not at all.
+    """
+    ranked = np.sort(chances[~np.isnan(chances)].astype(np.float64))[::-1]
+    wrong = 1 - ranked
+    # Both conditions hold up to one place and nowhere behind it: the mean of a rising sequence rises, too.
+    good = (np.cumsum(wrong) <= expected_error * np.arange(1, len(wrong) + 1) + 1e-12) & (wrong <= worst + 1e-12)
+    last = np.append(ranked[1:] != ranked[:-1], True) if len(ranked) else np.zeros(0, bool)
+    fits = np.flatnonzero(good & last)
+    return float(ranked[fits[-1]]) if len(fits) else float("nan")
+
+
 def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores as float64 with nan behind everything, truth as bool; raises ValueError unless both are (n,)."""
     scores, truth = alike(caller, scores, truth)

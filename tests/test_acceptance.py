@@ -8,7 +8,7 @@ import pytest
 
 from annotator.engine import acceptance, audit, grid, rankings, review, suggest
 from annotator.engine.acceptance import Promise
-from annotator.engine.export import build_table, export
+from annotator.engine.export import data_set, export
 from annotator.engine.status import status
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision, Wanted, WantedGrids
@@ -169,7 +169,7 @@ def test_an_accepted_cell_is_offered_nowhere(accepting):
 
 
 def test_an_export_marks_accepted_cells_as_the_models_with_their_promise(accepting, tmp_path):
-    table = build_table(accepting)
+    table = data_set(accepting).table
     filled = acceptances.accepted_cells(accepting)
     found = {(image.id, 1): cells[0] for image, cells in table.rows() if cells[0].source == "model (accepted)"}
     assert found.keys() == filled.keys()

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from annotator.engine import review, suggest, worklist
-from annotator.engine.export import build_table, export
+from annotator.engine.export import data_set, export
+from annotator.engine.thresholds import Limits
 from annotator.errors import AnnotatorError
 from annotator.records import Decision, Wanted
 from annotator.store import arrays, classes, decisions, images, runs
@@ -108,7 +109,7 @@ def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db
 def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, predicted, tmp_path):
     answer(db, 24, 2, -1)
     answer(db, 24, 1, 0)
-    export(db, tmp_path / "out.jsonl", "jsonl", "model", 0.5)
+    export(db, tmp_path / "out.jsonl", "jsonl", "model", Limits(present_from=0.5, absent_to=0.5))
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     last = next(line for line in lines if line["image"] == images.images(db, [24])[24].name)
     assert last["labels"] == {"fox": None, "heron": 0, "deer": None}
@@ -122,8 +123,8 @@ def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, pred
 
 def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
     answer(db, 1, 1, 1)
-    table, _ = export(db, tmp_path / "out.csv", "csv", "absent")
-    cells = [cell for _, row in table.rows() for cell in row]
+    data, _ = export(db, tmp_path / "out.csv", "csv", "absent")
+    cells = [cell for _, row in data.table.rows() for cell in row]
     assert sorted({(cell.value, cell.source) for cell in cells}) == [(0, "assumed"), (1, "click")]
 
 
@@ -155,7 +156,7 @@ def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path)
         ((".", "csv"), "is a folder"),
         (("out.xml", "xml"), "There is: csv, jsonl"),
         (("out.csv", "csv", "modle"), "Did you mean 'model'"),
-        (("out.csv", "csv", "model", 1.5), "between 0 and 1"),
+        (("out.csv", "csv", "model", Limits(present_from=1.5)), "between 0 and 1"),
         (("out.csv", "csv", "model"), "no run yet"),
     ],
 )
@@ -198,6 +199,6 @@ def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
 
 
 def test_building_the_table_reads_labels_as_they_are_now(db, predicted):
-    assert sum(cell.value == 1 for _, row in build_table(db).rows() for cell in row) == 0
+    assert sum(cell.value == 1 for _, row in data_set(db).table.rows() for cell in row) == 0
     answer(db, 3, 3, 1)
-    assert sum(cell.value == 1 for _, row in build_table(db).rows() for cell in row) == 1
+    assert sum(cell.value == 1 for _, row in data_set(db).table.rows() for cell in row) == 1

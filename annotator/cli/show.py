@@ -11,6 +11,7 @@ import typer
 
 from annotator.cli import printing
 from annotator.cli.options import AsJson, Project, examples
+from annotator.errors import AnnotatorError
 from models import catalogue
 from models.catalogue import Entry
 
@@ -71,7 +72,9 @@ def status(project: Project, as_json: AsJson = False) -> None:
 @commands.command(
     epilog=examples(
         "annotator export birds labels.csv --format csv",
-        "annotator export birds labels.jsonl --format jsonl --unknown model --threshold 0.9",
+        "annotator export birds labels.jsonl --format jsonl --unknown model",
+        "annotator export birds labels.csv --unknown model --expected-error 0.02",
+        "annotator export birds labels.csv --unknown model --present-from 0.9 --absent-to 0.05",
     )
 )
 def export(
@@ -79,15 +82,49 @@ def export(
     dest: Annotated[Path, typer.Argument(help="The file to write.")],
     kind: Annotated[FormatName, typer.Option("--format", help="File format.")] = FormatName.csv,
     unknown: Annotated[UnknownName, typer.Option(help="What to do with cells nobody answered.")] = UnknownName.keep,
-    threshold: Annotated[
-        float | None, typer.Option(help="For --unknown model: present from here on [default: largest F1].")
+    expected_error: Annotated[
+        float, typer.Option(help="For --unknown model: share of the cells filled in that is expected to be wrong.")
+    ] = 0.01,
+    present_from: Annotated[
+        float | None,
+        typer.Option(help="For --unknown model: present from this probability on [default: by --expected-error]."),
     ] = None,
+    absent_to: Annotated[
+        float | None,
+        typer.Option(help="For --unknown model: absent up to this probability [default: by --expected-error]."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Both at once: present from here on, absent below; nothing stays unknown."),
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="CSV: keep = + - @ at the start of a name, which spreadsheets run as formulas."),
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also replace files that no export has written.")
+    ] = False,
 ) -> None:
-    """Write the data set: one row per image, one value per class, and where each label came from."""
-    from annotator.engine.export import export as write
+    """Write the data set: one row per image, one value per class, and where each label came from.
+
+    Unknown cells stay empty unless you choose otherwise. What the model fills in, and how much of it is expected to be
+    wrong, is told before anything is written. A file is replaced only if an export has written it.
+    """
+    from annotator.engine.export import prepare, write
+    from annotator.engine.thresholds import Limits
     from annotator.store.database import Database
 
-    table, written = write(Database(project), dest, kind, unknown, threshold)
+    if unknown != "model" and {present_from, absent_to, threshold} != {None}:
+        raise AnnotatorError("Thresholds are for --unknown model: nothing else is filled in by probability.")
+    if threshold is not None:
+        if present_from is not None or absent_to is not None:
+            raise AnnotatorError("--threshold sets --present-from and --absent-to. Give it alone, or those two.")
+        present_from = absent_to = threshold
+    limits = Limits(expected_error, present_from, absent_to)
+    prepared = prepare(Database(project), dest, kind, unknown, limits, raw=raw, overwrite=overwrite)
+    for sentence in prepared.data.fill.sentences() if prepared.data.fill else ():
+        print(sentence, flush=True)
+    table, written = prepared.data.table, write(prepared)
     print(f"{len(table.images):,} images x {len(table.classes):,} classes: {', '.join(str(path) for path in written)}")
 
 

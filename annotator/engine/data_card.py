@@ -4,19 +4,20 @@ It lies beside the data set, once for people (Markdown) and once for programs (J
 Gebru et al. 2021, "Datasheets for Datasets", asks these questions of every data set.
 """
 
-import json
 import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from annotator import __version__
 from annotator.engine import recipe
 from annotator.engine.certificate import TARGET, Interval, Row, certificate
 from annotator.store import runs
-from annotator.store.arrays import replacing
 from annotator.store.database import Database
-from annotator.store.formats.table import Table
+
+if TYPE_CHECKING:
+    from annotator.engine.export import DataSet
 
 ASSUMED = (
     "What people decided is taken as true. Where people looked twice, the share of answers they took back lowers "
@@ -37,12 +38,12 @@ DRAWN = (
 )
 
 
-def card(db: Database, table: Table, files: list[str]) -> dict:
+def card(db: Database, data: "DataSet", files: list[str]) -> dict:
     """The card as one JSON value.
 
     files    names of the files of the data set that it describes
     """
-    found, run = certificate(db), runs.current_run(db)
+    table, found, run = data.table, certificate(db), runs.current_run(db)
     counts: list[Counter] = [Counter() for _ in table.classes]
     for _, cells in table.rows():
         for counter, cell in zip(counts, cells, strict=True):
@@ -54,6 +55,7 @@ def card(db: Database, table: Table, files: list[str]) -> dict:
         "made_with": f"annotator {__version__}",
         "images": len(table.images),
         "unknown_cells": table.unknown,
+        "filled_in_by_model": data.fill and asdict(data.fill) | {"in_words": data.fill.sentences()},
         "classes": [
             {
                 "name": one.name,
@@ -84,22 +86,9 @@ def card(db: Database, table: Table, files: list[str]) -> dict:
     }
 
 
-def write(db: Database, table: Table, target: Path, written: list[Path]) -> list[Path]:
-    """Write <stem>.card.md and <stem>.card.json beside a data set; returns where.
-
-    target     the file that the data set was asked to be written to
-    written    all files that it was written to
-
-    Raises DiskFull.
-    """
-    found = card(db, table, [path.name for path in written])
-    texts = {".card.md": markdown(found), ".card.json": json.dumps(found, indent=2, ensure_ascii=False) + "\n"}
-    paths = []
-    for ending, text in texts.items():
-        paths.append(target.with_name(target.stem + ending))
-        with replacing(paths[-1]) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return paths
+def paths(target: Path) -> list[Path]:
+    """Where the card lies beside a data set that is written to `target`: for people, and for programs."""
+    return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
 def markdown(found: dict) -> str:
@@ -122,6 +111,7 @@ def markdown(found: dict) -> str:
         "|---|---|---:|",
         *(f"| {state} | {source} | {many:,} |" for (state, source), many in sources.most_common()),
         "",
+        *_filled(found["filled_in_by_model"]),
         "## How complete and how correct they are",
         "",
         f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
@@ -154,6 +144,36 @@ def markdown(found: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _filled(fill: dict | None) -> list[str]:
+    """The part about cells that the model filled in, with a table of the thresholds."""
+    if fill is None:
+        return []
+    return [
+        "## What the model filled in",
+        "",
+        *fill["in_words"],
+        "",
+        "| class | present from | cells | expected wrong | absent up to | cells | expected wrong | unknown |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        *(
+            f"| {_safe(one['name'])} "
+            f"| {_limit(one['present_from'])} | {one['present']:,} | {one['wrong_present']:,.1f} "
+            f"| {_limit(one['absent_to'])} | {one['absent']:,} | {one['wrong_absent']:,.1f} | {one['unknown']:,} |"
+            for one in fill["classes"]
+        ),
+        "",
+    ]
+
+
+def _limit(threshold: float | None) -> str:
+    return "never" if threshold is None else f"{threshold:g}"
+
+
+def _safe(name: str) -> str:
+    """A name may hold what Markdown takes for the end of a cell."""
+    return name.replace("|", "\\|")
+
+
 def _certified(row: Row) -> dict:
     kept = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
     return {name: value for name, value in asdict(row).items() if name in kept}
@@ -162,10 +182,8 @@ def _certified(row: Row) -> dict:
 def _line(name: str, row: dict) -> str:
     recall, precision = (_told(Interval(**row[kind]), "{:.1%}") for kind in ("recall", "precision"))
     missing = _told(Interval(**row["missing"]), "{:,.0f}")
-    # A name may hold what Markdown takes for the end of a cell.
-    safe = name.replace("|", "\\|")
     counts = f"{row['people']:,} | {row['accepted']:,}"
-    return f"| {safe} | {counts} | {recall} | {precision} | {missing} | {row['audited']:,} |"
+    return f"| {_safe(name)} | {counts} | {recall} | {precision} | {missing} | {row['audited']:,} |"
 
 
 def _told(one: Interval, form: str) -> str:

@@ -109,8 +109,11 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite_utils.Database]:
-        """Several SELECTs that see one and the same state."""
+        """Several SELECTs that see one and the same state; inside another such block it is that one's."""
         sql = self.sql
+        if sql.conn.in_transaction:
+            yield sql
+            return
         sql.conn.execute("BEGIN")
         try:
             yield sql

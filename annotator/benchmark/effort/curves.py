@@ -16,7 +16,7 @@ AFTER = 100  # actions, from which on no policy should be far behind another
 
 def point(session: Session) -> dict:
     """The data set now: `decided` are the labels people gave, `filled` the same with every unknown cell that the model
-    finds likely enough, at the threshold that `annotator export --unknown model` chooses as well."""
+    finds likely enough: at or above the one threshold that promises the largest F1 of all labels."""
     labels, chances = session.labels(), session.chances()
     decided = labels == PRESENT
     filled = decided

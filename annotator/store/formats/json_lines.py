@@ -1,19 +1,10 @@
 """JSON lines: one object per image with its values and, per class, where each came from."""
 
 import json
-from pathlib import Path
 from typing import TextIO
 
-from annotator.store.arrays import replacing
 from annotator.store.formats.csv_table import PROMISE, when
 from annotator.store.formats.table import Table
-
-
-def write_jsonl(table: Table, target: Path) -> list[Path]:
-    """Write `target`; returns it in a list. Raises DiskFull, leaving what was there before."""
-    with replacing(target) as part, part.open("w", encoding="utf-8") as file:
-        write_lines(table, file)
-    return [target]
 
 
 def write_lines(table: Table, file: TextIO) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import PRESENT, STATES
 from annotator.store.formats.text import read_text
+from annotator.store.formats.text_cells import named
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ def read_labels(path: Path, images: Collection[str], classes: Collection[str] | 
         )
     header = [name.strip().lower() for name in rows[0]]
     if "image" in header and {"class", "state"} <= set(header):
-        labels, problems = _long(rows, header)
+        labels, problems = _long(rows, header, images, classes)
     elif "image" in header and "labels" in header:
-        labels, problems = _wide(rows, header)
+        labels, problems = _wide(rows, header, images, classes)
     else:
         raise AnnotatorError(
             f"The label file {path} begins with the columns {', '.join(rows[0])}.\n"
@@ -57,7 +58,7 @@ def read_labels(path: Path, images: Collection[str], classes: Collection[str] | 
     return labels
 
 
-def _long(rows: list[list[str]], header: list[str]) -> tuple[list[ImportedLabel], list[str]]:
+def _long(rows: list[list[str]], header: list[str], images, classes) -> tuple[list[ImportedLabel], list[str]]:
     image, name, state = (header.index(column) for column in ("image", "class", "state"))
     labels, problems = [], []
     for line, row in enumerate(rows[1:], start=2):
@@ -70,11 +71,11 @@ def _long(rows: list[list[str]], header: list[str]) -> tuple[list[ImportedLabel]
         if word not in STATES:
             problems.append(f"line {line}: state {row[state]!r}; it must be present, absent or unsure")
             continue
-        labels.append(ImportedLabel(line, row[image].strip(), row[name].strip(), STATES[word]))
+        labels.append(ImportedLabel(line, named(row[image], images), named(row[name], classes), STATES[word]))
     return labels, problems
 
 
-def _wide(rows: list[list[str]], header: list[str]) -> tuple[list[ImportedLabel], list[str]]:
+def _wide(rows: list[list[str]], header: list[str], images, classes) -> tuple[list[ImportedLabel], list[str]]:
     image, names = header.index("image"), header.index("labels")
     labels, problems = [], []
     for line, row in enumerate(rows[1:], start=2):
@@ -84,7 +85,8 @@ def _wide(rows: list[list[str]], header: list[str]) -> tuple[list[ImportedLabel]
             problems.append(f"line {line}: {len(row)} columns instead of {len(header)}")
             continue
         words = [word.strip() for word in row[names].split("|") if word.strip()]
-        labels += [ImportedLabel(line, row[image].strip(), word, PRESENT) for word in dict.fromkeys(words)]
+        shown = named(row[image], images)
+        labels += [ImportedLabel(line, shown, named(word, classes), PRESENT) for word in dict.fromkeys(words)]
     return labels, problems
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from annotator.engine import audit
 from annotator.engine.certificate import TARGET, Certificate, Interval, Row, certificate, stamp
-from annotator.engine.export import build_table
+from annotator.engine.export import data_set
 from annotator.engine.lacking import lacks
 from annotator.store import classes, overview
 from annotator.store.database import Database
@@ -50,7 +50,7 @@ def _certificate() -> None:
     with st.container(border=True):
         st.markdown("#### Take it with the data")
         st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
-        export.card_downloads(db, lambda: build_table(db, "keep", None), ["labels.csv"])
+        export.card_downloads(db, lambda: data_set(db), ["labels.csv"])
 
 
 @st.cache_resource(max_entries=4, show_spinner="Working out the certificate...")

@@ -1,6 +1,5 @@
 """Export: choose a format, see what will be in it, download it."""
 
-import io
 import json
 from collections.abc import Callable
 
@@ -8,25 +7,19 @@ import pandas as pd
 import streamlit as st
 
 from annotator.engine import data_card
-from annotator.engine.export import build_table
+from annotator.engine.export import DataSet, content, data_set
+from annotator.engine.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.store.database import Database
-from annotator.store.formats.csv_table import write_provenance, write_values
-from annotator.store.formats.json_lines import write_lines
+from annotator.store.formats import EXPORTS
 from annotator.store.formats.table import Table
-from annotator.ui import context, frame
+from annotator.ui import context, frame, tables
 
 PREVIEW = 20
+STEM = "labels"  # of the names of downloads
 UNKNOWN = {
     "keep": "stay empty",
     "absent": "become 0 (marked as assumed)",
-    "model": "are filled by the model (marked as the model's)",
-}
-FILES = {
-    "csv": [
-        ("labels.csv", "text/csv", write_values, "one row per image, one column per class"),
-        ("labels.provenance.csv", "text/csv", write_provenance, "who or what gave each label, and when"),
-    ],
-    "jsonl": [("labels.jsonl", "application/jsonl", write_lines, "one object per image, provenance inside")],
+    "model": "are filled by the model where it is sure enough (marked as the model's)",
 }
 
 
@@ -39,61 +32,97 @@ def page() -> None:
 def _export() -> None:
     left, right = st.columns([1, 2])
     with left:
-        kind = st.segmented_control("Format", list(FILES), default="csv", required=True, key="format")
+        kind = st.segmented_control("Format", list(EXPORTS), default="csv", required=True, key="format")
         unknown = st.radio(
-            "Cells that nobody answered", list(UNKNOWN), format_func=lambda key: f"{key}: {UNKNOWN[key]}", key="unknown"
+            "Image-class pairs that nobody answered",
+            list(UNKNOWN),
+            format_func=lambda key: f"{key}: {UNKNOWN[key]}",
+            key="unknown",
         )
-        threshold = None
-        if unknown == "model":
-            threshold = st.slider("Present from this probability on", 0.0, 1.0, 0.9, 0.01, key="export_threshold")
-    table = build_table(context.db(), unknown, threshold)
+        limits = _limits() if unknown == "model" else Limits()
+        raw = kind == "csv" and st.checkbox(
+            "Keep = + - @ at the start of names as they are",
+            key="export_raw",
+            help="Spreadsheets run such names as formulas, so an apostrophe is put before them unless you tick this.",
+        )
+    data = data_set(context.db(), unknown, limits, raw)
     with right:
-        _counts(table)
-    if not table.images:
+        _counts(data.table)
+    if not data.table.images:
         st.info("There are no images in this project yet, so there is nothing to export.")
         return
+    if data.fill:
+        _expected(data.fill)
+    files = {f"{STEM}{one.ending or '.' + kind}": one for one in EXPORTS[kind]}
     columns = st.columns(3)
-    for column, (name, media_type, write, what) in zip(columns, FILES[kind], strict=False):
+    for column, (name, one) in zip(columns, files.items(), strict=False):
         with column:
             st.download_button(
                 f"Download {name}",
-                data=lambda write=write: _text(table, write),
+                data=lambda one=one: content(one, data.table),
                 file_name=name,
-                mime=media_type,
-                type="primary" if name == FILES[kind][0][0] else "secondary",
+                mime=one.media_type,
+                type="secondary" if one.ending else "primary",
                 on_click="ignore",
                 key=f"download_{name}",
             )
-            st.caption(what)
-    card_downloads(context.db(), lambda: table, [name for name, *_ in FILES[kind]])
-    st.caption(f"The first {min(PREVIEW, len(table.images)):,} of {len(table.images):,} images:")
-    st.dataframe(_preview(table), hide_index=True)
+            st.caption(one.about)
+    card_downloads(context.db(), lambda: data, list(files))
+    st.caption(f"The first {min(PREVIEW, len(data.table.images)):,} of {len(data.table.images):,} images:")
+    st.dataframe(_preview(data.table), hide_index=True)
 
 
-def card_downloads(db: Database, table: Callable[[], Table], files: list[str]) -> None:
+def _limits() -> Limits:
+    """How sure the model must be: by the share of wrong ones that is put up with, or by thresholds for all classes."""
+    percent = st.number_input(
+        "Expected share of wrong ones, in %", 0.1, 20.0, 100 * EXPECTED_ERROR, 0.1, key="expected_error", format="%.1f"
+    )
+    if not st.checkbox("Set the thresholds myself", key="export_own"):
+        return Limits(round(percent / 100, 5))
+    low, high = st.slider("Absent up to, present from", 0.0, 1.0, (0.05, 0.95), 0.01, key="export_thresholds")
+    return Limits(round(percent / 100, 5), high, low)
+
+
+def _expected(fill: Fill) -> None:
+    """What the model fills in and how much of it is expected to be wrong, before anything is downloaded."""
+    headline, basis, rule = fill.sentences()
+    (st.info if fill.calibrated else st.warning)(f"{headline}\n\n{basis}")
+    st.caption(rule)
+    with st.expander("Class by class"):
+        rows = [
+            {
+                "class": one.name,
+                "present from": "never" if one.present_from is None else f"{one.present_from:g}",
+                "present": f"{one.present:,}",
+                "expected wrong": f"{one.wrong_present:,.1f}",
+                "absent up to": "never" if one.absent_to is None else f"{one.absent_to:g}",
+                "absent": f"{one.absent:,}",
+                "of these wrong": f"{one.wrong_absent:,.1f}",
+                "stay unknown": f"{one.unknown:,}",
+            }
+            for one in fill.classes
+        ]
+        tables.show(rows, "What the model fills in, class by class")
+
+
+def card_downloads(db: Database, data: Callable[[], DataSet], files: list[str]) -> None:
     """Buttons that download the data card of a data set: what the command line writes beside an export.
 
     files    names of the files of the data set
     """
     with st.container(horizontal=True):
         for name, media_type, written in (
-            ("labels.card.md", "text/markdown", data_card.markdown),
-            ("labels.card.json", "application/json", lambda found: json.dumps(found, indent=2, ensure_ascii=False)),
+            (f"{STEM}.card.md", "text/markdown", data_card.markdown),
+            (f"{STEM}.card.json", "application/json", lambda found: json.dumps(found, indent=2, ensure_ascii=False)),
         ):
             st.download_button(
                 f"Download {name}",
-                data=lambda written=written: written(data_card.card(db, table(), files)).encode(),
+                data=lambda written=written: written(data_card.card(db, data(), files)).encode(),
                 file_name=name,
                 mime=media_type,
                 on_click="ignore",
                 key=f"download_{name}",
             )
-
-
-def _text(table: Table, write) -> bytes:
-    text = io.StringIO()
-    write(table, text)
-    return text.getvalue().encode()
 
 
 def _counts(table: Table) -> None:

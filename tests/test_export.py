@@ -1,0 +1,285 @@
+"""Exports: what the model fills in and what is expected to be wrong of it, and where nothing is ever written."""
+
+import csv
+import io
+import json
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from test_certificate_page import fine, shown
+from test_grid import publish
+from typer.testing import CliRunner
+
+from annotator.cli import app
+from annotator.engine import thresholds
+from annotator.engine.export import data_set, export
+from annotator.engine.thresholds import Limits
+from annotator.errors import AnnotatorError
+from annotator.records import PRESENT, Class, Image, Label
+from annotator.store.formats.csv_table import write_provenance, write_values
+from annotator.store.formats.label_csv import read_labels
+from annotator.store.formats.table import Table
+from models.metrics import confident_threshold
+
+CELLS = 200_000
+
+
+def calibrated_cells(seed: int, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities that mean what they say, (CELLS, 1), and what is true of each."""
+    rng = np.random.default_rng(seed)
+    chances = rng.beta(a, b, (CELLS, 1)).astype(np.float32)
+    return chances, rng.random((CELLS, 1)) < chances
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 0.5), (0.3, 1.0), (1.0, 0.3)])
+@pytest.mark.parametrize("error", [0.01, 0.05])
+def test_the_realised_error_is_about_the_stated_one_where_probabilities_mean_what_they_say(a, b, error):
+    chances, truth = calibrated_cells(7, a, b)
+    open_ = np.ones(chances.shape, bool)
+    limits = thresholds.thresholds(chances, open_, Limits(error), calibrated=True)
+    [told] = thresholds.expect(["fox"], chances, open_, *limits)
+    written = thresholds.rounded(chances)
+    present, absent = written >= limits[0], written <= limits[1]
+    assert (told.present, told.absent) == (present.sum(), absent.sum()) and told.unknown > 0
+    for filled, wrong, expected in (
+        (present, present & ~truth, told.wrong_present),
+        (absent, absent & truth, told.wrong_absent),
+    ):
+        assert 0.97 * error < expected / filled.sum() < 1.01 * error
+        assert abs(wrong.sum() - error * filled.sum()) < 4 * np.sqrt(error * filled.sum())
+
+
+def test_a_rare_class_is_not_called_absent_everywhere_and_one_without_a_model_stays_unknown():
+    rare = np.full((1000, 3), np.nan)
+    rare[:, 0] = 0.001
+    rare[:6, 0] = 0.8  # the mean of all is below 1 %
+    rare[:, 2] = 0.5
+    open_ = np.ones(rare.shape, bool)
+    limits = thresholds.thresholds(rare, open_, Limits(), calibrated=True)
+    fox, none, half = thresholds.expect(["fox", "none", "half"], rare, open_, *limits)
+    assert (fox.present, fox.absent, fox.unknown) == (0, 994, 6)
+    assert (none.present, none.absent, none.unknown) == (half.present, half.absent, half.unknown) == (0, 0, 1000)
+    assert none.present_from is none.absent_to is half.present_from is half.absent_to is None
+
+
+def test_uncalibrated_probabilities_fill_in_less_and_every_cell_for_itself():
+    chances, _ = calibrated_cells(3, 0.5, 0.5)
+    open_ = np.ones(chances.shape, bool)
+    trusted, own = (thresholds.thresholds(chances, open_, Limits(), calibrated) for calibrated in (True, False))
+    assert own[0] > trusted[0] and own[1] < trusted[1]
+    assert own[0] >= 0.99 and own[1] <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("chances", "expected"),
+    [
+        ([], np.nan),
+        ([np.nan, 0.2], np.nan),
+        ([0.995, 0.99, 0.985, 0.2], 0.985),
+        ([0.995, 0.985, 0.985, 0.985], 0.995),  # equal ones are filled in together or not at all
+        ([1.0] * 99 + [0.05], 1.0),  # 99 certain ones do not pay for one that is a guess
+    ],
+)
+def test_the_lowest_threshold_that_keeps_the_expected_error(chances, expected):
+    assert confident_threshold(np.array(chances), 0.0101, 0.1) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.fixture
+def sure(db):
+    """A run that is sure of some cells, unsure of others, and has no model of the third class."""
+    rising = np.linspace(0.001, 0.999, 24)
+    publish(db, np.stack([rising, np.full(24, 0.999), np.full(24, np.nan)], 1))
+    return db
+
+
+def test_unsure_cells_stay_unknown_and_the_card_says_by_what_and_how_many_are_expected_to_be_wrong(sure, tmp_path):
+    data, _ = export(sure, tmp_path / "out.csv", "csv", "model")
+    fox, heron, deer = data.fill.classes
+    assert (fox.present, fox.absent, fox.unknown) == (1, 1, 22) and (heron.present, deer.unknown) == (24, 24)
+    rows = {row["image"]: row for row in csv.DictReader((tmp_path / "out.csv").open(newline=""))}
+    assert sorted(row["fox"] for row in rows.values()) == [""] * 22 + ["0", "1"]
+    assert {row["deer"] for row in rows.values()} == {""}
+    card = json.loads((tmp_path / "out.card.json").read_text())["filled_in_by_model"]
+    assert [one["present"] for one in card["classes"]] == [1, 24, 0]
+    assert not card["calibrated"] and "not calibrated yet" in " ".join(card["in_words"])
+    text = (tmp_path / "out.card.md").read_text()
+    assert all(sentence in text for sentence in card["in_words"]) and "| deer | never | 0 |" in text
+
+
+def test_a_calibrated_run_says_that_it_is(sure):
+    with sure.writing() as sql:
+        told = {"kind": "platt", "slopes": [1.0] * 3, "shifts": [0.0] * 3, "knots": {}}
+        sql.execute("UPDATE run SET calibration = ?", [json.dumps(told)])
+    fill = data_set(sure, "model").fill
+    assert fill.calibrated and "are calibrated" in fill.sentences()[1]
+
+
+def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_unknown(sure):
+    fill = data_set(sure, "model", Limits(present_from=0.7, absent_to=0.2)).fill
+    assert (fill.classes[0].present, fill.classes[0].absent, fill.classes[0].unknown) == (7, 5, 12)
+    assert "0.7 (as asked for)" in fill.rule()
+    both = data_set(sure, "model", Limits(present_from=0.5, absent_to=0.5)).fill
+    assert (both.classes[0].present, both.classes[0].absent, both.classes[0].unknown) == (12, 12, 0)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(sure, tmp_path, monkeypatch, kind):
+    downloads = {}
+    keep = streamlit.download_button
+    monkeypatch.setattr(
+        streamlit,
+        "download_button",
+        lambda label, data, **more: downloads.update({label: data}) or keep(label, "", **more),
+    )
+    test = shown(sure, "export")
+    test.session_state["format"] = kind
+    fine(test.radio(key="unknown").set_value("model").run())
+    target = tmp_path / f"labels.{kind}"
+    told = CliRunner().invoke(
+        app, ["export", str(sure.paths.project), str(target), "--format", kind, "--unknown", "model"]
+    )
+    assert told.exit_code == 0, told.output
+    for path in (target, tmp_path / "labels.provenance.csv") if kind == "csv" else (target,):
+        assert downloads[f"Download {path.name}"]() == path.read_bytes()
+    on_page = " ".join(one.value for one in (*test.warning, *test.caption))
+    assert all(sentence in on_page for sentence in told.stdout.splitlines()[:3])
+
+
+def test_impossible_limits_are_told_all_at_once(db, tmp_path):
+    with pytest.raises(AnnotatorError) as told:
+        export(db, tmp_path, "csv", "modle", Limits(2.0, 1.5, -1))
+    for expected in ("1.5 (present from)", "-1 (absent up to)", "expected error of 2.0", "'modle'", "is a folder"):
+        assert expected in str(told.value)
+    with pytest.raises(AnnotatorError, match="overlap"):
+        data_set(db, "model", Limits(present_from=0.2, absent_to=0.3))
+
+
+# ---- where exports are written
+
+
+def contents(folder) -> dict:
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+def hostile(folder, project):
+    """Everything that must not be written to: (name, target, words of the refusal)."""
+    (folder / "link.csv").symlink_to(project / "project.db")
+    (folder / "dangling.csv").symlink_to(folder / "nowhere")
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "theirs.csv").write_text("somebody's thesis")
+    (folder / "half.provenance.csv").write_text("somebody's notes")
+    (folder / "carded.card.md").write_text("somebody's card")
+    (folder / "inside").symlink_to(project)
+    socket.socket(socket.AF_UNIX).bind(str(folder / "socket.csv"))
+    return [
+        (project / "project.db", "is in the project"),
+        (project / "labels.csv", "is in the project"),
+        (project / "runs" / "labels.csv", "is in the project"),
+        (folder / "inside" / "labels.csv", "is in the project"),
+        (folder / "link.csv", "is a link"),
+        (folder / "dangling.csv", "is a link"),
+        (folder / "pipe.csv", "is a pipe"),
+        (folder / "socket.csv", "is a socket"),
+        (folder / "inside", "is a link"),
+        (folder / "theirs.csv", "not written by an export"),
+        (folder / "half.csv", "half.provenance.csv"),
+        (folder / "carded.csv", "carded.card.md"),
+    ]
+
+
+def test_an_export_never_writes_into_a_project_onto_a_device_or_over_a_file_of_somebody_else(db, tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    monkeypatch.chdir(folder)  # the name of a socket may not be long
+    (db.paths.project / "runs").mkdir(exist_ok=True)
+    cases = hostile(folder, db.paths.project)
+    before = contents(folder), contents(db.paths.project)
+    for target, expected in cases:
+        with pytest.raises(AnnotatorError, match="Nothing was exported") as told:
+            export(db, target, "csv")
+        assert expected in str(told.value), target
+        if "not written by" not in str(told.value):
+            with pytest.raises(AnnotatorError, match="Nothing was exported"):
+                export(db, target, "csv", overwrite=True)
+    with pytest.raises(AnnotatorError, match=r"may not be written|is a device"):
+        export(db, Path("/dev/null"), "csv", overwrite=True)
+    assert (contents(folder), contents(db.paths.project)) == before
+    for target in ("theirs.csv", "half.csv", "carded.csv"):
+        export(db, folder / target, "csv", overwrite=True)
+        assert (folder / target).read_text().startswith("image,fox")
+
+
+def test_every_obstacle_is_told_at_once(db, tmp_path):
+    (tmp_path / "out.csv").symlink_to(tmp_path / "x")
+    (tmp_path / "out.provenance.csv").mkdir()
+    (tmp_path / "out.card.json").write_text("{}")
+    with pytest.raises(AnnotatorError) as told:
+        export(db, tmp_path / "out.csv", "csv")
+    for expected in ("out.csv is a link", "out.provenance.csv is a folder", "changed since: ", "out.card.json"):
+        assert expected in str(told.value)
+
+
+def test_an_export_replaces_what_an_export_wrote_and_nobody_changed(db, tmp_path):
+    for kind in ("csv", "jsonl", "csv", "jsonl"):  # the two share a data card
+        export(db, tmp_path / f"labels.{kind}", kind)
+    for changed in ("labels.csv", "labels.provenance.csv", "labels.card.md", "labels.card.json"):
+        was = (tmp_path / changed).read_bytes()
+        (tmp_path / changed).write_bytes(was.replace(b"fox", b"fix", 1) + b"\n")
+        with pytest.raises(AnnotatorError, match="changed since"):
+            export(db, tmp_path / "labels.csv", "csv")
+        (tmp_path / changed).write_bytes(was)
+    export(db, tmp_path / "labels.csv", "csv")
+
+
+def test_the_projects_own_folder_of_exports_is_made_and_written_to(db):
+    target = db.paths.project / "exports" / "labels.csv"
+    export(db, target, "csv")
+    assert target.read_text().startswith("image,fox")
+    with pytest.raises(AnnotatorError, match="is in the project"):
+        export(db, db.paths.project / "exports" / ".." / "labels.csv", "csv")
+
+
+# ---- names
+
+
+ODD = st.sampled_from("=+-@'\t\r\n \",;|\u2028\x85\ufeff")
+NASTY = st.text(ODD | st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
+
+
+def table_of(names: list[str], class_name: str, raw: bool) -> Table:
+    shown = [Image(number, name, f"{number:064}", 9, 9) for number, name in enumerate(names)]
+    label = {(one.id, 1): Label(one.id, 1, PRESENT, "click", "=Ann", 0.0) for one in shown}
+    nothing = np.full(1, np.nan)
+    return Table(shown, [Class(1, class_name, "", "")], label, None, "keep", nothing, nothing, raw=raw)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(NASTY, min_size=1, max_size=4, unique=True), st.booleans())
+@example(["a\rb.jpg", " a.jpg", "a.jpg ", "a.jpg"], False)
+@example(["=x", "'=x", "''=x", "'x"], False)
+@example(["\t=1", "\r", "\n", " "], False)
+def test_every_name_comes_back_as_it_was(tmp_path_factory, names, raw):
+    if raw:  # written as it is, a name is not told from an escaped one that is there as well
+        names = [name for name in names if not name.startswith("'")] or ["x"]
+    path = tmp_path_factory.getbasetemp() / "nasty.csv"
+    table = table_of(names, "=cmd", raw)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_provenance(table, file)
+    back = read_labels(path, set(names), ["=cmd"])
+    assert [(one.image, one.class_name, one.state) for one in back] == [(name, "=cmd", 1) for name in names]
+    text = io.StringIO(newline="")
+    write_values(table, text)
+    rows = list(csv.reader(io.StringIO(text.getvalue(), newline=""), strict=True))
+    assert [len(row) for row in rows] == [2] * (len(names) + 1)
+    if not raw:
+        assert not any(cell[:1] in tuple("=+-@\t\r") for row in rows for cell in row)
