@@ -8,7 +8,9 @@ from annotator.errors import AnnotatorError
 def main() -> None:
     """Run the command line. Exit status 0 done, 1 an AnnotatorError (told on stderr), 2 wrong usage."""
     from annotator.cli import app
+    from annotator.cli.printing import guard_terminal
 
+    guard_terminal()
     try:
         app()
     except AnnotatorError as error:

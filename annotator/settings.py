@@ -29,15 +29,20 @@ BUSY_STATUS = 3  # exit status of a worker started by the app that found another
 DEFAULT_PORT = 8501
 
 
+DATABASE = "project.db"
+UNFINISHED = "project.db.unfinished"  # the name of a new project's database until all of it is there
+
+
 @dataclass(frozen=True)
 class Paths:
     """Where things lie in one project folder."""
 
     project: Path
+    file: str = DATABASE
 
     @property
     def database(self) -> Path:
-        return self.project / "project.db"
+        return self.project / self.file
 
     @property
     def secret(self) -> Path:

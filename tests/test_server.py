@@ -213,7 +213,7 @@ def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, process
     for path in ("/api/thumb/1", "/api/image/1"):
         status, body, _ = served.get(path)
         assert status == 409 and "has changed" in json.loads(body)["error"], path
-    assert "has changed" in images.bad_files(Database(tmp_path / "project"))[0].reason
+    assert "has changed" in images.missing(Database(tmp_path / "project"))[0].reason
 
 
 def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(served):

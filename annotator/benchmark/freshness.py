@@ -25,6 +25,7 @@ from annotator.store import decisions, heartbeat, jobs, runs
 from annotator.store import images as store_images
 from annotator.store.arrays import add_features
 from annotator.store.database import Database
+from annotator.store.registration import register
 
 DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
 AT_ONCE = 5000  # decisions in one transaction, and images in one shard
@@ -204,7 +205,7 @@ def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Dat
         pixels = chance.integers(0, 256, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(pictures / f"{number:06d}.bmp")
     db = Database(folder / "project", create=True)
-    store_images.register(db, pictures, sorted(path.name for path in pictures.iterdir()))
+    register(db, pictures, sorted(path.name for path in pictures.iterdir()))
     store_classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
     directions = chance.normal(size=(class_count, DIMENSIONS)).astype(np.float32)
     there = chance.random((image_count, class_count)) < min(0.5, 2.5 / class_count)

@@ -18,9 +18,10 @@ from annotator.engine import rankings
 from annotator.engine.map import save_map
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import classes, decisions, images, runs
+from annotator.store import classes, decisions, runs
 from annotator.store.arrays import open_array, replacing, save_array
 from annotator.store.database import Database
+from annotator.store.registration import register
 
 FILES = 200
 CLICKED = 0.3  # of the images have one label
@@ -60,7 +61,7 @@ def make_project(folder: Path, image_count: int, class_count: int) -> Made:
         sql.execute(f"PRAGMA cache_size = -{CACHE}")  # of this connection alone
     files = min(FILES, image_count // 2)
     _make_files(folder / "images", files)
-    images.register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
+    register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
     _add_images(db, folder, range(files + 1, image_count + 1))
     chance = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from annotator.engine.embed import embed
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store.files import list_files
+from annotator.store.files import list_files, unescaped
 from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
 from models.ensemble import Ensemble, fit_ensemble
@@ -123,7 +123,7 @@ def _names(asked: Sequence[str]) -> list[str]:
 
 def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarray]:
     """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
-    names = [name for name in list_files(folder, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    names = list_files(folder, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
     given = [label for label in read_labels(truth, names, None) if label.state == PRESENT]
@@ -133,7 +133,7 @@ def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarra
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     bare = len(names) - len(listed)
     say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
-    parts = list(embed([folder / name for name in names], load_backbone(backbone), regions=True))
+    parts = list(embed([folder / unescaped(name) for name in names], load_backbone(backbone), regions=True))
     kept = [names[place] for part in parts for place in part.indices]
     rows = {name: row for row, name in enumerate(kept)}
     there = np.zeros((len(kept), len(columns)), bool)

@@ -1,14 +1,69 @@
 """How results look on a terminal."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
 import time
+from collections.abc import Iterable
+from typing import TextIO
 
 from annotator.engine.recipe import shown, source
+from annotator.records import BadFile
+from annotator.store.images import by_reason
 
 PAGE = 110  # characters a line, where the terminal has as many
+REASONS, EXAMPLES = 20, 5  # groups of kept-out files that are printed, and files named in each
+
+
+def printable(text: str, keep: str = "") -> str:
+    """A name as a terminal may show it: what would move the cursor, colour the line, hide letters or break the output
+    is written as an escape (\\x1b, \\u202e, \\udce9).
+
+    keep    characters that stay as they are, line ends for a whole text
+    """
+    return _PERHAPS.sub(lambda one: _escape(one[0]) if one[0] not in keep else one[0], text)
+
+
+_PERHAPS = re.compile(r"[^\x20-\x7e]")
+
+
+def _escape(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+
+
+class Terminal:
+    """A text stream that never passes on what `printable` escapes, whoever writes to it."""
+
+    def __init__(self, stream: TextIO, keep: str):
+        self._stream, self._keep = stream, keep
+
+    def write(self, text: str) -> int:
+        written = printable(text, self._keep)
+        encoding = self._stream.encoding or "utf-8"
+        self._stream.write(written.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+def guard_terminal() -> None:
+    """Names of files and classes come from others: none of them reaches the terminal as a control sequence."""
+    sys.stdout = Terminal(sys.stdout, "\n\t")
+    sys.stderr = Terminal(sys.stderr, "\n\t\r")  # the line that counts goes back to its beginning
+
+
+def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
+    """Files or images with a problem, summed up by reason, with a few of each."""
+    groups = by_reason(bad)
+    for reason, paths in list(groups.items())[:REASONS]:
+        rest = f" and {len(paths) - EXAMPLES:,} more" if len(paths) > EXAMPLES else ""
+        names = ", ".join(printable(path) for path in paths[:EXAMPLES])
+        print(f"  {len(paths):,} {what}: {printable(reason)}\n      {names}{rest}")
+    if len(groups) > REASONS:
+        print(f"  and {len(groups) - REASONS:,} more reasons: annotator status PROJECT --json has them all")
 
 
 class Progress:
@@ -63,11 +118,11 @@ def print_status(found: dict) -> None:
     else:
         print("  run        none yet")
     if found["files_kept_out"]:
-        print(f"  kept out   {len(found['files_kept_out']):,} files")
-        for bad in found["files_kept_out"][:50]:
-            print(f"    {bad['file']}: {bad['reason']}")
-        if len(found["files_kept_out"]) > 50:
-            print("    all of them: annotator status PROJECT --json")
+        print(f"  kept out   {found['files_kept_out_in_all']:,} files")
+        print_by_reason((BadFile(one["file"], one["reason"]) for one in found["files_kept_out"]), "kept out")
+    if found["images_missing"]:
+        print(f"  missing    {found['images_missing_in_all']:,} images cannot be shown any more; their labels are kept")
+        print_by_reason((BadFile(one["image"], one["reason"]) for one in found["images_missing"]), "missing")
     if found["left_out"]:
         print("  left out of the last training")
         for line in found["left_out"]:

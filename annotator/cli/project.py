@@ -7,8 +7,10 @@ import typer
 
 from annotator import settings
 from annotator.cli.options import MethodName, Project, examples
-from annotator.cli.printing import Progress
+from annotator.cli.printing import Progress, print_by_reason, printable
 from annotator.errors import AnnotatorError
+
+ALWAYS = ("images added", "known already", "files kept out")  # counted by init even where there are none
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -48,14 +50,11 @@ def init(
     )
     bar.end()
     found = done.registered
-    print(
-        f"{project}: {found.added:,} images added, {found.known + found.duplicates:,} known already "
-        f"({found.duplicates:,} files with the content of another), {len(found.bad):,} files kept out."
-    )
-    for bad in found.bad[:20]:
-        print(f"  kept out: {bad.path}: {bad.reason}")
-    if len(found.bad) > 20:
-        print(f"  and {len(found.bad) - 20:,} more: annotator status {project}")
+    counts = [(found.added, "images added"), (found.known, "known already"), (found.moved, "moved or renamed")]
+    counts += [(found.copies, "copies of others"), (len(found.bad), "files kept out"), (len(found.missing), "missing")]
+    print(f"{project}: {', '.join(f'{count:,} {what}' for count, what in counts if count or what in ALWAYS)}.")
+    print_by_reason(found.bad, "kept out")
+    print_by_reason(found.missing, "missing")
     if done.classes_added:
         print(f"{len(done.classes_added):,} classes added.")
     for warning in done.class_warnings:
@@ -63,7 +62,7 @@ def init(
     if labels:
         print(f"{done.labels_added:,} labels read, {done.labels_known:,} were answered already and left as they are.")
     for name in done.labels_without_image[:20]:
-        print(f"  no label kept for {name}: its file was kept out")
+        print(f"  no label kept for {printable(name)}: its file was kept out")
     print(f"Go on with: annotator serve {project}")
 
 

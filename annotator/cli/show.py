@@ -51,7 +51,7 @@ def suggest(
         print(json.dumps(rows))
         return
     for row in rows:
-        print(f"{row['probability']:.3f}  {row['class']:<20}  {row['image']}")
+        print(f"{row['probability']:.3f}  {row['class']:<20}  {printing.printable(row['image'])}")
     if not rows:
         print(f"No suggestions yet. Label some images, then run: annotator worker {project} --once")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import MethodName, Project, examples
-from annotator.cli.printing import Progress
+from annotator.cli.printing import Progress, printable
 from annotator.records import STATES, Decision
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -94,7 +94,7 @@ def decide(
         state=STATES[state],
     )
     decisions.decide(db, [decision])
-    print(f"{found.name}: {one.name} {state}")
+    print(f"{printable(found.name)}: {printable(one.name)} {state}")
 
 
 @commands.command(epilog=examples("annotator undo birds", "annotator undo birds --annotator Ann"))
@@ -108,7 +108,7 @@ def undo(
 
     for row in decisions.undo(Database(project), annotator):
         state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
-        print(f"undone: {row['image']}: {row['class'] or ''} {state} (by {row['annotator']})")
+        print(f"undone: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
 
 
 def login() -> str:

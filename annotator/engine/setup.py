@@ -2,20 +2,22 @@
 
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.engine import recipe
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, several
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, IMPORTER
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
-from annotator.store.files import list_files
+from annotator.store.files import Listing, list_files
 from annotator.store.formats.class_list import read_classes
-from annotator.store.formats.label_csv import ImportedLabel, read_labels
-from annotator.store.images import Registered
+from annotator.store.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
+from annotator.store.registration import Registered, register
+from annotator.store.unfinished import holds_other_things, making
 
 LABELS_AT_ONCE = 5000  # decisions in one transaction: a person at work never waits longer than that takes
 
@@ -44,11 +46,14 @@ def set_up(
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
 
+    A new project is made as a whole or not at all, whatever kills this; the next call goes on from there.
+
     Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, an
-    unknown method or backbone, or a folder that holds something else.
+    unknown method or backbone, or a folder that holds something else; and, when images have been added but no label,
+    for labels that contradict each other on one picture with several names.
     """
     exists = (project / "project.db").exists()
-    if not exists and project.exists() and (not project.is_dir() or any(project.iterdir())):
+    if not exists and project.exists() and (not project.is_dir() or holds_other_things(project)):
         raise AnnotatorError(
             f"{project} holds other things already and is not a project. Give a new folder's name, or an empty one."
         )
@@ -56,29 +61,34 @@ def set_up(
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
     if method is not None:
         recipe.about(method)
-    paths = list_files(images_folder, leave_out=project.resolve()) if images_folder else []
-    if images_folder and not exists and not any(_looks_like_image(path) for path in paths):
+    listing = list_files(images_folder, leave_out=project) if images_folder else Listing([], [])
+    if images_folder and not exists and not listing.images():
         raise AnnotatorError(
-            f"No image was found in {images_folder} or below it ({len(paths):,} other files). "
-            f"Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
+            f"No image was found in {images_folder} or below it ({len(listing.paths):,} other files, "
+            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
         )
     listed = read_classes(class_file) if class_file else []
-    db = Database(project) if exists else None
-    labels = _read_labels(db, label_file, paths, listed) if label_file else []
-    if not listed and label_file and not (db and classes.all_classes(db)):
+    known = Database(project) if exists else None
+    labels = _read_labels(known, label_file, listing.paths, listed) if label_file else []
+    if not listed and label_file and not (known and classes.all_classes(known)):
         listed = [(name, "") for name in sorted({label.class_name for label in labels})]
     if backbone is not None:
         check_backbone(backbone)
 
-    db = db or Database(project, create=True)
-    if method is not None:
-        recipe.choose_method(db, method)
-    if backbone is not None:
-        recipe.choose_backbone(db, backbone)
-    registered = images.register(db, images_folder, paths, progress) if images_folder else Registered()
-    warnings = classes.name_warnings((name for name, _ in listed), (one.name for one in classes.all_classes(db)))
-    added = classes.add_classes(db, listed)
-    return Setup(registered, added, warnings, *_import(db, labels))
+    with nullcontext(known) if known else making(project, images_folder) as db:
+        registered = Registered()
+        if images_folder:
+            registered = register(db, images_folder, listing.paths, progress, listing.kept_out)
+        ids = images.with_short_names(images.names_to_ids(db)) if labels else {}
+        if problems := contradictions_of_contents(labels, ids):
+            raise several(f"The label file {label_file} cannot be used, and no label was read:", problems)
+        if method is not None:
+            recipe.choose_method(db, method)
+        if backbone is not None:
+            recipe.choose_backbone(db, backbone)
+        warnings = classes.name_warnings((name for name, _ in listed), (one.name for one in classes.all_classes(db)))
+        added = classes.add_classes(db, listed)
+        return Setup(registered, added, warnings, *_import(db, labels, ids))
 
 
 def check_backbone(name: str) -> None:
@@ -93,10 +103,6 @@ def check_backbone(name: str) -> None:
         raise AnnotatorError(str(error)) from error
 
 
-def _looks_like_image(path: str) -> bool:
-    return Path(path).suffix.lower() in IMAGE_SUFFIXES
-
-
 def _read_labels(
     db: Database | None, label_file: Path, paths: list[str], listed: list[tuple[str, str]]
 ) -> list[ImportedLabel]:
@@ -105,23 +111,28 @@ def _read_labels(
     return read_labels(label_file, names, known or None)
 
 
-def _import(db: Database, labels: list[ImportedLabel]) -> tuple[int, int, list[str]]:
-    """Append what is new; a cell that anybody has answered since stays as it is."""
+def _import(db: Database, labels: list[ImportedLabel], ids: dict[str, int]) -> tuple[int, int, list[str]]:
+    """Append what is new; a cell that anybody has answered since stays as it is.
+
+    ids    the images of all names
+    """
     if not labels:
         return 0, 0, []
-    ids = images.with_short_names(images.names_to_ids(db))
     class_ids = {one.name: one.id for one in classes.all_classes(db)}
     answered = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
+    given: set[tuple[int, int]] = set()  # by this file; a picture may have several names in it
     batch = str(uuid.uuid4())
     new, without, known = [], [], 0
     for label in labels:
         image_id, class_id = ids.get(label.image), class_ids[label.class_name]
         if image_id is None:
             without.append(label.image)
+        elif (image_id, class_id) in given:
+            continue
         elif (image_id, class_id) in answered:
             known += 1
         else:
-            answered.add((image_id, class_id))
+            given.add((image_id, class_id))
             new.append(
                 Decision(
                     str(uuid.uuid4()),

@@ -6,10 +6,13 @@ from annotator.store import acceptances, arrays, classes, contradictions, heartb
 from annotator.store.database import Database
 
 
-def status(db: Database) -> dict:
-    """Images, classes, decisions, labels, worker, run and problems; times are unix seconds."""
+def status(db: Database, listed: int | None = None) -> dict:
+    """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
+
+    listed    how many kept-out files and missing images are named at most; None: all
+    """
     counts = overview.image_counts(db)
-    bad = images.bad_files(db)
+    bad, missing = images.kept_out(db, listed), images.missing(db, listed)
     worker = heartbeat.worker_state(db)
     backbone = recipe.backbone(db)
     return {
@@ -25,6 +28,9 @@ def status(db: Database) -> dict:
         "flagged": overview.count_flagged(db),
         "contradictions": contradictions.count(db),
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
+        "files_kept_out_in_all": images.count_kept_out(db),
+        "images_missing": [{"image": one.path, "reason": one.reason} for one in missing],
+        "images_missing_in_all": images.count_missing(db),
         "method": recipe.method(db),
         "parameters": recipe.parameters(db),
         "backbone": backbone,

@@ -16,7 +16,7 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.settings import Paths
+from annotator.settings import DATABASE, Paths
 from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
 
@@ -27,15 +27,16 @@ USUAL_KB, MIGRATING_KB = 2_000, 200_000  # memory of one connection; the usual i
 class Database:
     """One project's database, safe to share between threads (each gets a connection of its own)."""
 
-    def __init__(self, project: Path, *, create: bool = False):
+    def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE):
         """Open the project in a folder, bringing an older one up to date.
 
         create    make the folder and the file where there is none
+        file      UNFINISHED while the project is being made (unfinished.py)
 
         Raises AnnotatorError when there is no project there, when it is from a newer annotator, or when the file is
         not a database.
         """
-        self.paths = Paths(Path(project).resolve())
+        self.paths = Paths(Path(project).resolve(), file)
         if not self.paths.database.exists() and not create:
             raise AnnotatorError(
                 f"There is no project in {self.paths.project} (no project.db in it).\n"

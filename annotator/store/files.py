@@ -2,126 +2,274 @@
 
 Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
 shown under the old one's decisions. Links are followed only while they stay inside the folder.
+
+Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\\xe9.jpg" as the text caf\\xe9.jpg);
+`unescaped` gives the name that opens it.
 """
 
+import errno
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
+from annotator.records import BadFile
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, check_image
+
+LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
+
+
+class FileState(NamedTuple):
+    """What tells, without reading it, that a file is as it was.
+
+    stamp    inode and time of the last change of any kind: a file can be replaced by one with the same size and time
+             of modification. "" was recorded by older versions
+    """
+
+    bytes: int = 0
+    modified_ns: int = 0
+    stamp: str = ""
+
+
+NOT_READ = FileState()
+
+
+class Known(NamedTuple):
+    """What the project knows of a path: sha256 is "" for a file that was kept out."""
+
+    state: FileState
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
 class FoundFile:
     """One file of a folder: an image (sha256, width, height), or kept out for a reason.
 
-    path    relative to the folder, with "/" on every system
+    path             relative to the folder, with "/" on every system, escaped
+    width, height    0 where the content is the one that was known
+    reason           what kind of problem, then ": " and details of this file, if there are any
     """
 
     path: str
-    bytes: int
-    modified_ns: int
+    state: FileState = NOT_READ
     sha256: str = ""
     width: int = 0
     height: int = 0
     reason: str = ""
 
 
-def list_files(folder: Path, leave_out: Path) -> list[str]:
-    """Relative paths of all files below a folder, sorted; hidden ones, and anything in `leave_out`, are passed over.
+@dataclass(frozen=True)
+class Listing:
+    """What lies below a folder.
+
+    paths       of all files, escaped and sorted; hidden ones are passed over
+    kept_out    folders that could not be listed, and links to folders outside
+    """
+
+    paths: list[str]
+    kept_out: list[BadFile]
+
+    def images(self) -> list[str]:
+        """The paths that end like those of images."""
+        return [path for path in self.paths if looks_like_image(path)]
+
+
+def escaped(name: str) -> str:
+    """The text under which a file name is stored: the same, but for bytes that are not UTF-8, written as \\xe9.
+
+    A backslash that could be read as the beginning of such a byte is written as \\x5c, so that `unescaped` is exact.
+    """
+    plain = _ESCAPE.sub(lambda match: f"\\x5c{match[0][1:]}", name)
+    return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def unescaped(path: str) -> str:
+    """The file name that `escaped` was given."""
+    return _ESCAPE.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
+
+
+_ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
+
+
+def looks_like_image(path: str) -> bool:
+    return Path(path).suffix.lower() in IMAGE_SUFFIXES
+
+
+def list_files(folder: Path, leave_out: Path) -> Listing:
+    """All files below a folder, but for `leave_out`, other projects, and whatever is hidden.
 
     Raises AnnotatorError when the folder is missing, is not a folder, or cannot be read.
     """
-    if not folder.exists():
-        raise AnnotatorError(f"There is no folder {folder}. Is the path spelled right, and the disk mounted?")
-    if not folder.is_dir():
-        raise AnnotatorError(f"{folder} is a file, but --images wants a folder. Try: --images {folder.parent}")
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
-    found = []
-    for place, folders, names in os.walk(folder):
-        here = Path(place)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and (here / name).resolve() != leave_out
-            and not (here / name / "project.db").exists()
-        )
-        found += [(here / name).relative_to(folder).as_posix() for name in names if not name.startswith(".")]
-    return sorted(found)
+    _check_folder(folder)
+    inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
+    paths, kept_out, waiting = [], [], [""]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = _entries(folder / here)
+        except OSError as error:
+            kept_out.append(BadFile(f"{escaped(here)}/", _why_unlisted(folder / here, error)))
+            continue
+        for entry in entries:
+            path = f"{here}/{entry.name}" if here else entry.name
+            if entry.name.startswith("."):
+                continue
+            if not _is_folder(entry):
+                paths.append(escaped(path))
+            elif not entry.is_symlink():
+                if os.path.realpath(entry.path) != left_out and not _exists(Path(entry.path, "project.db")):
+                    waiting.append(path)
+            # A link to a folder inside is passed over: its files are found where they lie.
+            elif not _is_below(target := os.path.realpath(entry.path), inside):
+                reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
+                kept_out.append(BadFile(f"{escaped(path)}/", reason))
+    return Listing(sorted(paths), sorted(kept_out, key=lambda one: one.path))
 
 
 def inspect_files(
-    folder: Path, paths: list[str], known: Mapping[str, tuple[int, int]], threads: int | None = None
+    folder: Path, paths: list[str], known: Mapping[str, Known], threads: int | None = None
 ) -> Iterator[tuple[str, FoundFile | None]]:
     """Look into each file, several at a time, in order: (path, what it is), or (path, None) where nothing changed.
 
-    known    path -> (bytes, modified_ns) of files looked at before; the same again is not opened
+    known    files looked at before; those in the same state are not opened
     """
+    inside = os.path.realpath(folder)
     with ThreadPoolExecutor(threads or os.cpu_count() or 2) as pool:
-        yield from zip(paths, pool.map(lambda path: _inspect(folder, path, known.get(path)), paths), strict=True)
+        look = pool.map(lambda path: _inspect(folder, inside, path, known.get(path)), paths)
+        yield from zip(paths, look, strict=True)
 
 
-def open_checked(folder: Path, path: str, recorded: tuple[int, int], sha256: str) -> Path:
-    """The real path of a registered image's file, after making sure that it still holds that image.
+def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
+    """The real path of a registered image's file, after making sure that it still holds that image, and its state.
 
-    recorded    (bytes, modified_ns) at registration; when they differ, the content is hashed again
+    recorded    the state at registration; when it differs, the content is hashed again
 
     Raises AnnotatorError when the file is gone, lies outside its folder, or holds something else now.
     """
-    place = folder / path
+    place = folder / unescaped(path)
     try:
-        real = place.resolve(strict=True)
+        real = Path(os.path.realpath(place, strict=True))
         facts = real.stat()
-    except OSError as error:
-        raise AnnotatorError(
-            f"The file {place} cannot be opened ({error.strerror or error}). If it was moved, run annotator init again "
-            "with the folder where it is now: images are known by their content."
-        ) from error
-    if not real.is_relative_to(folder.resolve()):
-        raise AnnotatorError(f"{place} leads out of the image folder {folder}, to {real}: it is not opened.")
-    if (facts.st_size, facts.st_mtime_ns) != recorded and _sha256(real) != sha256:
-        raise AnnotatorError(
-            f"The file {place} has changed since it was registered. Its decisions belong to the old content; "
-            "run annotator init again to add the new content as a new image."
-        )
-    return real
-
-
-def _inspect(folder: Path, path: str, known: tuple[int, int] | None) -> FoundFile | None:
-    place = folder / path
-    size = modified = 0
-    try:
-        real = place.resolve(strict=True)
-        facts = real.stat()
-        size, modified = facts.st_size, facts.st_mtime_ns
-        if known == (size, modified):
-            return None
-        if not real.is_relative_to(folder.resolve()):
-            return FoundFile(path, size, modified, reason=f"a link that leads out of the image folder, to {real}")
-        if not real.is_file():
-            return FoundFile(path, size, modified, reason="not a regular file")
-        if place.suffix.lower() not in IMAGE_SUFFIXES:
-            ending = place.suffix or "no ending"
-            return FoundFile(
-                path,
-                size,
-                modified,
-                reason=f"not an image file ({ending}); read are {', '.join(sorted(IMAGE_SUFFIXES))}",
+        if not _is_below(real, os.path.realpath(folder)):
+            raise AnnotatorError(
+                f"{escaped(str(place))} leads out of the image folder {escaped(str(folder))}, to {escaped(str(real))}: "
+                "it is not opened."
             )
-        image = check_image(real)
-        return FoundFile(path, size, modified, _sha256(real), image.width, image.height)
-    except BadImage as error:
-        return FoundFile(path, size, modified, reason=str(error))
-    except OSError as error:
-        return FoundFile(path, size, modified, reason=f"cannot be read: {error.strerror or error}")
+        # Before it is opened: reading a named pipe would block for ever.
+        if not stat.S_ISREG(facts.st_mode):
+            raise AnnotatorError(f"{escaped(str(place))} is not a file any more, but {_kind(facts.st_mode)}.")
+        state = _state(facts)
+        if state != recorded and content_of(real) != sha256:
+            raise AnnotatorError(
+                f"The file {escaped(str(place))} has changed since it was registered. Its decisions belong to the old "
+                "content; run annotator init again to add the new content as a new image."
+            )
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(
+            f"The file {escaped(str(place))} cannot be opened ({getattr(error, 'strerror', None) or error}). If it was "
+            "moved, run annotator init again with the folder where it is now: images are known by their content."
+        ) from error
+    return real, state
 
 
-def _sha256(path: Path) -> str:
+def is_there(folder: str, path: str) -> bool:
+    """Whether there is anything of that name, both escaped."""
+    return _exists(Path(unescaped(folder), unescaped(path)))
+
+
+def content_of(path: Path) -> str:
+    """The sha256 of a file. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _inspect(folder: Path, inside: str, path: str, known: Known | None) -> FoundFile | None:
+    state = NOT_READ
+    try:
+        real = Path(os.path.realpath(folder / unescaped(path), strict=True))
+        facts = real.stat()
+        state = _state(facts)
+        if known and known.state == state:
+            return None
+        if not _is_below(real, inside):
+            reason = f"a link that leads out of the image folder: to {escaped(str(real))}"
+            return FoundFile(path, state, reason=reason)
+        if not stat.S_ISREG(facts.st_mode):
+            return FoundFile(path, state, reason=f"not a file: {_kind(facts.st_mode)}")
+        if not looks_like_image(path):
+            ending = Path(path).suffix or "no ending"
+            suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+            return FoundFile(path, state, reason=f"not an image file: {ending} is none of {suffixes}")
+        content = content_of(real)
+        if known and known.sha256 == content:
+            return FoundFile(path, state, content)
+        image = check_image(real)
+        return FoundFile(path, state, content, image.width, image.height)
+    except BadImage as error:
+        return FoundFile(path, state, reason=str(error))
+    except OSError as error:
+        return FoundFile(path, state, reason=f"cannot be read ({error.strerror or error})")
+
+
+def _state(facts: os.stat_result) -> FileState:
+    modified = max(-LARGEST, min(facts.st_mtime_ns, LARGEST))
+    return FileState(facts.st_size, modified, f"{facts.st_ino}:{facts.st_ctime_ns}")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        raise AnnotatorError(f"There is no folder {folder}. Is the path spelled right, and the disk mounted?") from None
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(f"The folder {folder} cannot be read: {error}. Check its rights.") from error
+    if not stat.S_ISDIR(mode):
+        raise AnnotatorError(f"{folder} is a file, but --images wants a folder. Try: --images {folder.parent}")
+    if not _may(folder, os.R_OK | os.X_OK):
+        raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
+
+
+def _entries(place: Path) -> list[os.DirEntry]:
+    if not _may(place, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    with os.scandir(place) as entries:
+        return list(entries)
+
+
+def _why_unlisted(place: Path, error: OSError) -> str:
+    enter, read = _may(place, os.X_OK), _may(place, os.R_OK)
+    if enter and not read:
+        return "a folder that may be entered but not listed"
+    if read and not enter:
+        return "a folder that may be listed but not entered"
+    return f"a folder that cannot be read ({error.strerror or error})"
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links, say: whoever looks into it as a file tells why
+        return False
+
+
+def _may(place: Path, mode: int) -> bool:
+    return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _exists(place: Path) -> bool:
+    return os.path.lexists(place)
+
+
+def _is_below(real: str | Path, folder: str) -> bool:
+    return Path(real).is_relative_to(folder)

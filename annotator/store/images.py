@@ -1,76 +1,16 @@
-"""Registering images and finding their files again.
-
-An image is a content. Its name is the path under which it was first seen and never changes; further files with the
-same content only become further places to find it.
-"""
+"""Images: their names, their files, and what is wrong with them. registration.py adds them."""
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-
-import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
-from annotator.store.files import FoundFile, inspect_files, open_checked
+from annotator.store.files import FileState, escaped, open_checked, unescaped
 
-BATCH = 200  # files registered in one transaction: a kill loses at most this much looking
-
-
-@dataclass
-class Registered:
-    """What one look through a folder brought."""
-
-    added: int = 0
-    known: int = 0
-    duplicates: int = 0
-    bad: list[BadFile] = field(default_factory=list)
-
-
-def register(
-    db: Database, folder: Path, paths: list[str], progress: Callable[[int, int], None] | None = None
-) -> Registered:
-    """Register the files of a folder: every content once, every bad file with its reason.
-
-    Safe to repeat and to kill: files that have not changed are passed over, batches are kept as they come.
-
-    progress    called with (files looked at, files in all)
-    """
-    folder = folder.resolve()
-    with db.writing() as sql:
-        sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [str(folder)])
-    folder_id = db.value("SELECT id FROM folder WHERE path = ?", [str(folder)])
-    rows = db.rows("SELECT path, bytes, modified_ns, reason FROM file WHERE folder_id = ?", [folder_id])
-    known = {row["path"]: (row["bytes"], row["modified_ns"]) for row in rows}
-    reasons = {row["path"]: row["reason"] for row in rows}
-    result, batch = Registered(), []
-    for number, (path, found) in enumerate(inspect_files(folder, paths, known), start=1):
-        if found is None:
-            if reasons[path]:
-                result.bad.append(BadFile(path, reasons[path]))
-            else:
-                result.known += 1
-        else:
-            batch.append(found)
-        if len(batch) >= BATCH:
-            _keep(db, folder_id, batch, result)
-            batch = []
-        if progress:
-            progress(number, len(paths))
-    _keep(db, folder_id, batch, result)
-    with db.writing() as sql:
-        gone = [(folder_id, path) for path in set(known) - set(paths)]
-        sql.conn.executemany("DELETE FROM file WHERE folder_id = ? AND path = ?", gone)
-        # What is here again (a disk mounted, a file moved back) is fit to be shown again.
-        sql.execute(
-            "UPDATE image SET problem = '' WHERE problem != '' AND id IN (SELECT image_id FROM file WHERE folder_id=?)",
-            [folder_id],
-        )
-    # Tells the worker to look for images without features; it would be dear to look all the time.
-    db.set_setting("registrations", db.setting("registrations", 0) + 1)
-    return result
+SUMMED = 20_000  # files kept out that are counted by reason: a page may not read a million
 
 
 def all_images(db: Database) -> list[Image]:
@@ -110,12 +50,14 @@ def without_label(db: Database) -> int:
 
 
 def find_image(db: Database, name: str) -> Image:
-    """The image of that name: its path in the image folder, another file with the same content, or a file name
-    that occurs once. Raises AnnotatorError naming near ones, or the several it could be."""
-    wanted = name.replace(os.sep, "/")
+    """The image of that name: its path in the image folder, another file with the same content, a former name, or a
+    file name that occurs once. Raises AnnotatorError naming near ones, or the several it could be."""
+    wanted = escaped(name).replace(os.sep, "/")
     rows = db.rows("SELECT id FROM image WHERE name = ?", [wanted])
     if not rows:
         rows = db.rows("SELECT DISTINCT image_id AS id FROM file WHERE path = ? AND image_id NOT NULL", [wanted])
+    if not rows and not db.value("SELECT 1 FROM file WHERE path = ?", [wanted]):
+        rows = db.rows("SELECT image_id AS id FROM alias WHERE name = ?", [wanted])
     if not rows:
         rows = _by_full_path(db, name)
     if not rows:
@@ -133,44 +75,99 @@ def find_image(db: Database, name: str) -> Image:
 
 
 def names_to_ids(db: Database) -> dict[str, int]:
-    """Every name an image may be given by in a file: its own, and the paths of further files with its content."""
-    found = {row["path"]: row["image_id"] for row in db.rows("SELECT path, image_id FROM file WHERE image_id NOT NULL")}
-    found.update({row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")})
-    return found
+    """Every name an image may be given by in a file: its own, the paths of further files with its content, and former
+    names that belong to no other file now."""
+    found = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
+    files = db.rows("SELECT path, image_id FROM file ORDER BY image_id IS NOT NULL")
+    found |= {row["path"]: row["image_id"] for row in files}
+    found |= {row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")}
+    return {name: image_id for name, image_id in found.items() if image_id is not None}
 
 
 def with_short_names(names: dict) -> dict:
-    """The same with every bare file name that occurs once as a further name of its image."""
-    short: dict = {}
+    """The same with every bare file name that belongs to one image as a further name of it.
+
+    names    name -> image, None for a file that was not looked into yet
+    """
+    short: dict[str, list] = {}
     for name, image in names.items():
-        last = name.rsplit("/", 1)[-1]
-        short[last] = [*short.get(last, []), image]
-    return {last: found[0] for last, found in short.items() if len(found) == 1} | names
+        short.setdefault(name.rsplit("/", 1)[-1], []).append(image)
+    return {last: found[0] for last, found in short.items() if len(found) == 1 or _same(found)} | names
 
 
-def bad_files(db: Database) -> list[BadFile]:
-    """Files kept out, and images whose file has gone since, with the reason."""
+def _same(found: list) -> bool:
+    return found[0] is not None and len(set(found)) == 1
+
+
+def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
+    """Files and folders kept out of the project, with the reason.
+
+    limit    how many at most; None: all
+    """
     rows = db.rows(
-        """SELECT path, reason FROM file WHERE reason != ''
-        UNION ALL SELECT name AS path, problem AS reason FROM image WHERE problem != '' ORDER BY path"""
+        "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
     )
     return [BadFile(**row) for row in rows]
+
+
+def missing(db: Database, limit: int | None = None) -> list[BadFile]:
+    """Images that cannot be shown any more, with the reason: their files are gone, hold something else, or cannot be
+    decoded. Their decisions stay.
+
+    limit    how many at most; None: all
+    """
+    rows = db.rows(
+        "SELECT name AS path, problem AS reason FROM image WHERE problem != '' ORDER BY name LIMIT ?",
+        [-1 if limit is None else limit],
+    )
+    return [BadFile(**row) for row in rows]
+
+
+def missing_ids(db: Database) -> dict[int, str]:
+    """Image id -> why it cannot be shown any more; of the others nothing."""
+    return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
+
+
+def count_kept_out(db: Database) -> int:
+    return db.value("SELECT count(*) FROM file WHERE reason != ''")
+
+
+def count_missing(db: Database) -> int:
+    return db.value("SELECT count(*) FROM image WHERE problem != ''")
+
+
+def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
+    """The same files by the kind of reason, the most frequent first. What follows a ": " are details of one file."""
+    groups: dict[str, list[str]] = {}
+    for one in bad:
+        groups.setdefault(one.reason.partition(": ")[0], []).append(one.path)
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def image_path(db: Database, image_id: int) -> Path:
     """The file that holds this image, checked to hold it still. Raises AnnotatorError when there is none any more."""
     rows = db.rows(
-        """SELECT d.path AS folder, f.path, f.bytes, f.modified_ns, i.sha256 FROM file f
+        """SELECT f.id, d.path AS folder, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
         JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
         [image_id],
     )
     last = AnnotatorError(f"Image {image_id} has no file in any of the project's image folders any more.")
     for row in rows:
+        recorded = FileState(row["bytes"], row["modified_ns"], row["stamp"])
         try:
-            return open_checked(Path(row["folder"]), row["path"], (row["bytes"], row["modified_ns"]), row["sha256"])
+            path, state = open_checked(Path(unescaped(row["folder"])), row["path"], recorded, row["sha256"])
         except AnnotatorError as error:
             last = error
+            continue
+        if state != recorded:
+            _record(db, row["id"], state)
+        return path
     raise last
+
+
+def content(db: Database, image_id: int) -> str:
+    """The sha256 of an image."""
+    return db.value("SELECT sha256 FROM image WHERE id = ?", [image_id])
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:
@@ -179,49 +176,22 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
         sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
 
 
+def _record(db: Database, file_id: int, state: FileState) -> None:
+    """Note that this file was read again and is the same, so that it need not be read the next time."""
+    # A project that may not be written has its file read every time.
+    with suppress(AnnotatorError), db.writing(durable=False) as sql:
+        sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
+
+
 def _by_full_path(db: Database, name: str) -> list[dict]:
     place = Path(name)
-    if not place.exists():
+    if not os.path.lexists(place):
         return []
     for folder in db.rows("SELECT id, path FROM folder"):
-        if place.resolve().is_relative_to(folder["path"]):
-            path = place.resolve().relative_to(folder["path"]).as_posix()
+        if place.resolve().is_relative_to(unescaped(folder["path"])):
+            path = escaped(place.resolve().relative_to(unescaped(folder["path"])).as_posix())
             return db.rows(
                 "SELECT image_id AS id FROM file WHERE folder_id = ? AND path = ? AND image_id NOT NULL",
                 [folder["id"], path],
             )
     return []
-
-
-def _keep(db: Database, folder_id: int, batch: list[FoundFile], result: Registered) -> None:
-    with db.writing() as sql:
-        for found in batch:
-            image_id = None if found.reason else _image_for(sql, folder_id, found, result)
-            if found.reason:
-                result.bad.append(BadFile(found.path, found.reason))
-            sql.execute(
-                """INSERT INTO file (folder_id, path, bytes, modified_ns, image_id, reason) VALUES (?, ?, ?, ?, ?, ?)
-                ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
-                modified_ns = excluded.modified_ns, image_id = excluded.image_id, reason = excluded.reason""",
-                [folder_id, found.path, found.bytes, found.modified_ns, image_id, found.reason],
-            )
-
-
-def _image_for(sql: sqlite_utils.Database, folder_id: int, found: FoundFile, result: Registered) -> int:
-    row = sql.execute("SELECT id FROM image WHERE sha256 = ?", [found.sha256]).fetchone()
-    if row:
-        result.duplicates += 1
-        return row[0]
-    result.added += 1
-    name = found.path
-    if sql.execute("SELECT 1 FROM image WHERE name = ?", [name]).fetchone():
-        # Another folder, or an older content of the same file, has that name already.
-        folder = Path(sql.execute("SELECT path FROM folder WHERE id = ?", [folder_id]).fetchone()[0]).name
-        name = f"{folder}/{found.path}"
-        if sql.execute("SELECT 1 FROM image WHERE name = ?", [name]).fetchone():
-            name = f"{found.path}#{found.sha256[:12]}"
-    return (
-        sql["image"]
-        .insert({"name": name, "sha256": found.sha256, "width": found.width, "height": found.height})
-        .last_pk
-    )

@@ -400,3 +400,22 @@ CREATE TRIGGER class_added AFTER INSERT ON class BEGIN UPDATE class_version SET 
 CREATE TRIGGER class_changed AFTER UPDATE ON class BEGIN UPDATE class_version SET changes = changes + 1; END;
 CREATE TRIGGER class_removed AFTER DELETE ON class BEGIN UPDATE class_version SET changes = changes + 1; END;
 """
+
+
+@MIGRATIONS()
+def m005(db: Database) -> None:
+    """What tells that a file was replaced by one of the same size and time, and former names of images."""
+    for statement in _statements(_M005):
+        db.execute(statement)
+
+
+_M005 = """
+-- inode and time of the last change of any kind; empty: recorded by an older version, to be compared by content
+ALTER TABLE file ADD COLUMN stamp TEXT NOT NULL DEFAULT '';
+
+-- what an image was called before its file was renamed or moved; its name, and the paths of files, come first
+CREATE TABLE alias (
+    name TEXT PRIMARY KEY,
+    image_id INTEGER NOT NULL REFERENCES image (id)
+) WITHOUT ROWID;
+"""

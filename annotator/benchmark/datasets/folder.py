@@ -18,7 +18,7 @@ from annotator.benchmark.datasets.dataset import DataSet, Part
 from annotator.benchmark.datasets.places import Loader, need_images
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, UNSURE
-from annotator.store.files import list_files
+from annotator.store.files import list_files, unescaped
 from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
 
@@ -38,7 +38,7 @@ def read(root: Path, truth: Path | None) -> DataSet:
             f"{root} is a folder of images without its truth. Give one with --truth: a CSV with image,labels or "
             "image,class,state."
         )
-    names = [name for name in list_files(root, leave_out=truth) if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    names = list_files(root, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {root}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
     given = read_labels(truth, set(names), None)
@@ -51,8 +51,8 @@ def read(root: Path, truth: Path | None) -> DataSet:
     for label in given:
         if label.state == PRESENT:
             there[rows[label.image], columns[label.class_name]] = True
-    everything = Part(need_images(TITLE, root, names), there)
-    places = np.array([part_of(name) for name in names])
+    everything = Part(need_images(TITLE, root, [unescaped(name) for name in names]), there)
+    places = np.array([part_of(unescaped(name)) for name in names])
     parts = [everything.rows(np.flatnonzero(places == part)) for part in range(3)]
     if not all(len(part) for part in parts):
         sizes = ", ".join(f"{len(part)} for {what}" for part, what in zip(parts, PARTS, strict=True))

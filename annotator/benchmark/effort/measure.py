@@ -21,12 +21,12 @@ from annotator.benchmark.processes import say
 from annotator.engine import setup
 from annotator.engine.tempo import Tempo
 from annotator.engine.worker import Worker
-from annotator.errors import AnnotatorError, did_you_mean
+from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
 from annotator.store import audits, classes, images
 from annotator.store.database import Database
-from annotator.store.formats.label_csv import read_labels
+from annotator.store.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 RIVAL, OURS = "form", "autopilot"
@@ -80,8 +80,8 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     done = setup.set_up(project, images_folder=folder)
     say(f"{done.registered.added:,} new images")
     db = Database(project)
-    names = {one.name: one.id for one in images.all_images(db)}
-    given = [label for label in read_labels(truth, set(names), None) if label.state == PRESENT]
+    names = images.with_short_names(images.names_to_ids(db))
+    given = present_labels(db, names, truth)
     if not given:
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     classes.add_classes(db, [(name, "") for name in sorted({label.class_name for label in given})])
@@ -101,6 +101,22 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     if len(image_ids) < FIRST_RUN_AT:
         raise AnnotatorError(f"{len(image_ids)} images are too few to compare ways to label them: take {FIRST_RUN_AT}.")
     return there
+
+
+def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[ImportedLabel]:
+    """What the truth calls present, on images of the project; what it says of files that were kept out is passed over.
+
+    names    the image of every name it may use
+
+    Raises AnnotatorError for a truth that does not fit, or says two things of one picture that has two names.
+    """
+    bad = {one.path for one in images.kept_out(db)}
+    said = read_labels(truth, names.keys() | bad, None)
+    if problems := contradictions_of_contents(said, names):
+        raise several(f"The truth {truth} cannot be used:", problems)
+    if left_out := {label.image for label in said} - names.keys():
+        say(f"the truth of {len(left_out):,} files is not used: they were kept out, such as {min(left_out)!r}")
+    return [label for label in said if label.state == PRESENT and label.image in names]
 
 
 def _play(template: Path, copy: Path, there: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:

@@ -13,6 +13,7 @@ from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
 from annotator.store import classes, decisions, images, runs
 from annotator.store.arrays import add_features, save_array
 from annotator.store.database import Database
+from annotator.store.registration import register
 
 SAMPLE_IMAGES = Path(__file__).resolve().parents[3] / "sample_data" / "images"
 DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
@@ -39,7 +40,7 @@ def make_project(folder: Path, image_count: int, class_count: int) -> Database:
     """A project of new images in this folder, with as many labels as the first training wants."""
     make_images(folder / "images", image_count)
     db = Database(folder / "project", create=True)
-    images.register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
+    register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
     known = [one.id for one in classes.all_classes(db)]
     given = [

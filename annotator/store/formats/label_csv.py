@@ -5,12 +5,13 @@ Columns are found by name; further ones (split, source, ...) are passed over.
 
 import csv
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean, several
-from annotator.records import PRESENT, STATES
+from annotator.records import PRESENT, STATE_NAMES, STATES
+from annotator.store.classes import name_problem
 from annotator.store.formats.text import read_text
 from annotator.store.formats.text_cells import named
 
@@ -31,7 +32,8 @@ def read_labels(path: Path, images: Collection[str], classes: Collection[str] | 
     images     the names an image may be given by
     classes    the classes that exist; None takes whatever classes the file names
 
-    Raises AnnotatorError that lists every unknown image, unknown class, bad state and contradiction with its line.
+    Raises AnnotatorError that lists every unknown image, unknown class, name that cannot be a class, bad state and
+    contradiction with its line.
     """
     text = read_text(path, "the label file")
     try:
@@ -99,8 +101,8 @@ def _unknown(labels: list[ImportedLabel], images: Collection[str], classes: Coll
             problems.append(
                 f"line {label.line}: no class is called {label.class_name!r}. {did_you_mean(label.class_name, classes)}"
             )
-        elif not label.class_name:
-            problems.append(f"line {label.line}: no class is named")
+        elif classes is None and (problem := name_problem(label.class_name)):
+            problems.append(f"line {label.line}: not usable as a class: {problem}")
     return list(dict.fromkeys(problems))
 
 
@@ -112,5 +114,24 @@ def _contradictions(labels: list[ImportedLabel]) -> list[str]:
         if earlier.state != label.state:
             problems.append(
                 f"line {label.line}: {label.image} / {label.class_name} says the opposite of line {earlier.line}"
+            )
+    return problems
+
+
+def contradictions_of_contents(labels: list[ImportedLabel], ids: Mapping[str, int]) -> list[str]:
+    """Labels that contradict each other on one picture that goes by several names; [] when all agree.
+
+    ids    the image of every name; names that are not in it are passed over
+    """
+    first: dict[tuple[int, str], ImportedLabel] = {}
+    problems = []
+    for label in labels:
+        if label.image not in ids:
+            continue
+        earlier = first.setdefault((ids[label.image], label.class_name), label)
+        if earlier.state != label.state:
+            problems.append(
+                f"line {label.line}: {label.class_name!r} is {STATE_NAMES[label.state]} on {label.image!r}, but "
+                f"{STATE_NAMES[earlier.state]} on {earlier.image!r} (line {earlier.line}), which is the same picture"
             )
     return problems

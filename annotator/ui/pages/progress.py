@@ -26,6 +26,7 @@ DAY = 24 * 3600
 HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
 STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 FLAGS_SHOWN = 200
+LISTED = 200  # kept-out files and missing images
 PAIRS_LISTED = 1000
 HELP = {"People disagree on": "Labels that two people gave differently. Review, filter: People disagree, settles them."}
 
@@ -40,7 +41,7 @@ def page() -> None:
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
-        found, run = status(db), runs.current_run(db)
+        found, run = status(db, LISTED), runs.current_run(db)
         _numbers(found)
         _worker(found)
         left, right = st.columns(2)
@@ -204,10 +205,18 @@ def _flagged(db: Database) -> None:
 
 
 def _kept_out(found: dict) -> None:
-    bad = found["files_kept_out"]
-    if bad:
-        with st.expander(f"{len(bad):,} files kept out", icon=":material/broken_image:"):
-            st.dataframe(pd.DataFrame(bad), hide_index=True)
+    for key, title, icon in (
+        ("images_missing", "missing images", "hide_image"),
+        ("files_kept_out", "files kept out", "broken_image"),
+    ):
+        rows, count = found[key], found[f"{key}_in_all"]
+        if rows:
+            with st.expander(f"{count:,} {title}", icon=f":material/{icon}:"):
+                if key == "images_missing":
+                    st.caption("They cannot be shown any more, and nobody is asked about them. Their labels are kept.")
+                if count > len(rows):
+                    st.caption(f"The first {len(rows):,} are listed; annotator status --json lists all.")
+                st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
 @contextmanager

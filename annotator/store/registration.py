@@ -1,0 +1,249 @@
+"""Registering the files of a folder: what is new, what moved, what is gone.
+
+An image is a content. It is called by the path of a file that holds it; when that file is renamed or moved, so is the
+image, and its old names go on being understood. Two images never share a name: the second gets its folder's name in
+front, or its content behind. A content that no file holds any more keeps its decisions and is marked as missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.records import BadFile
+from annotator.store.database import Database
+from annotator.store.files import FileState, FoundFile, Known, escaped, inspect_files, is_there
+
+BATCH = 200  # files registered in one transaction: a kill loses at most this much looking
+GONE = "no file with this picture is there any more"
+
+
+@dataclass
+class Registered:
+    """What one look through a folder brought.
+
+    moved       known images whose only file lies in another place, or is called otherwise, than before
+    copies      files with the content of another one that is still there
+    missing     images that no file holds any more, and did at the last look
+    """
+
+    added: int = 0
+    known: int = 0
+    moved: int = 0
+    copies: int = 0
+    bad: list[BadFile] = field(default_factory=list)
+    missing: list[BadFile] = field(default_factory=list)
+
+
+def register(
+    db: Database,
+    folder: Path,
+    paths: Sequence[str],
+    progress: Callable[[int, int], None] | None = None,
+    kept_out: Sequence[BadFile] = (),
+) -> Registered:
+    """Register the files of a folder: every content once, every bad file with its reason.
+
+    Safe to repeat and to kill: files that have not changed are passed over, batches are kept as they come.
+
+    paths, kept_out    as files.list_files returns them
+    progress           called with (files looked at, files in all)
+
+    Raises AnnotatorError when the folder is empty and was not at the last look.
+    """
+    folder = folder.resolve()
+    name = escaped(str(folder))
+    with db.writing() as sql:
+        sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [name])
+    folder_id = db.value("SELECT id FROM folder WHERE path = ?", [name])
+    rows = db.rows(
+        """SELECT f.path, bytes, modified_ns, stamp, reason, image_id, coalesce(i.sha256, '') AS sha256 FROM file f
+        LEFT JOIN image i ON i.id = f.image_id WHERE folder_id = ?""",
+        [folder_id],
+    )
+    if any(row["image_id"] for row in rows) and not paths and not kept_out:
+        raise AnnotatorError(
+            f"{name} is empty, and {len(rows):,} files are known from it. Is its disk mounted? Nothing was changed."
+        )
+    known = {
+        row["path"]: Known(FileState(row["bytes"], row["modified_ns"], row["stamp"]), row["sha256"]) for row in rows
+    }
+    reasons = {row["path"]: row["reason"] for row in rows}
+    # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
+    hidden = tuple(bad.path for bad in kept_out)
+    unlisted = sorted(path for path in known.keys() - set(paths) - set(hidden) if path.startswith(hidden))
+    paths = [*paths, *unlisted]
+    looked = _Look(db, folder_id)
+    looked.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
+    batch = []
+    for number, (path, found) in enumerate(inspect_files(folder, paths, known), start=1):
+        if found is not None:
+            batch.append(found)
+        elif reasons[path]:
+            looked.result.bad.append(BadFile(path, reasons[path]))
+        else:
+            looked.result.known += 1
+        if len(batch) >= BATCH:
+            looked.keep(batch)
+            batch = []
+        if progress:
+            progress(number, len(paths))
+    looked.keep(batch)
+    looked.settle(known.keys() - set(paths) - set(hidden))
+    # Tells the worker to look for images without features; it would be dear to look all the time.
+    db.set_setting("registrations", db.setting("registrations", 0) + 1)
+    return looked.result
+
+
+class _Look:
+    """One look through one folder: writes down what was found, then what follows from it."""
+
+    def __init__(self, db: Database, folder_id: int):
+        self.db, self.folder_id = db, folder_id
+        self.result = Registered()
+        self.new: set[int] = set()  # images added by this look
+        self.found: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
+
+    def keep(self, batch: Sequence[FoundFile]) -> None:
+        """Write down files that were looked into."""
+        if not batch:
+            return
+        with self.db.writing() as sql:
+            for found in batch:
+                image_id = None
+                if found.reason:
+                    self.result.bad.append(BadFile(found.path, found.reason))
+                else:
+                    image_id = self._image_of(sql, found)
+                sql.execute(
+                    """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
+                    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
+                    modified_ns = excluded.modified_ns, stamp = excluded.stamp, image_id = excluded.image_id,
+                    reason = excluded.reason""",
+                    [self.folder_id, found.path, *found.state, image_id, found.reason],
+                )
+
+    def _image_of(self, sql: sqlite_utils.Database, found: FoundFile) -> int:
+        row = sql.execute("SELECT id FROM image WHERE sha256 = ?", [found.sha256]).fetchone()
+        if row is None:
+            name = _free_name(sql, self.folder_id, found.path, found.sha256)
+            facts = {"name": name, "sha256": found.sha256, "width": found.width, "height": found.height}
+            image_id = sql["image"].insert(facts).last_pk
+            self.result.added += 1
+            self.new.add(image_id)
+            return image_id
+        held = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [self.folder_id, found.path])
+        if held.fetchone() == row:
+            self.result.known += 1
+        else:
+            self.found[row[0]] = self.found.get(row[0], 0) + 1
+        return row[0]
+
+    def settle(self, gone: set[str]) -> None:
+        """Forget files that are not there any more, call images by the names they have now, mark missing ones.
+
+        What follows is read off the tables, so that the next look completes what a kill left undone. Nothing is
+        searched inside of a transaction: people at work would wait.
+        """
+        forgotten = [(self.folder_id, path) for path in sorted(gone)] + self._gone_elsewhere()
+        for start in range(0, len(forgotten), BATCH):
+            with self.db.writing() as sql:
+                for file in forgotten[start : start + BATCH]:
+                    _forget(sql, *file)
+        for image_id, files in self.found.items():
+            held = self.db.value("SELECT count(*) FROM file WHERE image_id = ?", [image_id])
+            moved = held == files and image_id not in self.new
+            self.result.moved += moved
+            self.result.copies += files - moved
+        misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
+        with self.db.writing() as sql:
+            _rename(sql, misnamed)
+            # What is here again (a disk mounted, a file moved back) is fit to be shown again.
+            sql.execute(
+                """UPDATE image SET problem = '' WHERE problem != ''
+                AND id IN (SELECT image_id FROM file WHERE folder_id = ?)""",
+                [self.folder_id],
+            )
+            for image_id, name, reason in missing:
+                sql.execute("UPDATE image SET problem = ? WHERE id = ?", [reason or GONE, image_id])
+                self.result.missing.append(BadFile(name, reason or GONE))
+
+    def _gone_elsewhere(self) -> list[tuple[int, str]]:
+        """Files of other folders that are not there any more, of images that this look has found in new places."""
+        rows = []
+        for image_id in self.found:
+            rows += self.db.tuples(
+                """SELECT folder_id, d.path, f.path FROM file f JOIN folder d ON d.id = folder_id
+                WHERE image_id = ? AND folder_id != ?""",
+                [image_id, self.folder_id],
+            )
+        standing = {folder: is_there(folder, "") for _, folder, _ in rows}
+        return [(row, path) for row, folder, path in rows if not (standing[folder] and is_there(folder, path))]
+
+
+def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
+    row = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [folder_id, path]).fetchone()
+    if row and row[0]:
+        sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [path, row[0]])
+    sql.execute("DELETE FROM file WHERE folder_id = ? AND path = ?", [folder_id, path])
+
+
+def _misnamed(db: Database, folder_id: int) -> list[tuple]:
+    """Images whose name is not that of one of their files: (image id, name, sha256, folder id, path of a file)."""
+    rows = db.tuples(
+        """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id
+        WHERE NOT EXISTS (SELECT 1 FROM file same WHERE same.image_id = i.id AND same.path = i.name)
+        ORDER BY i.id, f.folder_id != ?, f.folder_id, f.path""",
+        [folder_id],
+    )
+    named = {row[0] for row in rows if row[1] in _longer_names(row[5], row[4], row[2])}
+    first: dict[int, tuple] = {}
+    for row in rows:
+        if row[0] not in named:
+            first.setdefault(row[0], row[:5])
+    return list(first.values())
+
+
+def _rename(sql: sqlite_utils.Database, misnamed: list[tuple]) -> None:
+    # All let go of theirs first: two files may have changed places.
+    for image_id, name, *_ in misnamed:
+        sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [name, image_id])
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [f"\0{image_id}", image_id])
+    for image_id, _, sha256, folder_id, path in misnamed:
+        name = _free_name(sql, folder_id, path, sha256)
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [name, image_id])
+
+
+def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
+    """What to call the image with this content at this path: the path, or else something longer that is free.
+
+    An image that was called so gives the name up when no file of that name holds it any more.
+    """
+    holder = sql.execute("SELECT id, sha256 FROM image WHERE name = ?", [path]).fetchone()
+    if holder is None:
+        return path
+    another = "SELECT 1 FROM file WHERE image_id = ? AND path = ? AND folder_id != ?"
+    if sql.execute(another, [holder[0], path, folder_id]).fetchone() is None:
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [_longer_names("", path, holder[1])[1], holder[0]])
+        return path
+    folder = sql.execute("SELECT path FROM folder WHERE id = ?", [folder_id]).fetchone()[0]
+    longer = _longer_names(folder, path, sha256)
+    taken = sql.execute("SELECT 1 FROM image WHERE name = ?", [longer[0]]).fetchone()
+    return longer[1] if taken else longer[0]
+
+
+def _longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
+    """What an image is called when another one is called by its path already: with its folder, or with its content."""
+    return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
+
+
+def _missing(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
+    """Images that no file holds any more, and are not marked yet: id, name, why its own file was kept out."""
+    return db.tuples(
+        """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name
+        WHERE i.problem = '' AND NOT EXISTS (SELECT 1 FROM file WHERE image_id = i.id) ORDER BY i.name""",
+        [folder_id],
+    )

@@ -1,0 +1,106 @@
+"""A project in the making: all of it, or nothing.
+
+Its database is called project.db.unfinished until everything is in it, and is then renamed. Whatever happens before,
+there is no project, and making it can be tried again. Files that were looked into before a kill need not be looked
+into again; nothing else of an earlier attempt is kept, since it may have been asked for with other classes or labels.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.settings import UNFINISHED, Paths
+from annotator.store.database import Database
+from annotator.store.files import escaped
+
+LOCK = f"{UNFINISHED}.lock"
+FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-journal", LOCK)
+
+
+def holds_other_things(project: Path) -> bool:
+    """Whether a folder without a project holds anything but an attempt to make one."""
+    return any(entry.name not in FILES for entry in project.iterdir())
+
+
+@contextmanager
+def making(project: Path, folder: Path) -> Iterator[Database]:
+    """The database of a new project; it is project.db when the block has ended without an exception.
+
+    folder    of the images: an earlier attempt is gone on with if it was about the same one
+
+    Raises AlreadyRunning while another process makes this project, AnnotatorError when its folder cannot be written.
+    """
+    place = Paths(project.resolve())
+    made_folder = not place.project.exists()
+    try:
+        place.project.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(place.project / LOCK)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process is making {project} right now. Wait until it has ended.") from error
+    except OSError as error:
+        raise AnnotatorError(f"The project folder {project} cannot be written: {error}.") from error
+    try:
+        if place.database.exists():
+            raise AnnotatorError(f"{project} was made by another process just now. Run the command again to add to it.")
+        db = None
+        try:
+            db = _opened(place.project, folder)
+            yield db
+            _close(db)
+        except Exception:
+            if db:
+                _close(db)
+            _remove(place.project, FILES[:-1])
+            raise
+        _rename(db.paths.database, place.database)
+    finally:
+        with contextlib.suppress(OSError):  # a folder that is not empty was made, or is to be gone on with
+            _remove(place.project, [LOCK])
+            lock.release()
+            if made_folder:
+                place.project.rmdir()
+
+
+def _opened(project: Path, folder: Path) -> Database:
+    """The database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
+    try:
+        db = Database(project, create=True, file=UNFINISHED)
+        others = db.value("SELECT count(*) FROM folder WHERE path != ?", [escaped(str(folder.resolve()))])
+        others += db.value("SELECT (SELECT count(*) FROM class) + (SELECT count(*) FROM decision)")
+        others += db.value("SELECT count(*) FROM setting WHERE key != 'registrations'")
+        if not others:
+            return db
+        _close(db)
+    except AnnotatorError:  # damaged, or of another version
+        pass
+    _remove(project, FILES[:-1])
+    return Database(project, create=True, file=UNFINISHED)
+
+
+def _close(db: Database) -> None:
+    """Everything into the one file: with its last connection closed, SQLite keeps no others beside it."""
+    db.sql.conn.close()
+
+
+def _rename(unfinished: Path, database: Path) -> None:
+    log = unfinished.with_name(f"{unfinished.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise AnnotatorError(f"{unfinished} is still open in another program, so the project was not made. Try again.")
+    unfinished.replace(database)
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(database.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(project: Path, names: tuple[str, ...] | list[str]) -> None:
+    for name in names:
+        (project / name).unlink(missing_ok=True)

@@ -1,0 +1,410 @@
+"""Whatever lies in a folder and whatever becomes of it: nothing ends init, no name is false, no picture is another."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import draw
+
+from annotator.engine.export import build_table
+from annotator.engine.setup import set_up
+from annotator.engine.status import status
+from annotator.errors import AnnotatorError
+from annotator.store import copies, images
+from annotator.store.database import Database
+from annotator.store.files import escaped, unescaped
+
+NOBODY = 65534
+
+
+def names(db: Database) -> dict[int, str]:
+    return {image.id: image.name for image in images.all_images(db)}
+
+
+def reasons(db: Database) -> dict[str, str]:
+    return {one.path: one.reason for one in images.kept_out(db)}
+
+
+def raw(name: bytes) -> str:
+    return os.fsdecode(name)
+
+
+@pytest.fixture
+def readable_folder():
+    """A folder that belongs to a user without privileges, whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="annotator-test-"))
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    for place in (folder, *folder.rglob("*")):
+        if place.is_dir():
+            place.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def without_privileges():
+    """Root may read everything: as root, go on as somebody else."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def test_nothing_that_lies_in_a_folder_ends_init(tmp_path, class_file):
+    folder = tmp_path / "odd"
+    draw(folder / "good.jpg", seed=1)
+    draw(folder / raw(b"caf\xe9.jpg"), seed=2)
+    draw(folder / r"caf\xe9.jpg", seed=3)
+    draw(folder / raw(b"r\xe9union") / "in.jpg", seed=4)
+    draw(folder / "two\nlines\x1b[31m.jpg", seed=5)
+    draw(folder / "later.jpg", seed=6)
+    os.utime(folder / "later.jpg", ns=(0, 2**63 + 10**9))
+    (folder / raw(b"caf\xe9.txt")).write_text("not an image")
+    (folder / "self.jpg").symlink_to("self.jpg")
+    (folder / "there").symlink_to("back")
+    (folder / "back").symlink_to("there")
+    (folder / "up").symlink_to("..")
+    (folder / "in").symlink_to(raw(b"r\xe9union"))
+    os.mkfifo(folder / "pipe.jpg")
+    project = tmp_path / "project"
+    done = set_up(project, images_folder=folder, class_file=class_file)
+    db = Database(project)
+    expected = {"good.jpg", r"caf\xe9.jpg", r"caf\x5cxe9.jpg", r"r\xe9union/in.jpg", "two\nlines\x1b[31m.jpg"}
+    assert set(names(db).values()) == expected | {"later.jpg"}
+    contents = {images.image_path(db, image_id).read_bytes() for image_id in names(db)}
+    assert len(contents) == done.registered.added == 6
+    found = reasons(db)
+    assert set(found) == {r"caf\xe9.txt", "self.jpg", "there", "back", "up/", "pipe.jpg"}
+    assert "links" in found["self.jpg"] and "named pipe" in found["pipe.jpg"] and "outside" in found["up/"]
+    json.dumps(status(db)).encode()
+    for name in names(db).values():
+        assert images.find_image(db, unescaped(name)).name == name, "what a shell hands over"
+    again = set_up(project, images_folder=folder).registered
+    assert (again.added, again.known, len(again.bad)) == (0, 6, 6)
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"a\\xe9", b"\\x5c", b"\\x5cxe9\xe9", b"\\\\xff\xff", "Zoë".encode()])
+def test_an_escaped_name_is_text_and_opens_the_same_file(name):
+    stored = escaped(os.fsdecode(name))
+    assert os.fsencode(unescaped(stored)) == name
+    assert stored.encode().decode() == stored
+
+
+def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(readable_folder, class_file):
+    photos = readable_folder / "photos"
+    with without_privileges():
+        for number, name in enumerate(("good", "lost+found", "entered", "listed")):
+            draw(photos / name / "one.jpg", seed=number)
+        project = readable_folder / "project"
+        set_up(project, images_folder=photos)
+        for name, rights in (("lost+found", 0o000), ("entered", 0o100), ("listed", 0o400)):
+            (photos / name).chmod(rights)
+        (photos / "good" / "more.jpg").write_bytes(draw(readable_folder / "more.jpg", seed=9).read_bytes())
+        done = set_up(project, images_folder=photos).registered
+        fresh = set_up(readable_folder / "other", images_folder=photos).registered
+        said = {one.path: one.reason for one in fresh.bad}
+        with pytest.raises(AnnotatorError, match="may not be read"):
+            set_up(readable_folder / "third", images_folder=photos / "entered")
+    assert said["entered/"] == "a folder that may be entered but not listed"
+    assert said["listed/"] == "a folder that may be listed but not entered"
+    assert "cannot be read" in said["lost+found/"]
+    assert (fresh.added, done.added) == (2, 1)
+    assert done.known == 2, "a file in a folder that cannot be listed is found by the name it had"
+    assert [one.path for one in done.missing] == ["listed/one.jpg", "lost+found/one.jpg"]
+    with without_privileges():
+        for name in ("lost+found", "entered", "listed"):
+            (photos / name).chmod(0o700)
+        back = set_up(project, images_folder=photos).registered
+        assert (back.added, back.bad, images.count_missing(Database(project))) == (0, [], 0)
+
+
+def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
+    links = tmp_path / "links"
+    draw(links / "own.jpg", seed=50)
+    for path in sorted(photos.glob("*.jpg")):
+        (links / path.name).symlink_to(path)
+    (links / "notes.txt").write_text("x")
+    said = annotator("init", "project", "--images", "links").stdout
+    assert "1 images added" in said and "24 files kept out" in said
+    assert "23 kept out: a link that leads out of the image folder\n      00.jpg, 01.jpg, 02.jpg" in said
+    assert "1 kept out: not an image file" in said
+    assert said in annotator("status", "project").stdout or "23 kept out" in annotator("status", "project").stdout
+
+
+def test_no_name_of_a_file_or_class_reaches_the_terminal_as_a_control_sequence(annotator, photos):
+    draw(photos / "red\x1b[31m\nkept out.jpg", seed=60)
+    (photos / "torn\x1b]0;title\x07\r.jpg").write_bytes(b"")
+    (photos / raw(b"torn\xe9\xc2\x9b.jpg")).write_bytes(b"")
+    said = annotator("init", "project", "--images", "photos").stdout
+    assert r"torn\x1b]0;title\x07\r.jpg" in said
+    assert r"torn\xe9\x9b.jpg" in said
+    said += annotator("status", "project").stdout
+    said += annotator("decide", "project", "red\x1b[31m\nkept out.jpg", "fox", "present", code=1).stderr
+    (photos.parent / "labels.csv").write_text('image,labels\n00.jpg,"fox"\n')
+    annotator("init", "project", "--labels", "labels.csv")
+    said += annotator("decide", "project", "red\x1b[31m\nkept out.jpg", "fox", "present").stdout
+    said += annotator("undo", "project").stdout
+    assert not set(said) & {"\x1b", "\x07", "\r", "\x9b"}
+    assert r"red\x1b[31m\nkept out.jpg" in said
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from annotator.engine.setup import set_up
+from annotator.store import classes, registration
+registration.BATCH = 5
+project, photos, listed, when = sys.argv[1:]
+end = lambda *_: os.kill(os.getpid(), 9)
+if when == "classes":
+    classes.name_warnings = end
+set_up(Path(project), images_folder=Path(photos), class_file=Path(listed),
+    progress=lambda number, of: number == int(when) and end() if when.isdigit() else None)
+"""
+
+
+@pytest.mark.parametrize("when", ["1", "13", "24", "classes"])
+def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_all_of_it(
+    tmp_path, photos, class_file, when
+):
+    project = tmp_path / "project"
+    killed = subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, when], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with pytest.raises(AnnotatorError, match="no project"):
+        Database(project)
+    (tmp_path / "other.txt").write_text("owl\n")
+    done = set_up(project, images_folder=photos, class_file=tmp_path / "other.txt")
+    db = Database(project)
+    assert done.registered.added + done.registered.known == len(names(db)) == 24
+    assert done.classes_added == ["owl"]
+    assert [path.name for path in project.iterdir() if not path.name.startswith("project.db-")] == ["project.db"]
+
+
+def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_path, photos, class_file):
+    project = tmp_path / "project"
+    subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, "13"], check=False)
+    draw(tmp_path / "few" / "one.jpg", seed=70)
+    set_up(project, images_folder=tmp_path / "few")
+    assert set(names(Database(project)).values()) == {"one.jpg"}
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from annotator.engine.setup import set_up
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+set_up(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
+"""
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
+    full = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path / "project", photos], check=False, capture_output=True, text=True
+    )
+    assert "DiskFull" in full.stderr
+    assert not (tmp_path / "project").exists()
+    assert set_up(tmp_path / "project", images_folder=photos).registered.added == 24
+
+
+def test_a_project_that_an_older_version_left_half_made_is_completed(tmp_path, photos, class_file):
+    project = tmp_path / "project"
+    Database(project, create=True)
+    done = set_up(project, images_folder=photos, class_file=class_file)
+    assert (done.registered.added, len(done.classes_added)) == (24, 3)
+
+
+def moved(folder: Path, *pairs: tuple[str, str]) -> None:
+    for old, _ in pairs:
+        (folder / old).rename(folder / f"{old}.moving")
+    for old, new in pairs:
+        (folder / new).parent.mkdir(exist_ok=True)
+        (folder / f"{old}.moving").rename(folder / new)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "count"),
+    [
+        ([("00.jpg", "renamed.jpg")], 1),
+        ([("00.jpg", "sub/00.jpg")], 1),
+        ([("00.jpg", "01.jpg"), ("01.jpg", "00.jpg")], 2),
+        ([("00.jpg", "01.jpg"), ("01.jpg", "02.jpg"), ("02.jpg", "03.jpg"), ("03.jpg", "00.jpg")], 4),
+        ([("00.jpg", "01.jpg"), ("01.jpg", "new.jpg")], 2),
+    ],
+)
+def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photos, pairs, count):
+    db = Database(project)
+    ids = {name: image_id for image_id, name in names(db).items()}
+    moved(photos, *pairs)
+    found = set_up(project, images_folder=photos).registered
+    assert (found.added, found.moved, found.copies, found.missing) == (0, count, 0, [])
+    for old, new in pairs:
+        assert names(db)[ids[old]] == new
+        assert images.image_path(db, ids[old]) == photos / new
+        assert images.names_to_ids(db)[new] == images.find_image(db, new).id == ids[old]
+    for name in {old for old, _ in pairs} - {new for _, new in pairs}:
+        assert images.names_to_ids(db)[name] == images.find_image(db, name).id == ids[name], "the old name still finds"
+    assert {image.name for image, _ in build_table(db).rows()} == set(names(db).values())
+    assert set_up(project, images_folder=photos).registered.known == 24
+
+
+def test_a_folder_that_moved_and_a_file_that_moved_into_another_folder_keep_their_images(project, photos, tmp_path):
+    db = Database(project)
+    before = names(db)
+    photos.rename(tmp_path / "elsewhere")
+    found = set_up(project, images_folder=tmp_path / "elsewhere").registered
+    assert (found.added, found.moved, found.copies, found.missing) == (0, 24, 0, [])
+    assert names(db) == before
+    draw(tmp_path / "second" / "own.jpg", seed=80)
+    (tmp_path / "elsewhere" / "00.jpg").rename(tmp_path / "second" / "zero.jpg")
+    found = set_up(project, images_folder=tmp_path / "second").registered
+    assert (found.added, found.moved) == (1, 1)
+    assert names(db)[images.find_image(db, "00.jpg").id] == "zero.jpg"
+
+
+def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project, photos, tmp_path, annotator):
+    db = Database(project)
+    image_id = images.find_image(db, "03.jpg").id
+    (photos / "03.jpg").rename(tmp_path / "kept.jpg")
+    (photos / "04.jpg").unlink()
+    said = annotator("init", "project", "--images", "photos").stdout
+    assert "2 missing" in said and "03.jpg, 04.jpg" in said
+    assert images.missing_ids(db).keys() == {image_id, image_id + 1}
+    found = status(db, 1)
+    assert (found["images_missing_in_all"], len(found["images_missing"])) == (2, 1)
+    assert "2 images cannot be shown any more" in annotator("status", "project").stdout
+    (tmp_path / "kept.jpg").rename(photos / "back.jpg")
+    set_up(project, images_folder=photos)
+    assert images.missing_ids(db).keys() == {image_id + 1}
+    assert names(db)[image_id] == "back.jpg"
+
+
+def test_an_empty_folder_that_was_not_empty_is_taken_for_an_unmounted_disk(project, photos):
+    photos.rename(photos.parent / "unmounted")
+    photos.mkdir()
+    with pytest.raises(AnnotatorError, match="Is its disk mounted"):
+        set_up(project, images_folder=photos)
+    assert images.count_missing(Database(project)) == 0
+
+
+def replace_silently(place: Path, new: Path) -> None:
+    """Another content of the same size and time, as a program that keeps times would write it."""
+    facts = place.stat()
+    data = new.read_bytes()
+    place.write_bytes(data[: facts.st_size].ljust(facts.st_size, b"\0"))
+    os.utime(place, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert (place.stat().st_size, place.stat().st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
+
+
+def test_a_file_replaced_with_the_same_size_and_time_is_not_shown_under_the_old_decisions(project, photos, tmp_path):
+    db = Database(project)
+    replace_silently(photos / "00.jpg", draw(tmp_path / "other.jpg", seed=99))
+    with pytest.raises(AnnotatorError, match="has changed since it was registered"):
+        copies.ready(db, 1, copies.THUMB)
+    assert "has changed" in images.missing_ids(db)[1]
+    assert set_up(project, images_folder=photos).registered.known == 23
+
+
+def test_a_file_that_was_only_touched_is_the_same_and_is_read_once(project, photos):
+    db = Database(project)
+    (photos / "00.jpg").chmod(0o600)
+    before = db.value("SELECT stamp FROM file WHERE image_id = 1")
+    assert images.image_path(db, 1) == photos / "00.jpg"
+    after = db.value("SELECT stamp FROM file WHERE image_id = 1")
+    assert after not in ("", before)
+    os.utime(photos / "01.jpg", ns=(0, 0))
+    assert set_up(project, images_folder=photos).registered.known == 24
+    assert db.value("SELECT modified_ns FROM file WHERE path = '01.jpg'") == 0
+
+
+@pytest.mark.parametrize("become", ["folder", "pipe", "link to itself", "link outside", "gone"])
+def test_a_file_that_became_something_else_is_a_note_on_its_image(project, photos, become):
+    db, place = Database(project), photos / "00.jpg"
+    place.unlink()
+    if become == "folder":
+        place.mkdir()
+    elif become == "pipe":
+        os.mkfifo(place)
+    elif become == "link to itself":
+        place.symlink_to(place)
+    elif become == "link outside":
+        place.symlink_to("/etc/hostname")
+    for kind in (copies.THUMB, copies.DISPLAY):
+        with pytest.raises(AnnotatorError):
+            copies.ready(db, 1, kind)
+    assert images.missing_ids(db)[1]
+    assert [one.path for one in set_up(project, images_folder=photos).registered.missing] in (["00.jpg"], [])
+    assert 1 in images.missing_ids(db)
+
+
+def test_labels_that_name_a_second_file_of_the_same_content_are_understood(project, photos, tmp_path):
+    shutil.copy(photos / "00.jpg", photos / "1707.jpg")
+    path = tmp_path / "labels.csv"
+    path.write_text("image,class,state\n00.jpg,fox,present\n1707.jpg,fox,present\n1707.jpg,deer,absent\n")
+    done = set_up(project, images_folder=photos, label_file=path)
+    assert (done.registered.copies, done.labels_added, done.labels_known) == (1, 2, 0)
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_two_names_of_one_content_with_contradicting_labels_are_a_contradiction_of_the_file(
+    project, photos, tmp_path, class_file, new
+):
+    shutil.copy(photos / "00.jpg", photos / "1707.jpg")
+    path = tmp_path / "labels.csv"
+    path.write_text("image,class,state\n00.jpg,fox,present\n01.jpg,deer,present\n1707.jpg,fox,absent\n")
+    target = tmp_path / "fresh" if new else project
+    with pytest.raises(AnnotatorError) as told:
+        set_up(target, images_folder=photos, class_file=class_file, label_file=path)
+    assert "line 4: 'fox' is absent on '1707.jpg', but present on '00.jpg' (line 2)" in str(told.value)
+    if new:
+        assert not target.exists()
+    else:
+        assert status(Database(project))["labels"] == {"present": 0, "absent": 0, "unsure": 0}
+
+
+def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp_path, photos):
+    path = tmp_path / "labels.csv"
+    odd = ["image", "a|b", "bell\x07", "two\nlines", "x" * 300, ""]
+    path.write_text("image,class,state\n" + "".join(f'00.jpg,"{name}",present\n' for name in [*odd, "fox"]))
+    with pytest.raises(AnnotatorError) as told:
+        set_up(tmp_path / "project", images_folder=photos, label_file=path)
+    for line in range(2, 8):
+        assert f"line {line}: " in str(told.value)
+    assert "'fox'" not in str(told.value)
+    assert not (tmp_path / "project").exists()
+
+
+def test_a_truth_may_name_a_second_file_of_the_same_content_and_files_that_were_kept_out(photos, tmp_path):
+    from annotator.benchmark.effort.measure import present_labels
+
+    shutil.copy(photos / "00.jpg", photos / "1707.jpg")
+    (photos / "torn.jpg").write_bytes(b"")
+    set_up(tmp_path / "project", images_folder=photos)
+    db = Database(tmp_path / "project")
+    path = tmp_path / "truth.csv"
+    path.write_text("image,labels\n00.jpg,fox\n1707.jpg,fox|deer\ntorn.jpg,fox\n23.png,deer\n")
+    ids = images.with_short_names(images.names_to_ids(db))
+    given = {(ids[label.image], label.class_name) for label in present_labels(db, ids, path)}
+    assert given == {(ids["00.jpg"], "fox"), (ids["00.jpg"], "deer"), (ids["deep/23.png"], "deer")}
+
+
+def test_an_image_registered_by_an_older_version_is_compared_by_its_content_once(project, photos):
+    db = Database(project)
+    with db.writing() as sql:
+        sql.execute("UPDATE file SET stamp = ''")
+    assert images.image_path(db, 1) == photos / "00.jpg"
+    assert set_up(project, images_folder=photos).registered.known == 24
+    assert db.value("SELECT count(*) FROM file WHERE stamp = ''") == 0
