@@ -38,7 +38,7 @@ def making(project: Path, folder: Path) -> Iterator[Database]:
     place = Paths(project.resolve())
     made_folder = not place.project.exists()
     try:
-        place.project.mkdir(parents=True, exist_ok=True)
+        place.project.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(place.project / LOCK)
         lock.acquire(timeout=0)
     except Timeout as error:
