@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import draw
 
-from annotator.engine.export import build_table
+from annotator.engine.export import data_set
 from annotator.engine.setup import set_up
 from annotator.engine.status import status
 from annotator.errors import AnnotatorError
@@ -257,7 +257,7 @@ def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photo
         assert images.names_to_ids(db)[new] == images.find_image(db, new).id == ids[old]
     for name in {old for old, _ in pairs} - {new for _, new in pairs}:
         assert images.names_to_ids(db)[name] == images.find_image(db, name).id == ids[name], "the old name still finds"
-    assert {image.name for image, _ in build_table(db).rows()} == set(names(db).values())
+    assert {image.name for image, _ in data_set(db).table.rows()} == set(names(db).values())
     assert set_up(project, images_folder=photos).registered.known == 24
 
 
