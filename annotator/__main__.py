@@ -1,5 +1,9 @@
-"""`annotator ...` and `python -m annotator ...`: run the command line; our own errors are shown without a traceback."""
+"""`annotator ...` and `python -P -m annotator ...`: run the command line; our own errors are shown without a traceback.
 
+Without -P Python searches the working folder for modules first, which may be a data set from elsewhere.
+"""
+
+import os
 import sys
 
 from annotator.errors import AnnotatorError
@@ -7,6 +11,7 @@ from annotator.errors import AnnotatorError
 
 def main() -> None:
     """Run the command line. Exit status 0 done, 1 an AnnotatorError (told on stderr), 2 wrong usage."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app
     from annotator.cli.printing import guard_terminal
 

@@ -65,7 +65,7 @@ def annotator(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
 
     def run(*words: object, code: int = 0) -> subprocess.CompletedProcess:
         done = subprocess.run(
-            [sys.executable, "-m", "annotator", *map(str, words)],
+            [sys.executable, "-P", "-m", "annotator", *map(str, words)],
             capture_output=True,
             text=True,
             timeout=120,

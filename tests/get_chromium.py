@@ -39,7 +39,7 @@ def _playwrights_place() -> str:
 
 
 def _playwrights_own() -> str:
-    return _try([sys.executable, "-m", "playwright", "install", "chromium"])
+    return _try([sys.executable, "-P", "-m", "playwright", "install", "chromium"])
 
 
 def _package() -> str:

@@ -38,8 +38,9 @@ def until(condition, seconds: float = 60.0, pause: float = 0.05):
 class Served:
     """`annotator serve` on a free port; its routes as a browser calls them."""
 
-    def __init__(self, project: Path, processes: list[subprocess.Popen], port: int | None = None):
+    def __init__(self, project: Path, processes: list[subprocess.Popen], port: int | None = None, **options):
         self.project, self.processes, self.port = project, processes, port or free_port()
+        self.options = options  # of Popen
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -62,6 +63,7 @@ class Served:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                **self.options,
             )
         self.processes.append(self.process)
         until(self.answers)

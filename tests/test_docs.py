@@ -102,7 +102,7 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
         port = free_port()
         log = (tmp_path / "demo.log").open("wb")
         words = ["demo", "demo-project", "--no-browser", "--port", str(port)]
-        demo = subprocess.Popen([sys.executable, "-m", "annotator", *words], cwd=tmp_path, stdout=log, stderr=log)
+        demo = subprocess.Popen([sys.executable, "-P", "-m", "annotator", *words], cwd=tmp_path, stdout=log, stderr=log)
         processes.append(demo)
         until(lambda port=port: f"http://127.0.0.1:{port}" in (tmp_path / "demo.log").read_text())
         demo.terminate()

@@ -55,7 +55,7 @@ def copy(tmp_path):
         truth.append(f"{number:02}.jpg,{'|'.join(shows)}")
     (tmp_path / "truth.csv").write_text("\n".join(truth) + "\n")
     (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,heron,present\n01.jpg,fox,present\n")
-    run(tmp_path, "python -m annotator init birds --images photos --labels labels.csv --backbone efficientnet_lite0")
+    run(tmp_path, "python -P -m annotator init birds --images photos --labels labels.csv --backbone efficientnet_lite0")
     return tmp_path
 
 

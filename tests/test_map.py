@@ -207,7 +207,7 @@ def _made(db: Database, cache: FeatureCache) -> image_map.Map:
 @pytest.mark.process
 def test_the_worker_makes_the_map_by_itself(db, processes):
     _features(db, IMAGES)
-    words = [sys.executable, "-m", "annotator", "worker", str(db.paths.project)]
+    words = [sys.executable, "-P", "-m", "annotator", "worker", str(db.paths.project)]
     with (db.paths.project / "worker-test.log").open("wb") as log:
         processes.append(subprocess.Popen(words, stdout=log, stderr=log))
     found = until(lambda: image_map.current_map(db), 120)

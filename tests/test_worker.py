@@ -40,7 +40,7 @@ def shown(image_id: int) -> list[int]:
 def start(project, processes, *words) -> subprocess.Popen:
     log = (project / "worker-test.log").open("ab")
     process = subprocess.Popen(
-        [sys.executable, "-m", "annotator", "worker", str(project), *words], stdout=log, stderr=log
+        [sys.executable, "-P", "-m", "annotator", "worker", str(project), *words], stdout=log, stderr=log
     )
     processes.append(process)
     return process

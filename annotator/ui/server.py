@@ -22,38 +22,16 @@ from starlette.routing import Route
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.store.private import write_private
 from annotator.ui import context
-from annotator.ui.door import HOSTS, PAGE, Door
+from annotator.ui.door import PAGE, Door
 from annotator.ui.keys import Keys, address_with
 from annotator.ui.routes import ROUTES
 from annotator.ui.sockets import send_at_once
+from annotator.ui.streamlit_options import ADDRESS, options
 from annotator.ui.watch import Watch
 
-ADDRESS = "127.0.0.1"
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and until
 # somebody had opened the first page an address like /grid, also after a restart, led to an empty one.
 SCRIPT = Path(__file__).parent / "entry" / "app.py"
-CONFIG = {
-    "server.address": ADDRESS,  # unset would mean every network this machine is in
-    "server.allowedHosts": list(HOSTS),
-    "server.headless": True,  # the browser is opened here, when the port answers
-    "server.fileWatcherType": "none",
-    "server.enableStaticServing": False,
-    "browser.gatherUsageStats": False,
-    "client.showErrorLinks": False,
-    "client.toolbarMode": "minimal",
-    "client.showSidebarNavigation": False,
-    "logger.hideWelcomeMessage": True,
-    # Grounds without a tint of their own, since colours of photos are judged on them.
-    "theme.baseRadius": "9px",
-    "theme.light.primaryColor": "#0b7265",
-    "theme.light.backgroundColor": "#fcfcfb",
-    "theme.light.secondaryBackgroundColor": "#efefed",
-    "theme.light.textColor": "#1c2221",
-    "theme.dark.primaryColor": "#4cc2ae",
-    "theme.dark.backgroundColor": "#161817",
-    "theme.dark.secondaryBackgroundColor": "#232625",
-    "theme.dark.textColor": "#e9ecea",
-}
 
 
 def build_app(run: str) -> st.App:
@@ -110,7 +88,8 @@ def serve(project: Path, *, port: int, browser: bool = True) -> None:
     link = address_with(address, context.tokens().key(run, seconds=None))
     opener = paths.opener if browser and _has_desktop() else None
     threading.Thread(target=_announce, args=[link, port, opener], daemon=True).start()
-    build_app(run).run(config={**CONFIG, "server.port": port})
+    config = options(port)
+    build_app(run).run(config=config)
 
 
 def free_port(first: int) -> int:

@@ -60,7 +60,8 @@ class Watch:
         path = self.db.paths.worker_log
         with path.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "annotator", "worker", str(self.db.paths.project), "--watched"],
+                # -P: the folder that serve was called in, a data set perhaps, must not be searched for modules.
+                [sys.executable, "-P", "-m", "annotator", "worker", str(self.db.paths.project), "--watched"],
                 stdin=subprocess.PIPE,
                 stdout=words,
                 stderr=words,

@@ -146,7 +146,7 @@ def _started(browser: "Browser", command: tuple, project: Path | None = None) ->
 
 def _import_streamlit() -> float:
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", "import streamlit"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", "import streamlit"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise AnnotatorError(f"Streamlit cannot be imported:\n{done.stderr[-2000:]}")
     return time.perf_counter() - started
