@@ -12,8 +12,53 @@ ACTIONS = ("label", "done", "skip", "undo", "flag")
 """What a decision does: answer one cell, complete the image, pass it over, take an earlier decision back, note
 something about the image."""
 
-SOURCES = ("click", "suggestion", "grid", "audit", "done", "import")
-"""Where a decision came from. A model is never a source of decisions, only of exported fillings."""
+
+@dataclass(frozen=True)
+class Source:
+    """Where a decision came from, and what follows from it.
+
+    about       who or what chose the cell, in words for people
+    chosen_by   person: named without being asked; model: its ranking; chance: drawn at random; answers: earlier answers
+                called for another look; file: read from one
+    scored      a probability of the model is logged with the answer, as a test of it
+    fair        the cell was asked for whatever its answer would be, so that a training may take it as a sample. True of
+                second looks as well: without them the cells on which model and people differ would be missing
+    timed       as what kind of work an answer is timed: grid, image (several classes at once), click; "" for none
+    claimable   an open page may name it
+    """
+
+    name: str
+    about: str
+    chosen_by: str
+    scored: bool = False
+    fair: bool = True
+    timed: str = ""
+    claimable: bool = True
+
+
+SOURCES = {
+    one.name: one
+    for one in (
+        Source("click", "a person named the class", "person", fair=False, timed="click"),
+        Source("suggestion", "a likely label, with its probability", "model", scored=True, timed="image"),
+        Source("grid", "many images of one class, mostly likely ones", "model", scored=True, timed="grid"),
+        Source("audit", "drawn at random for the certificate, answered blind", "chance", scored=True, timed="grid"),
+        Source("done", "no other class is present", "person"),
+        Source("import", "read from a file of labels", "file", fair=False, claimable=False),
+        Source("random", "all open classes of an image drawn at random", "chance", scored=True, timed="image"),
+        Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
+        Source("relabel", "an answer that the model doubts, asked once more", "answers", timed="grid"),
+        Source("settlement", "people disagreed, and this answer settles it", "answers"),
+    )
+}
+"""Where decisions come from. A model is never a source of decisions, only of exported fillings."""
+
+
+def sources(**wanted: object) -> tuple[str, ...]:
+    """The names of the sources with these properties: sources(scored=True)."""
+    return tuple(
+        name for name, one in SOURCES.items() if all(getattr(one, field) == value for field, value in wanted.items())
+    )
 
 
 @dataclass(frozen=True)

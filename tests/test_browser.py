@@ -139,7 +139,7 @@ def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(br
     page.route("**/api/decisions", lambda route: route.continue_(post_data=route.request.post_data.replace(
         '"class":1', '"class":77')))  # fmt: skip
     page.keyboard.press("1")
-    expect(page.locator(".foot")).to_contain_text("1 not accepted: there is no class 77")
+    expect(page.locator(".foot")).to_contain_text("1 not saved: there is no class 77")
     page.keyboard.press("2")
     wait_until_saved(page, 1)
     page.context.close()

@@ -131,6 +131,17 @@ def cells_of(db: Database, audit: Audit) -> DrawnCells:
     return DrawnCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
+def drawn(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these cells (image id, class id) that any audit has drawn."""
+    ids = list({image_id for image_id, _ in cells})
+    rows = db.tuples(
+        f"""SELECT image_id, class_id FROM audit_cell WHERE image_id IN ({",".join("?" * len(ids))})
+        AND audit_id IN (SELECT id FROM audit WHERE published = 1)""",
+        ids,
+    )
+    return set(rows) & set(cells)
+
+
 def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
     """What people say now of every cell, (N, C) int8 with OPEN where nobody has decided, and the newest decision in it.
 

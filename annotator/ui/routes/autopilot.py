@@ -10,6 +10,7 @@ from annotator.records import WantedActions
 from annotator.ui import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, parsed
 
 MOST_ACTIONS = 8
 
@@ -19,14 +20,14 @@ async def autopilot(request: Request, annotator: str) -> Response:
 
     have and passed are [image, class] pairs, class 0 for a whole image.
     """
-    body = await body_of(request)
+    asked = parsed(await body_of(request), ActionsRequest)
     wanted = WantedActions(
-        holder=shapes.holder(body["holder"]),
+        holder=asked.holder,
         annotator=annotator,
-        have=shapes.pairs(body.get("have")),
-        want=shapes.at_most(body.get("want", 0), MOST_ACTIONS),
-        passed=shapes.pairs(body.get("passed")),
-        instead=shapes.holder(body.get("instead", "")),
+        have=asked.have[:MOST_NAMED],
+        want=min(asked.want, MOST_ACTIONS),
+        passed=asked.passed[:MOST_NAMED],
+        instead=asked.instead,
     )
     return JSONResponse(await run_sync(_autopilot, wanted), headers=FRESH)
 

@@ -5,37 +5,42 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.records import Batch, Decision
-from annotator.store import decisions
+from annotator.records import Batch, Decision, Saved
+from annotator.store import audits, decisions
+from annotator.store.database import Database
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import (
+    AnyGiven,
+    BatchGiven,
+    FlagGiven,
+    LabelGiven,
+    Nothing,
+    UndoGiven,
+    milliseconds_of,
+    parsed,
+    parsed_decisions,
+)
 
-MOST_DECISIONS = 500
-MOST_CELLS = 500  # of one batch
 RECENT = 200  # steps a page can take back after a reload
 RECENT_CELLS = 500  # and cells in them: ten grids of 48
 
 
 async def recent(request: Request, annotator: str) -> Response:
     """POST {} -> {decisions: [...]}: what this person can still undo after a reload, newest last, as it was sent."""
+    parsed(await body_of(request), Nothing)
     found = await run_sync(decisions.undoable, context.db(), annotator, RECENT, RECENT_CELLS)
     return JSONResponse({"decisions": [_entry(one) for one in found]}, headers=FRESH)
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}}; the same batch again changes nothing."""
-    body = await body_of(request)
-    if len(body["decisions"]) > MOST_DECISIONS:
-        raise ValueError(f"{len(body['decisions'])} decisions at once; at most {MOST_DECISIONS} are taken")
-    batch, refused = [], {}
-    for entry in body["decisions"]:
-        try:
-            batch.append(_decision(entry, annotator))
-        except (ValueError, TypeError, KeyError) as error:
-            # One decision that makes no sense must not hold back the good ones behind it.
-            refused[str(entry.get("uuid") if isinstance(entry, dict) else entry)] = f"not a decision: {error}"
-    result = await run_sync(decisions.decide, context.db(), batch)
-    return JSONResponse({"saved": result.saved, "refused": refused | result.refused}, headers=FRESH)
+    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}}; the same decisions again change nothing.
+
+    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved.
+    """
+    given, refused = parsed_decisions(await body_of(request))
+    result, more = await run_sync(_decide, given, annotator)
+    return JSONResponse({"saved": result.saved, "refused": refused | more | result.refused}, headers=FRESH)
 
 
 ROUTES = [
@@ -44,44 +49,55 @@ ROUTES = [
 ]
 
 
-def _decision(entry: dict, annotator: str) -> Decision | Batch:
-    uuid = str(entry["uuid"])
-    if not 8 <= len(uuid) <= 100:
-        raise ValueError(f"its uuid {uuid!r} is not one")
-    # Given while another name was on the page (kept in the browser until the server was back): it stays theirs.
-    annotator = str(entry.get("annotator") or annotator)[:100]
-    source = str(entry.get("source", "click"))
-    if entry["action"] == "batch":
-        if len(entry["cells"]) > MOST_CELLS:
-            raise ValueError(f"{len(entry['cells'])} cells at once; at most {MOST_CELLS} are taken")
-        cells = [
-            (int(image_id), int(class_id), int(state), None if score is None else float(score))
-            for image_id, class_id, state, score in entry["cells"]
-        ]
-        return Batch(uuid, annotator, source, cells, _number(entry, "run"), _number(entry, "milliseconds"))
-    return Decision(
-        uuid=uuid,
-        action=str(entry["action"]),
-        annotator=annotator,
-        source=source,
-        image_id=_number(entry, "image"),
-        class_id=_number(entry, "class"),
-        state=_number(entry, "state"),
-        undoes=_text(entry, "undoes"),
-        batch=_text(entry, "batch"),
-        run_id=_number(entry, "run"),
-        score=_number(entry, "score", float),
-        milliseconds=_number(entry, "milliseconds"),
-        note=str(entry.get("note") or "").strip(),
-    )
+def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
+    db, refused, accepted = context.db(), {}, []
+    for one in given:
+        author = _author(one, own)
+        if author is None:
+            refused[one.uuid] = (
+                f"given as {one.annotator!r} and not signed with their pass; switch to that name to send it"
+            )
+        elif one.action != "undo" and one.source == "audit" and (cell := _never_drawn(db, one)):
+            refused[one.uuid] = f"image {cell[0]}, class {cell[1]} was not drawn for an audit"
+        else:
+            accepted.append(_decision(one, author))
+    return decisions.decide(db, accepted), refused
 
 
-def _number(entry: dict, name: str, kind: type = int) -> int | float | None:
-    return None if entry.get(name) is None else kind(entry[name])
+def _author(given: AnyGiven, own: str) -> str | None:
+    """Whose decision it is: the page's own, or, when it waited in the browser while the name on the page changed, that
+    of the pass it was given under. None when nothing shows that it is theirs."""
+    if given.annotator in ("", own):
+        return own
+    return given.annotator if context.tokens().author(given.signature or "") == given.annotator else None
 
 
-def _text(entry: dict, name: str) -> str | None:
-    return None if entry.get(name) is None else str(entry[name])
+def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
+    """A cell of this decision that no audit has drawn: only drawn ones are answered blind."""
+    cells = [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
+    if isinstance(given, BatchGiven):
+        cells = [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
+    drawn = audits.drawn(db, cells)
+    return next((cell for cell in cells if cell not in drawn), None)
+
+
+def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:
+    shared = {
+        "uuid": given.uuid,
+        "annotator": annotator,
+        "source": given.source,
+        "milliseconds": milliseconds_of(given),
+    }
+    if isinstance(given, BatchGiven):
+        return Batch(**shared, cells=given.cells, run_id=given.run)
+    if isinstance(given, UndoGiven):
+        return Decision(**shared, action="undo", undoes=given.undoes)
+    shared |= {"action": given.action, "image_id": given.image, "batch": given.batch}
+    if isinstance(given, LabelGiven):
+        return Decision(**shared, class_id=given.class_id, state=given.state, run_id=given.run, score=given.score)
+    if isinstance(given, FlagGiven):
+        return Decision(**shared, note=(given.note or "").strip())
+    return Decision(**shared)
 
 
 def _entry(one: Decision | Batch) -> dict:

@@ -10,6 +10,7 @@ from annotator.engine import map as image_map
 from annotator.store import overview
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import ColorsRequest, SelectRequest, converted, parsed
 
 BINARY = "application/octet-stream"
 LARGEST = 65535  # a coordinate of 1
@@ -26,16 +27,14 @@ async def points(request: Request, annotator: str) -> Response:
 async def colors(request: Request, annotator: str) -> Response:
     """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point, in the order of the points
     (see stage_bytes, state_bytes, probability_bytes); the header says of which map."""
-    by = request.query_params.get("by", "")
-    class_id = int(request.query_params.get("class", "0"))
-    stamp, content = await run_sync(_colors, by, class_id)
+    asked = converted(dict(request.query_params), ColorsRequest)
+    stamp, content = await run_sync(_colors, asked.by, asked.class_id)
     return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
 
 
 async def select(request: Request, annotator: str) -> Response:
     """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
-    body = await body_of(request)
-    polygon = np.array(body["polygon"], np.float64)
+    polygon = np.array(parsed(await body_of(request), SelectRequest).polygon, np.float64)
     selection, count, kept = await run_sync(image_map.select, context.db(), polygon)
     return JSONResponse({"selection": selection, "images": count, "kept": kept}, headers=FRESH)
 
@@ -68,8 +67,6 @@ def _colors(by: str, class_id: int) -> tuple[int, bytes]:
         values = image_map.stage_bytes(db, found)
     elif by == "class":
         values = image_map.state_bytes(db, found, class_id)
-    elif by == "probability":
-        values = image_map.probability_bytes(db, found, class_id)
     else:
-        raise ValueError(f"colours by {by!r}; there are stage, class and probability")
+        values = image_map.probability_bytes(db, found, class_id)
     return found.stamp, values.tobytes()

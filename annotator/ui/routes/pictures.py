@@ -14,6 +14,7 @@ from annotator.engine import suggest
 from annotator.store import copies, jobs
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, error, guarded
+from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
 
 COMPONENTS = Path(__file__).parent.parent / "components"
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again
@@ -23,7 +24,7 @@ THUMBS_AT_ONCE = 2
 
 async def image(request: Request, annotator: str) -> Response:
     """GET one image as the browser can show it, reduced to 1600 pixels; with ?full=1 at its own size."""
-    kind = copies.FULL if request.query_params.get("full") else copies.DISPLAY
+    kind = copies.FULL if converted(dict(request.query_params), PictureQuery).full else copies.DISPLAY
     return await _picture(request, kind)
 
 
@@ -34,9 +35,9 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 async def heatmap(request: Request, annotator: str) -> Response:
     """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again."""
-    run_id, image_id, class_id = (int(request.path_params[name]) for name in ("run_id", "image_id", "class_id"))
-    db = context.db()
-    run_id = await run_sync(suggest.run_to_explain, db, run_id)
+    asked = converted(request.path_params, HeatmapPath)
+    image_id, class_id, db = asked.image_id, asked.class_id, context.db()
+    run_id = await run_sync(suggest.run_to_explain, db, asked.run_id)
     path = anyio.Path(db.paths.heatmap(run_id, image_id, class_id))
     until = time.monotonic() + HEATMAP_WAIT
     asked = False
@@ -62,16 +63,16 @@ async def asset(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/image/{image_id:int}", guarded(image)),
-    Route("/api/thumb/{image_id:int}", guarded(thumb)),
-    Route("/api/heatmap/{run_id:int}/{image_id:int}/{class_id:int}", guarded(heatmap)),
+    Route("/api/image/{image_id}", guarded(image)),
+    Route("/api/thumb/{image_id}", guarded(thumb)),
+    Route("/api/heatmap/{run_id}/{image_id}/{class_id}", guarded(heatmap)),
     # The token stands in the path, so that a script's relative imports carry it along.
     Route("/api/script/{token}/{name:path}", guarded(asset)),
 ]
 
 
 async def _picture(request: Request, kind: copies.Kind) -> Response:
-    image_id = int(request.path_params["image_id"])
+    image_id = converted(request.path_params, ImagePath).image_id
     found = await run_sync(copies.ready, context.db(), image_id, kind)
     if found is None:
         limiter = _few() if kind == copies.THUMB else None

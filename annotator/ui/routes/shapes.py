@@ -1,4 +1,4 @@
-"""What goes over the wire, in both directions: what pages are told as JSON, and how what they say is read."""
+"""What pages are told, as JSON; requests.py has what they ask."""
 
 import base64
 from collections.abc import Callable
@@ -6,8 +6,6 @@ from collections.abc import Callable
 from annotator.engine.grid import Grid
 from annotator.engine.worklist import Work, WorkItem
 from annotator.records import Image
-
-MOST_NAMED = 5000  # images or cells that a page names as in hand or done with
 
 
 def told(found: Work, as_json: Callable[[object], dict]) -> dict:
@@ -53,28 +51,3 @@ def grid(one: Grid) -> dict:
 def image(one: Image) -> dict:
     """What a page needs to draw an image."""
     return {"id": one.id, "name": one.name, "width": one.width, "height": one.height}
-
-
-def holder(value: object) -> str:
-    """The name of an open page, cut to what the store keeps."""
-    return str(value)[:100]
-
-
-def ids(values: list | None) -> list[int]:
-    """Ids of images; none of what comes after MOST_NAMED. Raises ValueError or TypeError for anything else."""
-    return [int(value) for value in (values or [])[:MOST_NAMED]]
-
-
-def pairs(values: list | None) -> list[tuple[int, int]]:
-    """Cells as (image id, class id), likewise."""
-    return [(int(image_id), int(class_id)) for image_id, class_id in (values or [])[:MOST_NAMED]]
-
-
-def number(value: object) -> int | None:
-    """A whole number, or None where nothing was said."""
-    return None if value is None else int(value)
-
-
-def at_most(value: object, most: int) -> int:
-    """A number of things asked for, from 0 to `most`."""
-    return min(max(int(value), 0), most)

@@ -11,6 +11,16 @@ from annotator.store import cells
 from annotator.ui import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import (
+    MOST_NAMED,
+    ExamplesRequest,
+    FilterRequest,
+    GridRequest,
+    ItemsRequest,
+    Nothing,
+    WorkRequest,
+    parsed,
+)
 
 MOST_IMAGES = 200
 MOST_GRIDS = 8
@@ -20,17 +30,17 @@ EXAMPLES = 6
 
 async def work(request: Request, annotator: str) -> Response:
     """POST {mode, holder, have, want, instead?, passed?, filter?, order?} -> the next images of a mode, now leased."""
-    body = await body_of(request)
+    asked = parsed(await body_of(request), WorkRequest)
     wanted = Wanted(
-        mode=str(body["mode"]),
-        holder=shapes.holder(body["holder"]),
+        mode=asked.mode,
+        holder=asked.holder,
         annotator=annotator,
-        have=shapes.ids(body.get("have")),
-        want=shapes.at_most(body.get("want", 0), MOST_IMAGES),
-        only=_filter(body.get("filter") or {}),
-        passed=shapes.ids(body.get("passed")),
-        instead=shapes.holder(body.get("instead", "")),
-        order=str(body.get("order") or "")[:100],
+        have=asked.have[:MOST_NAMED],
+        want=min(asked.want, MOST_IMAGES),
+        only=_filter(asked.only),
+        passed=asked.passed[:MOST_NAMED],
+        instead=asked.instead,
+        order=asked.order,
     )
     return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
 
@@ -41,40 +51,40 @@ async def grids(request: Request, annotator: str) -> Response:
     have and passed are [image, class] pairs; class null asks for the best one, other than `but` if there is one. audit:
     cells of a drawing that wait for an answer; of them nothing is told.
     """
-    body = await body_of(request)
+    asked = parsed(await body_of(request), GridRequest)
     wanted = WantedGrids(
-        holder=shapes.holder(body["holder"]),
+        holder=asked.holder,
         annotator=annotator,
-        class_id=shapes.number(body.get("class")),
-        size=max(1, shapes.at_most(body["size"], LARGEST_GRID)),
-        have=shapes.pairs(body.get("have")),
-        want=shapes.at_most(body.get("want", 0), MOST_GRIDS),
-        passed=shapes.pairs(body.get("passed")),
-        instead=shapes.holder(body.get("instead", "")),
-        selection=str(body.get("selection") or "")[:100],
-        but=shapes.number(body.get("but")),
-        blind=bool(body.get("audit")),
+        class_id=asked.class_id,
+        size=min(max(1, asked.size), LARGEST_GRID),
+        have=asked.have[:MOST_NAMED],
+        want=min(asked.want, MOST_GRIDS),
+        passed=asked.passed[:MOST_NAMED],
+        instead=asked.instead,
+        selection=asked.selection or "",
+        but=asked.but,
+        blind=bool(asked.audit),
     )
     return JSONResponse(await run_sync(_grids, wanted), headers=FRESH)
 
 
 async def items(request: Request, annotator: str) -> Response:
     """POST {images} -> {items}: those images again, with their labels as they are now (going back to one)."""
-    body = await body_of(request)
-    found = await run_sync(worklist.items, context.db(), shapes.ids(body["images"])[:MOST_IMAGES])
+    asked = parsed(await body_of(request), ItemsRequest)
+    found = await run_sync(worklist.items, context.db(), asked.images[:MOST_IMAGES])
     return JSONResponse({"items": [shapes.item(one) for one in found]}, headers=FRESH)
 
 
 async def classes(request: Request, annotator: str) -> Response:
     """POST {} -> {classes, best}: how far each class is, how much is probably still to find, and where most of it."""
-    await body_of(request)
+    parsed(await body_of(request), Nothing)
     return JSONResponse(await run_sync(_classes), headers=FRESH)
 
 
 async def examples(request: Request, annotator: str) -> Response:
     """POST {class} -> {images}: on which people saw this class, the newest first."""
-    body = await body_of(request)
-    found = await run_sync(cells.confirmed, context.db(), int(body["class"]), EXAMPLES)
+    asked = parsed(await body_of(request), ExamplesRequest)
+    found = await run_sync(cells.confirmed, context.db(), asked.class_id, EXAMPLES)
     return JSONResponse({"images": found}, headers=FRESH)
 
 
@@ -112,19 +122,11 @@ def _classes() -> dict:
     return {"classes": found, "best": grid.best_class(db)}
 
 
-def _filter(entry: dict) -> Filter:
+def _filter(asked: FilterRequest) -> Filter:
     return Filter(
-        class_id=shapes.number(entry.get("class")),
-        low=_probability(entry.get("from")),
-        high=1.0 if entry.get("to") is None else _probability(entry["to"]),
-        kind=str(entry.get("kind") or "missing"),
-        by=str(entry.get("by") or "")[:100],
+        class_id=asked.class_id,
+        low=asked.low,
+        high=1.0 if asked.high is None else asked.high,
+        kind=asked.kind,
+        by=asked.by,
     )
-
-
-def _probability(value: object) -> float | None:
-    if value is None:
-        return None
-    if not 0 <= float(value) <= 1:
-        raise ValueError(f"{value!r} is not a probability: it must lie between 0 and 1")
-    return float(value)

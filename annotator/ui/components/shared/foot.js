@@ -14,10 +14,12 @@ export class Foot {
   constructor() {
     this.saved = el("span", { class: "saved" });
     this.trouble = el("span", { class: "trouble", role: "alert" });
+    /** Opens the decisions that the server refused; its owner says how. */
+    this.aside = el("button", { type: "button", hidden: true }, "Show");
     this.bar = el("progress", { max: "1", value: "0", "aria-label": "Images with a label" });
     this.far = el("span", { class: "far" });
     this.worker = el("span", { class: "worker" });
-    this.element = el("div", { class: "foot" }, this.saved, this.trouble, this.bar, this.far, this.worker);
+    this.element = el("div", { class: "foot" }, this.saved, this.trouble, this.aside, this.bar, this.far, this.worker);
     this.timer = 0;
   }
 
@@ -33,12 +35,14 @@ export class Foot {
     clearTimeout(this.timer);
     this.#count(outbox);
     const waiting = outbox.waiting.size;
-    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting} waiting · ${outbox.refused.length} failed`);
+    const { aside } = outbox;
+    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting} waiting · ${aside.size} failed`);
     const trouble = outbox.trouble || hand?.trouble || "";
-    const refused = outbox.refused.at(-1);
+    const refused = aside.newest;
+    if (this.aside.hidden !== !refused) this.aside.hidden = !refused;
     const words = [
       trouble && `${capital(trouble)}. Nothing is lost; trying again.`,
-      refused && `${outbox.refused.length} not accepted: ${refused.reason}.`,
+      refused && `${aside.size} not saved: ${refused.reason}.`,
     ];
     write(this.trouble, words.filter(Boolean).join(" "));
     if (!hand || hand.news.of == null) return;

@@ -4,14 +4,19 @@
  *
  * Each lies in localStorage under its own uuid from the moment of the key press until the server says it is saved, so
  * a reload, a closed tab or a killed server loses nothing; the server knows each uuid, so sending twice doubles
- * nothing. Tabs share the storage: whoever is open sends what is there, in the order in which it was given.
+ * nothing. Tabs share the storage: whoever is open sends what is there, in the order in which it was given. Each carries
+ * the pass it was given under, so that it stays that person's when another name is on the page by then.
+ *
+ * What the server refuses for good is set aside (aside.js) and never holds up the rest.
  */
 
+import { Aside, stored } from "./aside.js";
 import { afterPaint } from "./dom.js";
 
 const BATCH = 100;
 const FIRST_PAUSE = 400;
 const LONGEST_PAUSE = 15000;
+const UNREADABLE = [400, 413]; // the request as a whole can never be taken; every other trouble may pass
 const PATIENCE = 5000; // sent this long ago by another tab and still here: that tab is gone, or has trouble
 
 export class Outbox {
@@ -26,13 +31,14 @@ export class Outbox {
     this.onChange = onChange;
     this.onExpired = onExpired;
     this.saved = 0;
-    /** @type {{decision: object, reason: string}[]} */
-    this.refused = [];
+    this.aside = new Aside(project, onChange);
     this.trouble = "";
     /** @type {Map<string, any>} */
-    this.waiting = new Map(this.#stored().map((entry) => [entry.uuid, entry]));
+    this.waiting = new Map();
     /** What localStorage holds of it. @type {Set<string>} */
-    this.kept = new Set(this.waiting.keys());
+    this.kept = new Set();
+    this.#takeUp(() => true);
+    this.most = BATCH; // decisions in one request
     this.pause = FIRST_PAUSE;
     /** @type {Promise<void> | null} */
     this.sending = null;
@@ -47,14 +53,9 @@ export class Outbox {
   /** @param {object} decision without uuid; returns the uuid it was given */
   add(decision) {
     const uuid = crypto.randomUUID();
-    const entry = { ...decision, uuid, annotator: this.annotator, order: nextOrder() };
-    this.waiting.set(uuid, entry);
-    try {
-      localStorage.setItem(this.prefix + uuid, JSON.stringify(entry));
-      this.kept.add(uuid);
-    } catch {
-      this.trouble = "this browser keeps nothing: do not close the page before all is saved";
-    }
+    const given = Object.entries(decision).map(([name, value]) => [name, typeof value === "string" ? wellFormed(value) : value]);
+    const entry = { ...Object.fromEntries(given), uuid, annotator: this.annotator, pass: this.api.token, order: nextOrder() };
+    this.#keep(entry);
     this.onChange();
     this.send(); // it is safe in the storage; the picture goes first
     return uuid;
@@ -88,17 +89,18 @@ export class Outbox {
     clearTimeout(this.timer);
     try {
       while (this.waiting.size && !this.closed) {
-        const batch = [...this.waiting.values()].sort((a, b) => a.order - b.order).slice(0, BATCH);
-        const answer = await this.api.post("/api/decisions", { decisions: batch }, { keepalive: true });
-        for (const uuid of answer.saved) {
-          this.#forget(uuid);
-          this.saved += 1;
-        }
-        for (const [uuid, reason] of Object.entries(answer.refused)) {
-          this.refused.push({ decision: this.waiting.get(uuid), reason: String(reason) });
-          this.#forget(uuid);
-        }
+        const batch = [...this.waiting.values()].sort((a, b) => a.order - b.order).slice(0, this.most);
+        const answer = await this.#post(batch);
+        const saved = new Set(answer.saved);
         this.trouble = "";
+        batch.forEach(({ uuid }, place) => {
+          if (saved.has(uuid)) {
+            this.#forget(uuid);
+            this.saved += 1;
+          } else if (answer.refused) {
+            this.#setAside(uuid, answer.refused[uuid] ?? answer.refused[`#${place + 1}`] ?? "the server does not know what it is");
+          }
+        });
         this.pause = FIRST_PAUSE;
         this.onChange();
       }
@@ -112,17 +114,52 @@ export class Outbox {
   }
 
   /**
+   * Send some. Where the server cannot read them at all, half as many are tried, until the one it cannot read is alone.
+   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null}>}
+   */
+  async #post(batch) {
+    try {
+      const answer = await this.api.post("/api/decisions", { decisions: batch.map((entry) => this.#signed(entry)) }, { keepalive: true });
+      this.most = Math.min(this.most * 2, BATCH);
+      return { saved: answer.saved, refused: answer.refused };
+    } catch (error) {
+      if (!UNREADABLE.includes(error.status)) throw error;
+      this.most = Math.ceil(batch.length / 2);
+      return { saved: [], refused: batch.length > 1 ? null : { [batch[0].uuid]: error.message } };
+    }
+  }
+
+  /** As it is sent: with its pass where that is not the page's own. @param {any} entry */
+  #signed({ pass, order, ...entry }) {
+    return entry.annotator === this.annotator ? entry : { ...entry, pass };
+  }
+
+  /** The server will never store it. @param {string} uuid @param {string} reason */
+  #setAside(uuid, reason) {
+    const entry = this.waiting.get(uuid);
+    this.#forget(uuid); // first: a full storage has no room for both
+    if (!this.aside.add(uuid, entry, String(reason))) this.trouble = "this browser keeps nothing: download what was not saved";
+  }
+
+  /** Send what was set aside once more: the server may know its image by now, or the name is the right one. */
+  retry() {
+    for (const [uuid, { decision }] of [...this.aside.entries]) {
+      this.#keep({ ...decision, uuid });
+      this.aside.dismiss(uuid);
+    }
+    this.flush();
+  }
+
+  /**
    * Take up what other tabs have left behind. What is in hand here is never dropped because the storage lost it: only
    * the server's word counts, and asking it twice costs nothing.
    */
   adopt() {
     const now = Date.now() * 1000;
-    for (const entry of this.#stored()) {
-      if (!this.waiting.has(entry.uuid) && now - entry.order > PATIENCE * 1000) {
-        this.waiting.set(entry.uuid, entry);
-        this.kept.add(entry.uuid);
-      }
-    }
+    this.#takeUp((entry) => now - entry.order > PATIENCE * 1000);
+    const before = this.aside.size;
+    this.aside.read();
+    if (this.aside.size !== before) this.onChange();
     if (this.waiting.size) this.flush();
   }
 
@@ -138,18 +175,41 @@ export class Outbox {
     if (this.kept.delete(uuid)) localStorage.removeItem(this.prefix + uuid);
   }
 
-  #stored() {
-    const found = [];
+  /** @param {any} entry */
+  #keep(entry) {
+    this.waiting.set(entry.uuid, entry);
     try {
-      for (let index = 0; index < localStorage.length; index += 1) {
-        const key = localStorage.key(index);
-        if (key?.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key) ?? "null"));
-      }
+      localStorage.setItem(this.prefix + entry.uuid, JSON.stringify(entry));
+      this.kept.add(entry.uuid);
     } catch {
-      // Storage that is blocked or damaged holds nothing for us.
+      this.trouble = "this browser keeps nothing: do not close the page before all is saved";
     }
-    return found.filter((entry) => entry && entry.uuid);
   }
+
+  /** What lies in the storage and is not in hand. @param {(entry: any) => boolean} wanted */
+  #takeUp(wanted) {
+    for (const [uuid, entry] of stored(this.prefix)) {
+      if (this.waiting.has(uuid)) continue;
+      if (!makesSense(entry)) {
+        localStorage.removeItem(this.prefix + uuid);
+        this.aside.add(uuid, Object(entry), "it was damaged in this browser's storage");
+      } else if (wanted(entry)) {
+        this.waiting.set(uuid, { ...entry, uuid });
+        this.kept.add(uuid);
+      }
+    }
+  }
+}
+
+/** Whether it can be read as a decision; the rest is for the server to say. @param {any} entry */
+function makesSense(entry) {
+  const { action, order, cells } = Object(entry);
+  return typeof action === "string" && Number.isFinite(order) && (cells == null || (Array.isArray(cells) && cells.every(Array.isArray)));
+}
+
+/** Half a letter (one of a pair of surrogates) cannot be stored: it becomes the sign for that. @param {string} text */
+function wellFormed(text) {
+  return text.replace(/\p{Cs}/gu, "\ufffd");
 }
 
 let lastOrder = 0;

@@ -5,6 +5,7 @@
  */
 
 import { Api, rememberName } from "./api.js";
+import { AsideDialog } from "./aside.js";
 import { capital, el, keyButton } from "./dom.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
@@ -51,6 +52,9 @@ export class Session {
       onChange: () => this.changed(),
       onExpired: () => this.renew(),
     });
+    this.aside = new AsideDialog(this.outbox.aside, { names: () => this.names, onRetry: () => this.outbox.retry() });
+    this.foot.aside.addEventListener("click", () => this.aside.open());
+    this.foot.element.append(this.aside.element);
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new Help(page, keys, hints);
     this.toolbar = el(
@@ -175,6 +179,7 @@ export class Session {
   /** @param {string} key @param {KeyboardEvent} event */
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
+    if (this.aside.isOpen) return this.aside.key(key);
     const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
     if (!elsewhere) {
       const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };

@@ -1,0 +1,160 @@
+// @ts-check
+/**
+ * Decisions that the server will never store, each with its reason. They stay in this browser until the person has
+ * dismissed them: they can be read here, written to a file, and sent once more.
+ */
+
+import { STATE_WORDS, el, kbd } from "./dom.js";
+
+/** @typedef {{decision: any, reason: string, at: string}} SetAside  at: when it was set aside, ISO 8601 */
+
+export class Aside {
+  /** @param {string} project @param {() => void} onChange */
+  constructor(project, onChange) {
+    this.prefix = `annotator:${project}:aside:`;
+    this.onChange = onChange;
+    /** By uuid, the newest last. @type {Map<string, SetAside>} */
+    this.entries = new Map();
+    /** Those for which the storage has no room. @type {Set<string>} */
+    this.loose = new Set();
+    this.read();
+  }
+
+  get size() {
+    return this.entries.size;
+  }
+
+  /** The newest. @returns {SetAside | undefined} */
+  get newest() {
+    return [...this.entries.values()].at(-1);
+  }
+
+  /** Whether this browser keeps it past the end of the page. @param {string} uuid @param {any} decision @param {string} reason */
+  add(uuid, decision, reason) {
+    const entry = { decision, reason, at: new Date().toISOString() };
+    this.entries.set(uuid, entry);
+    try {
+      localStorage.setItem(this.prefix + uuid, JSON.stringify(entry));
+      return true;
+    } catch {
+      this.loose.add(uuid);
+      return false;
+    }
+  }
+
+  /** @param {string} uuid */
+  dismiss(uuid) {
+    this.entries.delete(uuid);
+    this.loose.delete(uuid);
+    try {
+      localStorage.removeItem(this.prefix + uuid);
+    } catch {
+      // Storage that is blocked holds nothing.
+    }
+    this.onChange();
+  }
+
+  /** What lies in the storage, also of other tabs; what another tab has dismissed is gone here, too. */
+  read() {
+    const found = stored(this.prefix);
+    const entries = [...found].flatMap(([uuid, entry]) => (entry?.decision ? [/** @type {const} */ ([uuid, entry])] : []));
+    entries.sort(([, one], [, other]) => String(one.at).localeCompare(String(other.at)));
+    this.entries = new Map([...entries, ...[...this.entries].filter(([uuid]) => this.loose.has(uuid))]);
+  }
+}
+
+/**
+ * Everything in the storage under a prefix, by the rest of its key; undefined for what is damaged.
+ * @param {string} prefix @returns {Map<string, any>}
+ */
+export function stored(prefix) {
+  const found = new Map();
+  try {
+    for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) found.set(key.slice(prefix.length), parsed(localStorage.getItem(key)));
+  } catch {
+    // Storage that is blocked holds nothing for us.
+  }
+  return found;
+}
+
+/** @param {string | null} text */
+function parsed(text) {
+  try {
+    return JSON.parse(text ?? "");
+  } catch {
+    return undefined;
+  }
+}
+
+export class AsideDialog {
+  /**
+   * @param {Aside} aside
+   * @param {{names: () => Map<number, string>, onRetry: () => void}} options  names: of the classes
+   */
+  constructor(aside, { names, onRetry }) {
+    this.aside = aside;
+    this.names = names;
+    this.list = el("ul");
+    this.element = el("dialog", { class: "aside", "aria-label": "Decisions not saved" },
+      el("h2", {}, "Decisions not saved"),
+      el("p", { class: "quiet" }, "The server cannot store these decisions. They are kept in this browser until you dismiss them."),
+      this.list,
+      el("div", { class: "tools" },
+        el("button", { type: "button", onclick: () => this.download() }, "Download as JSON"),
+        el("button", { type: "button", onclick: () => {
+          this.element.close();
+          onRetry();
+        } }, "Send again"),
+        el("button", { type: "button", class: "main", onclick: () => this.element.close() }, "Close", kbd("Esc"))));
+  }
+
+  get isOpen() {
+    return this.element.open;
+  }
+
+  open() {
+    this.#draw();
+    this.element.showModal();
+  }
+
+  /** While it is open every key is about it; all but Escape stay the browser's. @param {string} key */
+  key(key) {
+    if (key !== "Escape") return false;
+    this.element.close();
+    return true;
+  }
+
+  download() {
+    const text = JSON.stringify([...this.aside.entries.values()], null, 2);
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    el("a", { href: address, download: "decisions-not-saved.json" }).click();
+    window.setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  }
+
+  #draw() {
+    this.list.replaceChildren(...[...this.aside.entries].reverse().map(([uuid, { decision, reason }]) =>
+      el("li", { "data-uuid": uuid },
+        el("div", {}, el("b", {}, inWords(decision, this.names())), el("span", { class: "quiet" }, reason)),
+        el("button", { type: "button", onclick: () => {
+          this.aside.dismiss(uuid);
+          if (this.aside.size) this.#draw();
+          else this.element.close();
+        } }, "Dismiss"))));
+  }
+}
+
+/** What a decision said. @param {any} entry @param {Map<number, string>} names of the classes */
+function inWords(entry, names) {
+  const by = entry.annotator ? `, by ${entry.annotator}` : "";
+  const name = (/** @type {number} */ id) => names.get(id) ?? `class ${id}`;
+  const on = entry.image == null ? "" : ` on image ${entry.image}`;
+  const words = {
+    label: () => `${name(entry.class)}: ${STATE_WORDS[entry.state] ?? entry.state}${on}`,
+    batch: () => `${entry.cells?.length ?? 0} answers: ${[...new Set((entry.cells ?? []).map((/** @type {any} */ cell) => name(cell?.[1])))].slice(0, 3).join(", ")}`,
+    done: () => `Nothing else${on}`,
+    skip: () => `Skip${on}`,
+    flag: () => `Flag "${String(entry.note).slice(0, 80)}"${on}`,
+    undo: () => "Undo",
+  }[entry.action];
+  return `${words ? words() : "A decision that cannot be read"}${by}`;
+}

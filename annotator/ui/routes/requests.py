@@ -1,0 +1,291 @@
+"""What a page may ask: one shape a request, with the type and the bounds of every value in it.
+
+A body, a path or a query that does not fit its shape is refused before anything looks at it. Types are strict: `true`
+is no number, and 0.6 no state. Decisions are read one by one, so that one that does not fit holds back no other.
+"""
+
+import json
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from annotator.records import SOURCES, sources
+
+MOST_NAMED = 5000  # images or cells that a page names as in hand or done with; what comes after them is not read
+MOST_DECISIONS = 500  # of one request
+MOST_CELLS = 500  # of one batch
+NO_TIME = msgspec.Raw(b"null")
+
+Id = Annotated[int, Meta(ge=1, le=2**53)]
+IdOrNone = Annotated[int, Meta(ge=0, le=2**53)]  # 0: a whole image, or no class
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+Coordinate = Annotated[float, Meta(ge=-1e6, le=1e6)]
+State = Literal[1, -1, 0]
+Text = Annotated[str, Meta(max_length=100)]
+Uuid = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{8,100}\Z")]
+Images = Annotated[list[Id], Meta(max_length=100_000)]
+Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
+
+
+class BadRequest(ValueError):
+    """The request does not fit its shape; the words say where."""
+
+
+class Nothing(Struct):
+    """A request that says nothing."""
+
+
+class FilterRequest(Struct):
+    """records.Filter."""
+
+    class_id: Id | None = field(default=None, name="class")
+    low: Probability | None = field(default=None, name="from")
+    high: Probability | None = field(default=None, name="to")
+    kind: Literal["missing", "disagreements", "contradictions"] = "missing"
+    by: Text = ""
+
+
+class _Page(Struct, kw_only=True):
+    holder: Text
+    instead: Text = ""
+    want: Count = 0
+
+
+class WorkRequest(_Page, kw_only=True):
+    """records.Wanted."""
+
+    mode: Literal["annotate", "review"]
+    have: Images = []
+    passed: Images = []
+    only: FilterRequest = field(default_factory=FilterRequest, name="filter")
+    order: Text = ""
+
+
+class GridRequest(_Page, kw_only=True):
+    """records.WantedGrids."""
+
+    size: Count
+    class_id: Id | None = field(default=None, name="class")
+    but: Id | None = None
+    have: Cells = []
+    passed: Cells = []
+    selection: Text | None = None
+    audit: bool | None = None
+
+
+class ActionsRequest(_Page, kw_only=True):
+    """records.WantedActions."""
+
+    have: Cells = []
+    passed: Cells = []
+
+
+class ItemsRequest(Struct):
+    """Images to show again."""
+
+    images: Images
+
+
+class ExamplesRequest(Struct):
+    """A class to show examples of."""
+
+    class_id: Id = field(name="class")
+
+
+class SelectRequest(Struct):
+    """A polygon on the map."""
+
+    polygon: Annotated[list[tuple[Coordinate, Coordinate]], Meta(min_length=3, max_length=20_000)]
+
+
+class ColorsRequest(Struct):
+    """What the points of the map are coloured by."""
+
+    by: Literal["stage", "class", "probability"]
+    class_id: IdOrNone = field(default=0, name="class")
+
+
+class ImagePath(Struct):
+    """An image in an address."""
+
+    image_id: Id
+
+
+class PictureQuery(Struct):
+    """full: at its own size, not reduced."""
+
+    full: Text = ""
+
+
+class HeatmapPath(Struct):
+    """A heat map in an address."""
+
+    run_id: Id
+    image_id: Id
+    class_id: Id
+
+
+class _Given(Struct, kw_only=True, tag_field="action"):
+    """What every decision of a page has.
+
+    annotator, signature    under which name it was given, and that person's pass; "" and none: the page's own
+    milliseconds            anything: a decision is never refused for its time
+    """
+
+    uuid: Uuid
+    source: Literal[sources(claimable=True)] = "click"
+    annotator: Text = ""
+    signature: Annotated[str, Meta(max_length=1000)] | None = field(default=None, name="pass")
+    milliseconds: msgspec.Raw = NO_TIME
+    batch: Uuid | None = None
+
+    @property
+    def action(self) -> str:
+        """One of records.ACTIONS, or batch."""
+        return type(self).__struct_config__.tag
+
+
+class LabelGiven(_Given, kw_only=True, tag="label"):
+    """One cell."""
+
+    image: Id
+    class_id: Id = field(name="class")
+    state: State
+    run: Id | None = None
+    score: Probability | None = None
+
+
+class BatchGiven(_Given, kw_only=True, tag="batch"):
+    """Many cells: image, class, state, probability."""
+
+    cells: Annotated[list[tuple[Id, Id, State, Probability | None]], Meta(max_length=MOST_CELLS)]
+    run: Id | None = None
+
+
+class DoneGiven(_Given, kw_only=True, tag="done"):
+    """Nothing else on this image."""
+
+    image: Id
+
+
+class SkipGiven(_Given, kw_only=True, tag="skip"):
+    """Not this image now."""
+
+    image: Id
+
+
+class FlagGiven(_Given, kw_only=True, tag="flag"):
+    """A note on an image; the store says how long it may be."""
+
+    image: Id
+    note: Annotated[str, Meta(max_length=100_000)] | None = ""
+
+
+class UndoGiven(_Given, kw_only=True, tag="undo"):
+    """Takes a decision back; of a batch "<uuid>:0"."""
+
+    source: Literal[tuple(SOURCES)] = "click"
+    undoes: Annotated[str, Meta(max_length=120)] | None = None
+
+
+AnyGiven = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | UndoGiven
+
+
+class DecisionsRequest(Struct):
+    """Decisions, each still unread."""
+
+    decisions: Annotated[list[msgspec.Raw], Meta(max_length=MOST_DECISIONS)]
+
+
+class _Named(Struct):
+    uuid: str
+
+
+Shape = TypeVar("Shape")
+
+
+def parsed(data: bytes, shape: type[Shape]) -> Shape:
+    """The body of a request. Raises BadRequest for what is not JSON of this shape."""
+    try:
+        return _decoder(shape).decode(data)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+    except RecursionError as error:
+        raise BadRequest("it is nested too deeply") from error
+
+
+def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
+    """The values of a path or a query, which are texts. Raises BadRequest."""
+    try:
+        return msgspec.convert(values, shape, strict=False)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+
+
+def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
+    """The decisions of a request that fit a shape, and why the others do not, by uuid.
+
+    Those that have no uuid are named by their place, "#1" the first. Raises BadRequest when the body as a whole is not
+    one of decisions.
+    """
+    given, refused = [], {}
+    for place, entry in enumerate(_entries(data), start=1):
+        try:
+            given.append(parsed(entry, AnyGiven))
+        except BadRequest as problem:
+            refused[_name_of(entry) or f"#{place}"] = f"not a decision: {problem}"
+    return given, refused
+
+
+def milliseconds_of(given: AnyGiven) -> float | None:
+    """How long it took, None when that is no number."""
+    if given.milliseconds is NO_TIME:
+        return None
+    try:
+        return _decoder(float | None).decode(given.milliseconds)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _entries(data: bytes) -> list[msgspec.Raw] | list[bytes]:
+    try:
+        return parsed(data, DecisionsRequest).decisions
+    except BadRequest:
+        # Half a letter (a lone surrogate), which browsers write as \ud83d, makes the whole body unreadable to a strict
+        # parser. A lenient one takes the entries apart, and the half letter is that entry's own trouble.
+        entries = _taken_apart(data)
+        if entries is None:
+            raise
+        return entries
+
+
+def _taken_apart(data: bytes) -> list[bytes] | None:
+    try:
+        body = json.loads(data)
+        entries = body["decisions"] if isinstance(body, dict) else None
+        if not isinstance(entries, list) or len(entries) > MOST_DECISIONS:
+            return None
+        return [json.dumps(entry).encode() for entry in entries]
+    except (ValueError, RecursionError, KeyError):
+        return None
+
+
+def _name_of(entry: msgspec.Raw | bytes) -> str | None:
+    """The uuid of an entry that is not as it should be, if it has one that can be repeated."""
+    try:
+        return parsed(entry, _Named).uuid
+    except BadRequest:
+        pass
+    try:
+        uuid = json.loads(bytes(entry))["uuid"]
+        return uuid if isinstance(uuid, str) and uuid.encode() else None
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+
+
+@cache
+def _decoder(shape: Any) -> msgspec.json.Decoder:
+    return msgspec.json.Decoder(shape)

@@ -1,0 +1,194 @@
+"""What routes do with requests that no page of ours would send."""
+
+import json
+import logging
+import uuid
+
+import pytest
+from asked import Asked, asked
+
+from annotator.engine import audit
+from annotator.store import decisions
+from annotator.store.database import Database
+from annotator.ui import context
+from annotator.ui.tokens import DAY, Tokens
+
+
+@pytest.fixture
+def app(project):
+    with asked(project) as one:
+        yield one
+
+
+def label(**more) -> dict:
+    return {
+        "uuid": str(uuid.uuid4()),
+        "action": "label",
+        "image": 1,
+        "class": 1,
+        "state": 1,
+        "milliseconds": 800,
+    } | more
+
+
+def text_of(*entries: object) -> bytes:
+    return b'{"decisions": [%s]}' % b", ".join(
+        one if isinstance(one, bytes) else json.dumps(one).encode() for one in entries
+    )
+
+
+UNSTORABLE = {
+    "half a letter": json.dumps({"uuid": "flag-one", "action": "flag", "image": 1, "note": "\ud83d"}).encode(),
+    "no UTF-8": b'{"uuid": "flag-one", "action": "flag", "image": 1, "note": "\xff"}',
+    "an id of 2^63": label(uuid="flag-one", image=2**63),
+    "an id of 2^200": label(uuid="flag-one", run=2**200),
+    "no image": label(uuid="flag-one", image=None),
+    "an unknown image": label(uuid="flag-one", image=77),
+    "an unknown class": label(uuid="flag-one", **{"class": 77}),
+    "true for an image": label(uuid="flag-one", image=True),
+    "a state of 0.6": label(uuid="flag-one", state=0.6),
+    "a state of true": label(uuid="flag-one", state=True),
+    "a score of 5": label(uuid="flag-one", score=5),
+    "a score of -3": label(uuid="flag-one", score=-3),
+    "a score of 1e400": b'{"uuid": "flag-one", "action": "label", "image": 1, "class": 1, "state": 1, "score": 1e400}',
+    "a score that is NaN": b'{"uuid": "flag-one", "action": "label", "image": 1, "class": 1, "state": 1, "score": NaN}',
+    "an import": label(uuid="flag-one", source="import"),
+    "a rumour": label(uuid="flag-one", source="rumour"),
+    "an audit of a cell that was not drawn": label(uuid="flag-one", source="audit"),
+    "another name": label(uuid="flag-one", annotator="Bob"),
+    "another name with a made-up pass": label(uuid="flag-one", annotator="Bob", **{"pass": "Bob.Bob"}),
+    "a note that is too long": {"uuid": "flag-one", "action": "flag", "image": 1, "note": "x" * 2001},
+    "no action": {"uuid": "flag-one"},
+    "an unknown action": label(uuid="flag-one", action="wave"),
+    "a grid without cells": {"uuid": "flag-one", "action": "batch", "cells": []},
+    "a grid of too many cells": {"uuid": "flag-one", "action": "batch", "cells": [[1, 1, 1, None]] * 501},
+    "a grid of odd cells": {"uuid": "flag-one", "action": "batch", "cells": [[1, 1, 1]]},
+    "a nested note": {"uuid": "flag-one", "action": "flag", "image": 1, "note": [[[[]]]]},
+}
+
+
+@pytest.mark.parametrize("what", UNSTORABLE)
+def test_what_can_never_be_stored_is_refused_under_its_own_uuid_and_the_rest_is_saved(app, db, what):
+    first, last = label(), label(image=2)
+    status, answer = app.post("/api/decisions", text_of(first, UNSTORABLE[what], last))
+    assert status == 200
+    assert answer["saved"] == [first["uuid"], last["uuid"]]
+    assert list(answer["refused"]) == ["flag-one"] and answer["refused"]["flag-one"]
+    assert db.value("SELECT count(*) FROM decision") == 2
+
+
+@pytest.mark.parametrize("name", [None, 5, "short", "of-a-grid:1", "with a blank", "x" * 101, "new\nlines"])
+def test_a_uuid_that_is_none_is_refused(app, db, name):
+    status, answer = app.post("/api/decisions", {"decisions": [label(uuid=name), good := label()]})
+    assert (status, answer["saved"]) == (200, [good["uuid"]])
+    assert list(answer["refused"]) == [name if isinstance(name, str) else "#1"]
+
+
+@pytest.mark.parametrize("time", [b"-5", b"1e400", b'"soon"', b"[[]]", b"4611686018427387904", b"null", b"86400001"])
+def test_no_decision_is_refused_for_its_time(app, db, time):
+    entry = json.dumps(label()).encode().replace(b"800", time)
+    status, answer = app.post("/api/decisions", text_of(entry))
+    assert status == 200 and answer["refused"] == {}
+    assert db.tuples("SELECT milliseconds FROM decision") == [(None,)]
+
+
+def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed_with(app, db, monkeypatch):
+    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: 60.0 * DAY)
+    long_ago = context.tokens().mint("Bob")
+    monkeypatch.undo()
+    assert context.tokens().annotator(long_ago) is None, "nothing can be asked with it any more"
+    waited, own = label(annotator="Bob", **{"pass": long_ago}), label(image=2, annotator="Ann")
+    claimed = label(image=3, annotator="Cleo", **{"pass": long_ago})
+    _, answer = app.post("/api/decisions", {"decisions": [waited, own, claimed]})
+    assert (
+        answer["saved"] == [waited["uuid"], own["uuid"]]
+        and "not signed with their pass" in answer["refused"][claimed["uuid"]]
+    )
+    assert db.tuples("SELECT annotator FROM decision ORDER BY id") == [("Bob",), ("Ann",)]
+
+
+def test_a_pass_of_another_project_signs_nothing(app, db, tmp_path):
+    elsewhere = Tokens(tmp_path / "secret").mint("Bob")
+    _, answer = app.post("/api/decisions", {"decisions": [one := label(annotator="Bob", **{"pass": elsewhere})]})
+    assert list(answer["refused"]) == [one["uuid"]]
+
+
+def test_a_cell_that_was_drawn_is_answered_as_an_audit(app, db):
+    audit.draw(db, 3)
+    cell = audit.open_cells(db)[0]
+    grid = {
+        "uuid": "grid-one",
+        "action": "batch",
+        "source": "audit",
+        "cells": [[cell.image_id, cell.class_id, 1, None]],
+    }
+    assert app.post("/api/decisions", {"decisions": [grid]})[1] == {"saved": ["grid-one"], "refused": {}}
+
+
+def test_each_decision_of_a_full_request_is_judged_also_when_one_is_unreadable(app, db):
+    good = [label(image=number % 24 + 1) for number in range(499)]
+    status, answer = app.post("/api/decisions", text_of(*good, UNSTORABLE["half a letter"]))
+    assert status == 200 and len(answer["saved"]) == 499 and list(answer["refused"]) == ["flag-one"]
+    status, answer = app.post("/api/decisions", text_of(*good, UNSTORABLE["half a letter"], label()))
+    assert status == 400 and answer["error"]
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+PAGE = {"holder": "page-one", "have": [], "want": 2}
+MALFORMED = [
+    ("POST", "/api/decisions", b""),
+    ("POST", "/api/decisions", b"[]"),
+    ("POST", "/api/decisions", b'{"decisions": {}}'),
+    ("POST", "/api/decisions", b'{"decisions": [%s]}' % DEEP),
+    ("POST", "/api/decisions", b'{"decisions": [1], "x": ' + b"9" * 5000 + b"e"),
+    ("POST", "/api/recent", b"nothing"),
+    ("POST", "/api/classes", b"\xff"),
+    ("POST", "/api/items", b'{"images": [%d]}' % 2**63),
+    ("POST", "/api/items", b'{"images": [1e400]}'),
+    ("POST", "/api/items", b'{"images": [true]}'),
+    ("POST", "/api/items", DEEP),
+    ("POST", "/api/examples", b'{"class": -1}'),
+    ("POST", "/api/examples", b'{"class": "1"}'),
+    ("POST", "/api/work", json.dumps(PAGE | {"mode": "sleep"}).encode()),
+    ("POST", "/api/work", json.dumps(PAGE | {"mode": "annotate", "want": 2**70}).encode()),
+    ("POST", "/api/work", json.dumps(PAGE | {"mode": "annotate", "holder": "\ud800"}).encode()),
+    ("POST", "/api/work", json.dumps(PAGE | {"mode": "review", "filter": {"from": 2}}).encode()),
+    ("POST", "/api/work", json.dumps(PAGE | {"mode": "review", "filter": {"kind": "odd"}}).encode()),
+    ("POST", "/api/grid", json.dumps(PAGE | {"size": 1e300}).encode()),
+    ("POST", "/api/grid", json.dumps(PAGE | {"size": 12, "class": 2**64}).encode()),
+    ("POST", "/api/grid", json.dumps(PAGE | {"size": 12, "have": [[1, 2, 3]]}).encode()),
+    ("POST", "/api/autopilot", json.dumps(PAGE | {"have": [["a", "b"]]}).encode()),
+    ("POST", "/api/map/select", b'{"polygon": [[0, 0], [1, 1]]}'),
+    ("POST", "/api/map/select", b'{"polygon": [[0, 0], [1, 1], [1, 1e400]]}'),
+    ("GET", "/api/map/colors?by=mood", b""),
+    ("GET", f"/api/map/colors?by=class&class={2**63}", b""),
+    ("GET", f"/api/image/{2**63}", b""),
+    ("GET", f"/api/image/{'9' * 5000}", b""),
+    ("GET", "/api/image/one", b""),
+    ("GET", f"/api/thumb/{2**64}", b""),
+    ("GET", "/api/thumb/-1", b""),
+    ("GET", f"/api/heatmap/1/{2**63}/1", b""),
+    ("GET", "/api/heatmap/1/1/0", b""),
+]
+
+
+@pytest.mark.parametrize("request_", MALFORMED, ids=lambda one: f"{one[0]} {one[1][:24]} {one[2][-24:]!r}")
+def test_a_malformed_request_is_answered_with_its_reason_and_logs_nothing(app, db, request_, caplog):
+    with caplog.at_level(logging.WARNING):
+        status, body = app.send(*request_)
+    assert status == 400, body
+    assert json.loads(body)["error"].startswith("The request is not as it should be: ")
+    assert not caplog.records
+    assert decisions.newest_decision(db) == 0
+
+
+def test_a_method_that_a_route_does_not_know_is_refused(app: Asked):
+    assert app.send("DELETE", "/api/decisions")[0] == app.send("GET", "/api/decisions")[0] == 405
+    assert app.send("POST", "/api/image/1")[0] == 405
+
+
+def test_a_project_without_images_answers_every_route(tmp_path):
+    Database(tmp_path / "bare", create=True)
+    with asked(tmp_path / "bare") as app:
+        assert app.post("/api/work", PAGE | {"mode": "annotate"})[0] == 200
+        assert app.post("/api/autopilot", PAGE)[0] == 200
