@@ -71,7 +71,7 @@ def test_a_search_clears_no_label_that_was_given_before(browser, many):
     scribe = Scribe(page)
     image_id = scribe.press("Shift+Digit1", "/", leaves=False)
     page.keyboard.type("own nothing fits")
-    expect(page.locator(".found")).to_contain_text("No class fits")
+    expect(page.locator(".found")).to_contain_text("No matching class")
     page.keyboard.press("Enter")
     expect(page.locator(".chips .chip")).to_have_text(["fox×"])
     page.keyboard.press("Escape")
@@ -124,7 +124,45 @@ def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many)
     page.context.close()
 
 
-def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_enter_takes_the_first(browser, thousand):
+def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(browser, many):
+    page = open_page(browser, many, "Hasty")
+    wait_for_picture(page)
+    image_id = on_screen(page)
+    field, found = page.get_by_label("Find a class", exact=True), page.locator(".found")
+    chosen = page.locator(".option[aria-selected='true']")
+    done = page.get_by_role("button", name="Nothing else here").locator("kbd")
+    page.keyboard.press("/")
+    expect(done).to_be_hidden()
+    expect(chosen).to_have_count(0)
+    page.keyboard.press("/")
+    expect(field).to_have_value("")
+    expect(page.locator(".finder .enter")).to_have_text("Enter closes the finder")
+    page.keyboard.press("Enter")
+    expect(found).to_be_hidden()
+    expect(done).to_be_visible()
+    expect(page.locator(".words")).to_contain_text("Nothing was labeled")
+    page.keyboard.press("/")
+    page.keyboard.type("fo")
+    expect(page.locator(".finder .enter")).to_have_text("Enter labels fox")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".chips .chip")).to_have_text(["fox×"])
+    expect(found).to_be_visible()
+    expect(chosen).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(found).to_be_hidden()
+    assert on_screen(page) == image_id
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowUp")
+    expect(chosen).to_have_attribute("data-class", "1")  # answered already: the last row
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    wait_for_another(page, image_id)
+    wait_until_saved(page, 2)
+    assert [(row["action"], row["class_id"]) for row in decided(many, "Hasty")] == [("label", 1), ("done", None)]
+    page.context.close()
+
+
+def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_an_arrow_and_enter_take_the_first(browser, thousand):
     db = Database(thousand.project)
     names = {one.id: one.name for one in classes.all_classes(db)}
     page = open_page(browser, thousand, "Taxonomist")
@@ -135,6 +173,7 @@ def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_enter_takes_the_f
     expect(page.get_by_role("group", name="Likely on this image").locator(".name")).to_have_text(expected)
     page.keyboard.press("/")
     expect(page.locator(".option .name").first).to_have_text(names[best])
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     wait_for_another(page, first)
     second = on_screen(page)

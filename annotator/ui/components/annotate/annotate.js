@@ -34,7 +34,7 @@ const KEYS = [
     rows: [
       ["1", "the class with that key is on the image; on to the next image"],
       [["Shift", "1"], "the same, and stay on this image"],
-      [["/", "Ctrl+K"], "find a class by its name; Enter takes the first, Shift+Enter takes it and stays"],
+      [["/", "Ctrl+K"], "find a class by its name: Enter labels it, Shift+Enter labels it and stays; with nothing typed Enter closes the finder"],
       [["/", "?"], "while you find a class: what it means, with examples"],
       ["Enter", "nothing else here: every class without an answer is absent"],
       ["-", "the next class is marked unsure"],
@@ -111,6 +111,8 @@ class AnnotatePage {
     this.finder = new Finder({
       likely: () => likelihoods(this.hand.current, session.classes),
       states: () => this.list.marked,
+      meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
+      onNothing: () => this.session.say("Nothing was labeled. Enter is \"Nothing else here\" again."),
       onTake: (one, stay) => this.choose(one, stay),
       // Where there is no room beside the list, a card would hide what one chooses from.
       onPoint: (one, row) => this.card.point(one, WIDE.matches ? row : null),

@@ -1,8 +1,9 @@
 // @ts-check
 /**
  * The field that finds a class among any number: as one types, the names that fit, the likeliest on this image first;
- * with nothing typed, all by how likely they are here. Enter takes the first. It only ever asks and tells: what is on
- * the image already is not touched by a search.
+ * with nothing typed, all by how likely they are here. Enter takes the chosen row: the first one once something is
+ * typed, none in an empty field until an arrow is pressed. The last line of the list says what Enter does. A search
+ * changes no label of the image.
  */
 
 import { STATE_WORDS, el, kbd } from "../shared/dom.js";
@@ -15,27 +16,34 @@ const MOST = 40; // rows; more are found by typing more
 export class Finder {
   /**
    * @param {{likely: () => Map<number, number>, states: () => Map<number, number>,
-   *          onTake: (one: Class, stay: boolean) => void, onPoint: (one: Class | null, row: HTMLElement | null) => void}} options
-   *   likely   probability of each class on this image, as far as there is one
-   *   states   what is known of this image: class -> state
-   *   onPoint  which row is chosen at the moment
+   *          meaning: (one: Class) => string, onTake: (one: Class, stay: boolean) => void, onNothing: () => void,
+   *          onPoint: (one: Class | null, row: HTMLElement | null) => void}} options
+   *   likely     probability of each class on this image, as far as there is one
+   *   states     what is known of this image: class -> state
+   *   meaning    what taking this class does, as the end of a sentence that begins with "Enter"
+   *   onNothing  Enter closed the finder without a class
+   *   onPoint    which row is chosen at the moment
    */
-  constructor({ likely, states, onTake, onPoint }) {
+  constructor({ likely, states, meaning, onTake, onNothing, onPoint }) {
     this.likely = likely;
     this.states = states;
+    this.meaning = meaning;
     this.onTake = onTake;
+    this.onNothing = onNothing;
     this.onPoint = onPoint;
     /** @type {{one: Class, name: string}[]} */
     this.names = [];
     /** @type {Class[]} */
     this.found = [];
-    this.at = 0;
+    /** The chosen row; -1 for none. */
+    this.at = -1;
     this.field = el("input", {
       type: "text", role: "combobox", placeholder: "Find a class", "aria-label": "Find a class", "aria-keyshortcuts": "/ Control+K",
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "found", autocomplete: "off", autocapitalize: "off",
       spellcheck: "false", enterkeyhint: "done", oninput: () => this.#search(), onfocus: () => this.#open(), onblur: () => this.#shut(),
     });
     this.list = el("div", { class: "found", id: "found", role: "listbox", "aria-label": "Classes that fit", hidden: true });
+    this.enter = el("p", { class: "note enter" });
     this.count = el("span", { class: "sr-only", role: "status" });
     // The field keeps the focus while a row is clicked, else the list would be gone before the click is done.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
@@ -74,9 +82,11 @@ export class Finder {
   key(event) {
     const act = {
       Escape: () => this.close(),
-      Enter: () => !event.repeat && this.#take(this.found[this.at], event.shiftKey),
+      Enter: () => !event.repeat && this.#enter(event.shiftKey),
       ArrowDown: () => this.#select(this.at + 1),
-      ArrowUp: () => this.#select(this.at - 1),
+      ArrowUp: () => this.#select(Math.max(this.at, 0) - 1),
+      // The key that opens the finder; whoever presses it again wants to type a name.
+      "/": this.field.value ? null : () => {},
     }[event.key];
     if (!act) return false;
     act();
@@ -106,19 +116,20 @@ export class Finder {
     this.found = ranked.slice(0, MOST);
     const rows = this.found.map((one, index) => row(one, index, likely.get(one.id), states.get(one.id)));
     const more = ranked.length - rows.length;
-    const note = ranked.length === 0 ? "No class fits." : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
-    this.list.replaceChildren(...rows, ...(note ? [el("p", { class: "note" }, note)] : []));
+    const note = ranked.length === 0 ? "No matching class. New classes are added on the Settings page." : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
+    this.list.replaceChildren(...rows, ...(note ? [el("p", { class: "note" }, note)] : []), this.enter);
     this.list.scrollTop = 0;
     this.count.replaceChildren(typed ? `${ranked.length} found` : "");
-    this.#select(0);
+    this.at = -1;
+    if (typed) this.#select(0);
+    else this.#unselect();
   }
 
   /** @param {number} index */
   #select(index) {
     this.list.children[this.at]?.setAttribute("aria-selected", "false");
     if (!this.found.length) {
-      this.field.removeAttribute("aria-activedescendant");
-      this.onPoint(null, null);
+      this.#unselect();
       return;
     }
     this.at = (index + this.found.length) % this.found.length;
@@ -126,7 +137,23 @@ export class Finder {
     chosen.setAttribute("aria-selected", "true");
     chosen.scrollIntoView({ block: "nearest" });
     this.field.setAttribute("aria-activedescendant", chosen.id);
+    this.enter.textContent = `Enter ${this.meaning(this.found[this.at])}`;
     this.onPoint(this.found[this.at], chosen);
+  }
+
+  #unselect() {
+    this.field.removeAttribute("aria-activedescendant");
+    this.enter.textContent = this.field.value.trim() ? "" : "Enter closes the finder";
+    this.onPoint(null, null);
+  }
+
+  /** @param {boolean} stay */
+  #enter(stay) {
+    if (this.found[this.at]) this.#take(this.found[this.at], stay);
+    else if (!this.field.value.trim()) {
+      this.close();
+      this.onNothing();
+    }
   }
 
   /** @param {MouseEvent} event */

@@ -40,6 +40,8 @@ export class Picture {
     this.finder = new Finder({
       likely: () => likelihoods(this.action?.item, session.classes),
       states: () => this.list.marked,
+      meaning: (one) => this.#meaning(one),
+      onNothing: () => session.say(`Nothing was chosen. Enter is "${this.decideWords.textContent}" again.`),
       onTake: (one, stay) => this.choose(one, stay),
       onPoint: () => {},
     });
@@ -133,6 +135,13 @@ export class Picture {
     const next = unsure ? UNSURE : now === PRESENT ? ABSENT : PRESENT;
     this.action.marks = new Map(marks).set(one.id, next);
     this.#mark();
+  }
+
+  /** What taking a class in the finder does. @param {Class} one */
+  #meaning({ id, name }) {
+    if (this.unsure) return `marks ${name} unsure`;
+    if (this.action?.kind === "click") return `labels ${name}`;
+    return `marks ${name} ${STATE_WORDS[this.action?.marks.get(id) === PRESENT ? ABSENT : PRESENT]}`;
   }
 
   toggleUnsure() {

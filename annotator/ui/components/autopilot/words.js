@@ -52,7 +52,7 @@ export const KEYS = [
       ["1", "the class with that key: one that is asked for ends it; of several, each is marked or cleared"],
       [["Shift", "1"], "one class and stay on the image"],
       ["-", "the next class is marked unsure"],
-      [["/", "Ctrl+K"], "find a class by its name; Enter takes the first"],
+      [["/", "Ctrl+K"], "find a class by its name: Enter takes it; with nothing typed Enter closes the finder"],
       ...STAGE_KEYS,
     ],
   },
