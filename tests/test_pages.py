@@ -10,7 +10,7 @@ from annotator.engine import recipe
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.store import classes, decisions, jobs
-from annotator.ui import context
+from annotator.ui import context, frame
 from annotator.ui.pages import settings
 from models import catalogue
 
@@ -69,10 +69,10 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     assert box.value == "role+linear_init" and len(box.options) == sum(
         not one.full_labels for one in catalogue.methods().values()
     )
-    assert any("**k = 2.5**" in caption.value for caption in test.caption)
+    assert any(f"**{frame.escaped('k = 2.5')}**" in caption.value for caption in test.caption)
     box.select("em_apl").run()
     assert recipe.parameters(db) == {}
-    assert any("alpha = 0.2" in caption.value for caption in test.caption)
+    assert any(frame.escaped("alpha = 0.2") in caption.value for caption in test.caption)
 
 
 def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):
@@ -84,7 +84,7 @@ def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
     test = show("settings")
     test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage")
     test.button[-1].click().run()
-    assert "'|'" in test.error[0].value and "'image'" in test.error[0].value
+    assert frame.escaped("'|'") in test.error[0].value and "'image'" in test.error[0].value
     assert len(classes.all_classes(db)) == 3
     test.text_area(key="class_lines").input("lynx\ta cat")
     test.button[-1].click().run()

@@ -21,6 +21,7 @@ RUNS_SHOWN = 60
 BIN_WIDTH = 0.1
 BELOW = -0.16  # room under the curve for the counts, on its own scale
 WORDS_IN_CELLS = 12  # classes up to which a cell of the matrix has room for its number
+JOINER = "\u2060"  # no width, no meaning, and no break
 Z = 1.96  # standard deviations on both sides that hold 95 %
 
 KINDS = {
@@ -101,7 +102,7 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
 
 def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
     """Stacked bars, a class each. table: class, present, absent, unsure; the CLASSES_SHOWN with most labels."""
-    most = table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all")
+    most = _drawn(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
     long = most.melt(["class"], list(STATES), "state", "images")
     long["order"] = long["state"].map({state: place for place, state in enumerate(STATES)})
     return (
@@ -236,6 +237,7 @@ def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
 
 def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Chart:
     """The matrix of which classes are seen together, from together_table."""
+    table = _drawn(table)
     names = list(dict.fromkeys(table["class"]))
     side = {"sort": names, "title": None}
     most = max(float(table["share"].max()), 0.05)
@@ -274,6 +276,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
 
     The two differ in lightness, shape and place as well as in hue.
     """
+    table = _drawn(table)
     kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
     shades = [colours.states[0], colours.kinds[2]]
     percent = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
@@ -329,6 +332,15 @@ def legible(chart: alt.TopLevelMixin, colours: Palette) -> alt.TopLevelMixin:
     """The chart with words in the theme's colours: Streamlit's own grey is too pale to read in both."""
     words = {"labelColor": colours.quiet, "titleColor": colours.quiet}
     return chart.configure_axis(**words).configure_legend(**words)
+
+
+def _drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the names of classes as Vega can draw them.
+
+    Vega looks names up in plain objects of JavaScript, where "constructor" or "toString" is always there already, and
+    then draws nothing. With an invisible letter in front no name is one of those.
+    """
+    return table.assign(**{column: JOINER + table[column] for column in ("class", "with") if column in table})
 
 
 def _clock() -> alt.Axis:

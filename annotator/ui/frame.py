@@ -1,5 +1,6 @@
 """What every page shares: the look around it, errors a person can read, and the name of who is at work."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote
@@ -11,6 +12,9 @@ from annotator.ui import context
 
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
+JOINER = "\u2060"
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
+_FOUND_LATER = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
 [data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
@@ -35,8 +39,8 @@ def errors_shown() -> Iterator[None]:
     """An AnnotatorError becomes a box on the page instead of a traceback."""
     try:
         yield
-    except AnnotatorError as error:
-        st.error(str(error), icon=":material/error:")
+    except AnnotatorError as problem:
+        error(problem)
 
 
 def annotator_name() -> str:
@@ -58,9 +62,30 @@ def token() -> str:
     return context.tokens().mint(annotator_name())
 
 
-def escaped(text: str) -> str:
-    """A name as plain text inside Markdown."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+-.!|$~:" else letter for letter in text)
+def escaped(text: object) -> str:
+    """What people, files or other programs have written, as plain text inside Streamlit's Markdown.
+
+    Every text of Streamlit's is Markdown: boxes, captions, help, labels of widgets and their options. Punctuation is
+    escaped; where Streamlit replaces something in the finished text, whatever was escaped (:shortcodes:, arrows,
+    addresses), an invisible word joiner keeps it from being found. Lines stay lines.
+    """
+    lines = str(text).strip("\r\n").splitlines()
+    return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _FOUND_LATER.sub(JOINER, _indented(line))) for line in lines)
+
+
+def error(text: object) -> None:
+    """A box that says what went wrong, as plain text."""
+    st.error(escaped(text), icon=":material/error:")
+
+
+def info(text: object) -> None:
+    """A box that says how things are, as plain text."""
+    st.info(escaped(text))
+
+
+def warning(text: object) -> None:
+    """A box that says what needs attention, as plain text."""
+    st.warning(escaped(text))
 
 
 def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
@@ -85,6 +110,12 @@ def _ask() -> None:
                 st.session_state["name"] = _clean(given)
                 st.rerun()
             st.warning("Please type a name first; initials will do.")
+
+
+def _indented(line: str) -> str:
+    # Blanks that begin a line would make code of it, or vanish.
+    line = line.expandtabs(4)
+    return "\u00a0" * (len(line) - len(line.lstrip(" "))) + line.lstrip(" ")
 
 
 def _cookie() -> str:

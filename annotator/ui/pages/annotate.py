@@ -35,7 +35,7 @@ def class_form(title: str, text: str) -> None:
             try:
                 added = classes.add_classes(context.db(), [(name.strip(), more.strip()) for name, more in pairs])
             except AnnotatorError as error:
-                st.error(str(error))
+                frame.error(error)
                 return
             if added:
                 st.rerun()

@@ -31,7 +31,7 @@ def page() -> None:
 def _certificate() -> None:
     db = context.db()
     if not overview.image_counts(db)["all"]:
-        st.info(f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER")
+        frame.info(f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER")
         return
     if not classes.all_classes(db):
         st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")
@@ -70,7 +70,7 @@ def _stopping_rule(found: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {found.sentence(target)}")
+        st.markdown(f"### {frame.escaped(found.sentence(target))}")
     return target
 
 

@@ -82,7 +82,7 @@ def _worker(found: dict) -> None:
         beat = time.time() - worker["heartbeat_at"]
         words.append(f"Worker: {worker['state']}{steps}, heartbeat {beat:.0f} s ago.")
     else:
-        st.warning(f"The worker is not running (it was: {worker['state']}). The app starts it again by itself.")
+        frame.warning(f"The worker is not running (it was: {worker['state']}). The app starts it again by itself.")
     if found["features"] < found["images"]:
         words.append(f"It has looked at {found['features']:,} of {found['images']:,} images.")
     if run:

@@ -41,7 +41,10 @@ def _settings() -> None:
         jobs.ask_training(db)
         st.toast("Asked the worker for a run.")
     st.caption(
-        f"Features come from {recipe.backbone(db)}. Another network: annotator init {db.paths.project} --backbone NAME"
+        frame.escaped(
+            f"Features come from {recipe.backbone(db)}. "
+            f"Another network: annotator init {db.paths.project} --backbone NAME"
+        )
     )
 
     st.caption("Whether the model may fill in cells by itself is said on the Certificate page.")
@@ -71,7 +74,7 @@ def _classes(db: Database) -> None:
     if not known:
         return
     for text in st.session_state.pop("classes_told", []):
-        st.info(frame.escaped(text))
+        frame.info(text)
     st.caption(
         "A key is one letter or digit; it labels with its class on the Annotate page. "
         "Double-click a field to change it, or press Enter on it."
@@ -104,7 +107,7 @@ def _classes(db: Database) -> None:
     try:
         st.session_state["classes_told"] = save_classes(db, changed)
     except AnnotatorError as error:
-        st.error(str(error))
+        frame.error(error)
         return
     st.rerun()
 
@@ -148,11 +151,13 @@ def _method(db: Database) -> None:
         st.toast(f"The next run uses {chosen}.")
     one, changed = known[chosen], recipe.parameters(db)
     values = ", ".join(
-        f"**{name} = {recipe.shown(changed[name])}**" if name in changed else f"{name} = {recipe.shown(default)}"
+        f"**{frame.escaped(f'{name} = {recipe.shown(changed[name])}')}**"
+        if name in changed
+        else frame.escaped(f"{name} = {recipe.shown(default)}")
         for name, default in one.defaults.items()
     )
     st.markdown(f"{one.assumes} [{recipe.source(chosen)}]({one.url})")
     st.caption(
         f"Parameters: {values or 'none'}. Change one: "
-        f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE"
+        + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE")
     )

@@ -1,0 +1,168 @@
+"""Whatever people and files are called, pages show it as text: a name fetches, links and runs nothing."""
+
+import uuid
+from collections.abc import Iterator
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+import pytest
+from conftest import draw
+from person import open_page
+from playwright.sync_api import Browser
+from served import Served, without_worker
+from streamlit.testing.v1 import AppTest
+
+from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
+from annotator.engine import audit
+from annotator.engine.map import save_map
+from annotator.engine.setup import set_up
+from annotator.records import Decision
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.store import decisions, heartbeat, images
+from annotator.store.database import Database
+from annotator.ui import context, frame
+
+HOST = "evil.example"
+MARKUP = (
+    f"![x](http://{HOST}/a.png)",
+    f"<img src=http://{HOST}/b.png onerror=fetch('//{HOST}')>",
+    f"[link](http://{HOST}) http://{HOST} www.{HOST} me@{HOST}",
+    ":streamlit: :fox_face: :material/home: :red[red] $x^2$ `code` a -> b",
+)
+# What every object of JavaScript has.
+OF_OBJECTS = ("constructor", "__proto__", "hasOwnProperty", "toString", "valueOf")
+ANN, BEN = f"![n](//{HOST}/n.png)", f"<img src=//{HOST}/m.png>"
+PAGES = {
+    "annotate": ".stage img[data-image]",
+    "autopilot": ".stage img[data-image], .tile[data-image] img",
+    "grid": ".tile[data-image] img",
+    "review": ".suggestion",
+    "map": "canvas",
+    "progress": "[data-testid=stVegaLiteChart]",
+    "certificate": "[data-testid=stVegaLiteChart]",
+    "export": "[data-testid=stDownloadButton]",
+    "settings": "[data-testid=stForm]",
+}
+STREAMLITS = ("progress", "certificate", "export", "settings")
+SCRIPT = """
+from annotator.ui import frame
+from annotator.ui.pages import {name} as one
+with frame.errors_shown():
+    one.page()
+"""
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory) -> Database:
+    """A project in which everything that people and files can name is hostile; its run, map, audit and errors, too."""
+    folder = tmp_path_factory.mktemp("hostile")
+    chance = np.random.default_rng(0)
+    for number in range(12):
+        draw(folder / "photos" / f"![f](www.{HOST}) <img src=x>{number}.jpg", ("fox",), seed=number)
+    (folder / "photos" / f"![broken](www.{HOST}).jpg").write_bytes(b"no image")
+    (folder / "classes.txt").write_text("".join(f"{name}\t{name}\n" for name in (*MARKUP, *OF_OBJECTS)))
+    project = folder / f"[p](www.{HOST})"
+    set_up(project, images_folder=folder / "photos", class_file=folder / "classes.txt")
+    db = Database(project)
+
+    def say(annotator: str, image_id: int, class_id: int | None, state: int | None, action: str = "label", **more):
+        one = Decision(str(uuid.uuid4()), action, annotator, "click", image_id, class_id, state, **more)
+        assert not decisions.decide(db, [one]).refused
+
+    for image_id in (1, 2, 3):
+        for class_id in range(1, 10):
+            say(ANN, image_id, class_id, 1 if (image_id + class_id) % 2 else -1)
+    say(BEN, 1, 2, -1)
+    say(BEN, 4, None, None, "flag", note=MARKUP[0] + MARKUP[1])
+    chances = chance.uniform(0.55, 0.99, (12, 9))
+    draw_heatmaps(db, publish_run(db, chances), chances > 0)
+    audit.draw(db, 30)
+    ids = np.array(sorted(image.id for image in images.all_images(db)))
+    save_map(db.paths.map(DEFAULT_BACKBONE), ids, chance.random((12, 2)))
+    heartbeat.note_error(db, MARKUP[0] + MARKUP[1])
+    return db
+
+
+def markdown_of(test: AppTest) -> Iterator[str]:
+    """Every text of a page that Streamlit reads as Markdown; tables, code and our own HTML are none."""
+    for element in test.main:
+        if element.type in (
+            "code",
+            "html",
+            "vega_lite_chart",
+            "arrow_vega_lite_chart",
+            "arrow_data_frame",
+            "bidi_component",
+        ):
+            continue
+        for _, value in element.proto.ListFields() if element.proto else ():
+            if isinstance(value, str):
+                yield value
+            elif not hasattr(value, "ListFields"):
+                yield from (one for one in (value if hasattr(value, "__iter__") else ()) if isinstance(one, str))
+
+
+def test_what_is_escaped_stays_itself_and_is_found_by_nothing():
+    for name in MARKUP:
+        assert name not in frame.escaped(name)
+        assert frame.escaped(name).replace("\\", "").replace(frame.JOINER, "") == name
+    lines = frame.escaped("one\n    two\n\n# three\n===").split("\\\n")
+    assert lines == ["one", "\u00a0" * 4 + "two", "", "\\# three", "\\=\\=\\="]
+    for plain in ("fox", "it's 5 of 7, isn't it", "Größe; 100 %"):
+        assert frame.escaped(plain) == plain
+
+
+@pytest.mark.parametrize("name", STREAMLITS)
+def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
+    context.open_project(db.paths.project)
+    test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+    test.session_state["name"] = ANN
+    test.run()
+    assert not test.exception
+    for text in markdown_of(test):
+        assert not any(part in text for part in (*MARKUP, ANN, BEN, f"(www.{HOST})")), text
+
+
+def test_an_error_shows_a_name_as_text(db):
+    context.open_project(db.paths.project)
+    test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30)
+    test.session_state["name"] = ANN
+    test.run()
+    test.text_area(key="class_lines").input(f"{MARKUP[0]}|{MARKUP[1]}")
+    test.button[-1].click().run()
+    assert frame.escaped(MARKUP[0]) in test.error[0].value
+
+
+@pytest.fixture(scope="module")
+def served(db) -> Iterator[Served]:
+    with without_worker(db) as served:
+        yield served
+
+
+FOUND = f"""() => {{
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
+    [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
+  const found = all(document).filter((one) => [one.src, one.href, one.getAttribute("onerror")].some((text) =>
+    text?.includes?.("{HOST}")) || one.alt === "Streamlit logo");
+  return found.map((one) => one.outerHTML);
+}}"""
+DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every((chart) =>
+  chart.querySelector("svg text, canvas"))"""
+
+
+@pytest.mark.browser
+def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Browser, served):
+    page = open_page(browser, served, quote(ANN))
+    foreign, troubles = [], []
+    page.on(
+        "request", lambda one: urlsplit(one.url).netloc in ("", f"127.0.0.1:{served.port}") or foreign.append(one.url)
+    )
+    page.on("console", lambda one: one.type == "error" and "404" not in one.text and troubles.append(one.text))
+    for name, there in PAGES.items():
+        page.goto(f"{served.address}/{name}")
+        page.locator(there).first.wait_for(timeout=30_000)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate(FOUND) == [], name
+        page.wait_for_function(DRAWN)
+        assert foreign == [] and page.troubles == [] and troubles == [], name
+    page.context.close()
