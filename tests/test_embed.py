@@ -4,6 +4,7 @@ import torch
 from PIL import Image
 
 from annotator.engine.embed import embed
+from annotator.store.files import content_of
 from annotator.store.pixels import open_rgb
 from models.networks import load_backbone
 
@@ -47,6 +48,14 @@ def test_regions_come_beside_the_same_features_when_they_are_asked_for(backbone,
         assert one.indices == other.indices and np.array_equal(one.features, other.features)
     image = backbone.preprocess(open_rgb(folder[10]))[None]
     assert np.abs(batches[2].regions[2] - backbone.features_and_regions(image)[1][0].numpy()).max() < 5e-3
+
+
+def test_a_file_that_holds_another_picture_than_was_registered_is_a_failure(backbone, folder):
+    contents = [content_of(path) for path in folder]
+    folder[9].write_bytes(folder[8].read_bytes())
+    batches = list(embed(folder[8:], backbone, contents=contents[8:]))
+    assert [batch.indices for batch in batches] == [[0, 2]]
+    assert "another picture" in batches[0].failures[0][1]
 
 
 def test_files_that_cannot_be_read_are_failures_and_the_rest_goes_on(backbone, folder):

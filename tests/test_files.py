@@ -1,6 +1,7 @@
 """Whatever lies in a folder and whatever becomes of it: nothing ends init, no name is false, no picture is another."""
 
 import contextlib
+import csv
 import json
 import os
 import shutil
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import draw
 
-from annotator.engine.export import data_set
+from annotator.engine.export import data_set, export
+from annotator.engine.missing_files import MissingFiles
 from annotator.engine.setup import set_up
 from annotator.engine.status import status
 from annotator.errors import AnnotatorError
@@ -290,6 +292,49 @@ def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project
     set_up(project, images_folder=photos)
     assert images.missing_ids(db).keys() == {image_id + 1}
     assert names(db)[image_id] == "back.jpg"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_export_marks_missing_images_and_keeps_their_labels(project, photos, tmp_path, kind):
+    (tmp_path / "labels.csv").write_text("image,labels\n03.jpg,fox\n05.jpg,fox\n")
+    set_up(project, images_folder=None, label_file=tmp_path / "labels.csv")
+    db = Database(project)
+    _, before = export(db, tmp_path / f"before.{kind}", kind)
+    assert "missing" not in before[0].read_text() + (before[1].read_text() if kind == "csv" else "")
+    (photos / "03.jpg").unlink()
+    set_up(project, images_folder=photos)
+    _, written = export(db, tmp_path / f"after.{kind}", kind)
+    if kind == "csv":
+        rows = list(csv.DictReader(written[1].open()))
+        assert [(row["image"], row["missing"]) for row in rows] == [("03.jpg", images.GONE), ("05.jpg", "")]
+    else:
+        rows = [json.loads(line) for line in written[0].read_text().splitlines()]
+        assert [(row["image"], row["missing"]) for row in rows if "missing" in row] == [("03.jpg", images.GONE)]
+        assert rows[3]["labels"]["fox"] == 1
+    card = next(path for path in written if path.name.endswith(".card.json"))
+    assert json.loads(card.read_text())["images_missing"] == [{"image": "03.jpg", "reason": images.GONE}]
+    assert "1 images are missing" in card.with_suffix(".md").read_text()
+
+
+def test_a_worker_notices_deleted_files_and_those_that_are_back_but_not_an_unmounted_disk(project, photos, tmp_path):
+    db = Database(project)
+    look = MissingFiles(db)
+    (photos / "03.jpg").rename(tmp_path / "away.jpg")
+    (photos / "deep" / "23.png").unlink()
+    (photos / "deep" / "23.png").symlink_to("nowhere")
+    images.mark_problem(db, 1, "truncated: 12 bytes are missing")
+    look.check_all()
+    assert {one.path: one.reason for one in images.missing(db)} == {
+        "00.jpg": "truncated: 12 bytes are missing",
+        "03.jpg": images.GONE,
+        "deep/23.png": images.GONE,
+    }
+    (tmp_path / "away.jpg").rename(photos / "03.jpg")
+    look.check_all()
+    assert [one.path for one in images.missing(db)] == ["00.jpg", "deep/23.png"]
+    photos.rename(tmp_path / "unmounted")
+    look.check_all()
+    assert images.count_missing(db) == 2
 
 
 def test_an_empty_folder_that_was_not_empty_is_taken_for_an_unmounted_disk(project, photos):

@@ -19,6 +19,8 @@ from annotator.store.database import Database
 if TYPE_CHECKING:
     from annotator.engine.export import DataSet
 
+MISSING_NAMED = 20  # in the card for people; the other one has all
+
 ASSUMED = (
     "What people decided is taken as true. Where people looked twice, the share of answers they took back lowers "
     "precision.",
@@ -54,6 +56,11 @@ def card(db: Database, data: "DataSet", files: list[str]) -> dict:
         "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "made_with": f"annotator {__version__}",
         "images": len(table.images),
+        "images_missing": [
+            {"image": image.name, "reason": table.missing[image.id]}
+            for image in table.images
+            if image.id in table.missing
+        ],
         "unknown_cells": table.unknown,
         "filled_in_by_model": data.fill and asdict(data.fill) | {"in_words": data.fill.sentences()},
         "classes": [
@@ -91,6 +98,18 @@ def paths(target: Path) -> list[Path]:
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
+def _missing(rows: list[dict]) -> list[str]:
+    if not rows:
+        return []
+    names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
+    rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
+    return [
+        f"{len(rows):,} images are missing: no file of the project can be shown for them any more. Their labels are in "
+        f"the data set. They are {names}{rest}.",
+        "",
+    ]
+
+
 def markdown(found: dict) -> str:
     """The card (of `card`) as people read it."""
     certified, model = found["certificate"], found["model"]
@@ -105,6 +124,7 @@ def markdown(found: dict) -> str:
         f"{found['images']:,} images, {len(found['classes']):,} classes. Made {found['made_at']} with "
         f"{found['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
         "",
+        *_missing(found["images_missing"]),
         "## Where the labels came from",
         "",
         "| cells | from | how many |",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from annotator.store.files import content_of
 from annotator.store.pixels import BadImage, open_rgb
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def embed(
     batch: int = BATCH,
     workers: int | None = None,
     should_stop: Callable[[], bool] | None = None,
+    contents: Sequence[str] | None = None,
 ) -> Iterator[Embedded]:
     """The features of image files, batch by batch, in the order of the paths.
 
@@ -54,6 +56,7 @@ def embed(
     workers      batches in the making at once; None: one a core, at most MOST_WORKERS
     should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
                  after the batches that are already in the making
+    contents     the sha256 that each file should have; one with another content is a failure. None: not looked at
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
     network at the size it wants, read at reduced scale where the format can do that.
@@ -67,7 +70,7 @@ def embed(
                 # One batch ahead for each thread: none stands idle while the caller keeps what it got.
                 while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
                     places = range(start, min(start + batch, len(paths)))
-                    pending.append(pool.submit(_embed_batch, paths, places, backbone, regions))
+                    pending.append(pool.submit(_embed_batch, paths, places, backbone, regions, contents))
                 if not pending:
                     return
                 yield pending.popleft().result()
@@ -102,14 +105,18 @@ def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
         torch.set_num_threads(before)
 
 
-def _embed_batch(paths: Sequence[Path], places: range, backbone: "Backbone", regions: bool) -> Embedded:
+def _embed_batch(
+    paths: Sequence[Path], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
+) -> Embedded:
     size = backbone.input_size
     indices, images, failures = [], [], []
     for place in places:
         try:
+            if contents and content_of(paths[place]) != contents[place]:
+                raise BadImage("the file holds another picture than when it was registered: run annotator init again")
             images.append(backbone.preprocess(open_rgb(paths[place], at_least=(size, size))))
             indices.append(place)
-        except BadImage as error:
+        except (BadImage, OSError) as error:
             failures.append((place, str(error)))
     if images:
         # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.

@@ -65,7 +65,7 @@ def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, 
         every, all_classes = images.all_images(db), classes.all_classes(db)
         labels = {(label.image_id, label.class_id): label for label in decisions.all_labels(db)}
         flags = {row["id"]: row["note"] for row in overview.flagged(db)}
-        accepted = _accepted(db)
+        accepted, missing = _accepted(db), images.missing_ids(db)
     probabilities = suggest.aligned(predictions, every, all_classes)
     fill, limits_of_classes = None, (np.full(len(all_classes), np.nan),) * 2
     if unknown == "model":
@@ -74,7 +74,7 @@ def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, 
         limits_of_classes = thresholds(probabilities, open_, limits, calibrated)
         names = [one.name for one in all_classes]
         fill = Fill(limits, calibrated, expect(names, probabilities, open_, *limits_of_classes))
-    table = Table(every, all_classes, labels, probabilities, unknown, *limits_of_classes, flags, accepted, raw)
+    table = Table(every, all_classes, labels, probabilities, unknown, *limits_of_classes, flags, accepted, raw, missing)
     return DataSet(table, fill)
 
 

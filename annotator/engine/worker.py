@@ -106,12 +106,16 @@ class Worker:
     def run_forever(self) -> None:
         """Work until asked to stop."""
         from annotator.engine.keep_up import KeepUp  # importing torch takes seconds
+        from annotator.engine.missing_files import MissingFiles
 
         keep_up = KeepUp(self.db, lambda: self._cache)
+        missing_files = MissingFiles(self.db)
         keep_up.start()
+        missing_files.start()
         try:
             self._run_until_stopped()
         finally:
+            missing_files.close()
             keep_up.close()
 
     def _run_until_stopped(self) -> None:
@@ -153,7 +157,9 @@ class Worker:
         paths, ids = self._existing(image_ids)
         shard: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         kept = time.monotonic()
-        for batch in embed(paths, self._backbone(), regions=True, should_stop=self._stop.is_set):
+        known = images.images(self.db, ids)
+        contents = [known[image_id].sha256 for image_id in ids]
+        for batch in embed(paths, self._backbone(), regions=True, should_stop=self._stop.is_set, contents=contents):
             features = batch.features.astype(np.float16)
             finite = np.isfinite(features).all(1)
             there = np.array([ids[index] for index in batch.indices], np.int64)

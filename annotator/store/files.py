@@ -179,8 +179,8 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
 
 def is_there(folder: str, path: str) -> bool:
-    """Whether there is anything of that name, both escaped."""
-    return _exists(Path(unescaped(folder), unescaped(path)))
+    """Whether there is anything of that name, and behind it if it is a link; both escaped. "" for the folder itself."""
+    return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
 
 
 def content_of(path: Path) -> str:

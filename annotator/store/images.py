@@ -8,9 +8,9 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
-from annotator.store.files import FileState, escaped, open_checked, unescaped
+from annotator.store.files import FileState, escaped, is_there, open_checked, unescaped
 
-SUMMED = 20_000  # files kept out that are counted by reason: a page may not read a million
+GONE = "no file with this picture is there any more"  # the problem of an image whose files were deleted
 
 
 def all_images(db: Database) -> list[Image]:
@@ -165,9 +165,34 @@ def image_path(db: Database, image_id: int) -> Path:
     raise last
 
 
-def content(db: Database, image_id: int) -> str:
-    """The sha256 of an image."""
-    return db.value("SELECT sha256 FROM image WHERE id = ?", [image_id])
+def check_files(db: Database, after: int, limit: int) -> int | None:
+    """Mark images of which no file exists as missing, and take that back from those of which one does again.
+
+    Files of a folder that is not there itself are left alone: its disk is probably not mounted.
+
+    after, limit    looked at are the images with the ids after + 1 .. after + limit
+    returns         `after` for the next call; None when all have been looked at
+    """
+    last = db.value("SELECT max(id) FROM image") or 0
+    rows = db.tuples(
+        """SELECT i.id, i.problem, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.id > ? AND i.id <= ? AND i.problem IN ('', ?)""",
+        [after, after + limit, GONE],
+    )
+    standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}
+    exists, unknown = set(), set()
+    for image_id, _, folder, path in rows:
+        if not standing[folder]:
+            unknown.add(image_id)
+        elif is_there(folder, path):
+            exists.add(image_id)
+    problems = {row[0]: row[1] for row in rows}
+    changed = [("", image_id) for image_id in exists if problems[image_id]]
+    changed += [(GONE, image_id) for image_id in problems.keys() - exists - unknown if not problems[image_id]]
+    if changed:
+        with db.writing() as sql:
+            sql.conn.executemany("UPDATE image SET problem = ? WHERE id = ?", changed)
+    return after + limit if after + limit < last else None
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:

@@ -15,9 +15,9 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import Database
 from annotator.store.files import FileState, FoundFile, Known, escaped, inspect_files, is_there
+from annotator.store.images import GONE
 
 BATCH = 200  # files registered in one transaction: a kill loses at most this much looking
-GONE = "no file with this picture is there any more"
 
 
 @dataclass

@@ -12,6 +12,8 @@ from annotator.store.formats.text_cells import Rows
 PROVENANCE = ("image", "class", "state", "source", "annotator", "decided_at", "probability")
 PROMISE = ("run", "threshold", "precision", "confidence")
 """Columns that only a data set with automatically accepted cells has."""
+MISSING = ("missing",)
+"""Why the image cannot be shown any more; a column that only a data set with such images has."""
 
 
 def write_values(table: Table, file: TextIO) -> None:
@@ -25,7 +27,7 @@ def write_values(table: Table, file: TextIO) -> None:
 def write_provenance(table: Table, file: TextIO) -> None:
     """One row per answered or filled cell."""
     rows = Rows(file, table.raw)
-    rows.row(PROVENANCE + (PROMISE if table.accepted else ()))
+    rows.row(PROVENANCE + (PROMISE if table.accepted else ()) + (MISSING if table.missing else ()))
     for image, cells in table.rows():
         for one, cell in zip(table.classes, cells, strict=True):
             if cell.source:
@@ -33,6 +35,8 @@ def write_provenance(table: Table, file: TextIO) -> None:
                 row = [image.name, one.name, cell.state, cell.source, cell.annotator, when(cell), probability]
                 if table.accepted:
                     row += [getattr(cell.accepted, name, "") for name in PROMISE]
+                if table.missing:
+                    row.append(table.missing.get(image.id, ""))
                 rows.row(row)
 
 

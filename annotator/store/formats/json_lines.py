@@ -9,7 +9,7 @@ from annotator.store.formats.table import Table
 
 def write_lines(table: Table, file: TextIO) -> None:
     """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "flag" with what was noted about the image, where somebody did."""
+    "flag" with what was noted about the image, where somebody did, "missing" with why it cannot be shown any more."""
     for image, cells in table.rows():
         named = list(zip((one.name for one in table.classes), cells, strict=True))
         row = {
@@ -33,4 +33,6 @@ def write_lines(table: Table, file: TextIO) -> None:
         }
         if image.id in table.flags:
             row["flag"] = table.flags[image.id]
+        if image.id in table.missing:
+            row["missing"] = table.missing[image.id]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")

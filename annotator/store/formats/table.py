@@ -57,6 +57,7 @@ class Table:
                      becomes present or absent; between them, and where a threshold is nan, it stays unknown
     flags            image id -> what somebody noted about the image
     accepted         (image id, class id) -> what was filled in under a promise
+    missing          image id -> why it cannot be shown any more, of those of which no file is left, say
     raw              text in a CSV is written as it is, even where a spreadsheet takes it for a formula
     """
 
@@ -70,6 +71,7 @@ class Table:
     flags: Mapping[int, str] = field(default_factory=dict)
     accepted: Mapping[tuple[int, int], Accepted] = field(default_factory=dict)
     raw: bool = False
+    missing: Mapping[int, str] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[Image, list[Cell]]]:
         """Image by image, its cells in the order of the classes."""

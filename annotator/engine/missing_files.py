@@ -1,0 +1,47 @@
+"""Noticing that files of images were deleted, or are back: a thread of the worker that only asks whether they exist.
+
+It has a thread of its own because a disk that does not answer holds up whoever asks it.
+"""
+
+import logging
+import threading
+
+from annotator.errors import AnnotatorError
+from annotator.store import images
+from annotator.store.database import Database
+
+AT_ONCE, PAUSE_SECONDS = 500, 0.5  # a million images in a quarter of an hour, at a few milliseconds a second
+ROUND_SECONDS = 60.0
+
+log = logging.getLogger("annotator.worker")
+
+
+class MissingFiles:
+    """One for a worker; starts with `start`, and ends with `close` unless a disk holds it up."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="missing files", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def check_all(self) -> None:
+        """Look once for the files of all images."""
+        last: int | None = 0
+        while last is not None:
+            last = images.check_files(self._db, last, AT_ONCE)
+            if last is not None and self._closed.wait(PAUSE_SECONDS):
+                return
+
+    def _go_on(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self.check_all()
+            except AnnotatorError as error:  # a full disk, a lock held for long: later
+                log.warning("files could not be looked for: %s", error)
+            self._closed.wait(ROUND_SECONDS)
