@@ -128,7 +128,7 @@ def test_an_error_shows_a_name_as_text(db):
     test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30)
     test.session_state["name"] = ANN
     test.run()
-    test.text_area(key="class_lines").input(f"{MARKUP[0]}|{MARKUP[1]}")
+    test.text_area(key="class_lines").input(MARKUP[0] + 200 * "x")
     test.button[-1].click().run()
     assert frame.escaped(MARKUP[0]) in test.error[0].value
 
@@ -165,4 +165,11 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Browser, ser
         assert page.evaluate(FOUND) == [], name
         page.wait_for_function(DRAWN)
         assert foreign == [] and page.troubles == [] and troubles == [], name
+    page.get_by_label("One class a line").fill("\n".join(f"image\n{name}{200 * 'x'}" for name in (*MARKUP, ANN)))
+    page.get_by_role("button", name="Add classes").click()
+    box = page.locator("[data-testid=stAlert]")
+    box.wait_for()
+    shown = box.inner_text().replace(frame.JOINER, "")
+    assert all(name[:40] in shown for name in (*MARKUP, ANN)), shown
+    assert page.evaluate(FOUND) == [] and foreign == [] and box.locator("a, img").count() == 0
     page.context.close()

@@ -82,9 +82,9 @@ def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(sh
 
 def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
     test = show("settings")
-    test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage")
+    test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage\nx\x07")
     test.button[-1].click().run()
-    assert frame.escaped("'|'") in test.error[0].value and "'image'" in test.error[0].value
+    assert all(told in test.error[0].value for told in ("a blank name", "'image'", "control character"))
     assert len(classes.all_classes(db)) == 3
     test.text_area(key="class_lines").input("lynx\ta cat")
     test.button[-1].click().run()

@@ -31,10 +31,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
 
     Raises AnnotatorError for names and descriptions that cannot be used, all at once.
     """
-    problems = [problem for name, _ in new if (problem := name_problem(name))]
-    problems += [problem for name, text in new if (problem := description_problem(name, text))]
-    if problems:
-        raise several("These classes cannot be used:", problems)
+    refuse_unusable(new)
     with db.writing() as sql:
         known = {row["name"] for row in sql.query("SELECT name FROM class")}
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
@@ -52,6 +49,14 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
         if added:
             sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
     return added
+
+
+def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
+    """Raises AnnotatorError for names and descriptions that cannot be used, all at once."""
+    problems = [problem for name, _ in new if (problem := name_problem(name))]
+    problems += [problem for name, text in new if (problem := description_problem(name, text))]
+    if problems:
+        raise several("These classes cannot be used:", problems)
 
 
 def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:

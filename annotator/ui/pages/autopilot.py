@@ -4,7 +4,7 @@ components/autopilot/autopilot.js."""
 from annotator.store import classes
 from annotator.ui import context, frame
 from annotator.ui.components import mount
-from annotator.ui.pages.annotate import class_form
+from annotator.ui.pages.class_form import first_form
 
 
 def page() -> None:
@@ -12,6 +12,6 @@ def page() -> None:
     frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:
-        class_form("First, name what may be on the images", "One class a line. A tab and a description may follow.")
+        first_form()
         return
     mount("autopilot", known)

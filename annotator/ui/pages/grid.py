@@ -6,7 +6,7 @@ from annotator.errors import AnnotatorError
 from annotator.store import classes, selections
 from annotator.ui import context, frame
 from annotator.ui.components import mount
-from annotator.ui.pages.annotate import class_form
+from annotator.ui.pages.class_form import first_form
 
 
 def page() -> None:
@@ -15,7 +15,7 @@ def page() -> None:
     frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:
-        class_form("First, name what may be on the images", "One class a line. A tab and a description may follow.")
+        first_form()
         return
     mount("grid", known, selection=_selection(), audit=st.query_params.get("audit") == "1")
 

@@ -12,7 +12,7 @@ from annotator.records import Class
 from annotator.store import classes, jobs
 from annotator.store.database import Database
 from annotator.ui import context, frame
-from annotator.ui.pages.annotate import class_form
+from annotator.ui.pages.class_form import HOW, class_form
 from models import catalogue
 from models.selection import STRATEGIES
 
@@ -51,11 +51,7 @@ def _settings() -> None:
 
     st.subheader("Classes")
     _classes(db)
-    class_form(
-        "Add classes",
-        "One class a line; a tab and a description may follow. Classes are never removed, so that no decision loses "
-        "its meaning.",
-    )
+    class_form("Add classes", f"{HOW} Classes cannot be removed later.")
 
 
 def save_classes(db: Database, edited: Sequence[Class]) -> list[str]:

@@ -1,0 +1,97 @@
+"""The form that adds classes: it says what it did, and asks first where that may be a surprise."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from annotator.records import Decision
+from annotator.store import classes, decisions, overview
+from annotator.ui import context, frame
+from annotator.ui.pages.class_form import read_lines
+
+SCRIPT = """
+from annotator.ui.pages import settings
+settings.page()
+"""
+
+
+@pytest.fixture
+def add(db) -> Callable[[str], AppTest]:
+    """Opens Settings and gives these lines to the form."""
+    context.open_project(db.paths.project)
+
+    def given(lines: str) -> AppTest:
+        test = AppTest.from_string(SCRIPT, default_timeout=30)
+        test.session_state["name"] = "Ann"
+        test.run()
+        test.text_area(key="class_lines").input(lines)
+        test.button[-1].click().run()
+        assert not test.exception
+        return test
+
+    return given
+
+
+def names(db) -> list[str]:
+    return [one.name for one in classes.all_classes(db)]
+
+
+def told(test: AppTest) -> str:
+    return " ".join(one.value for one in test.success)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says", "added"),
+    [
+        ("owl\nhare\nnewt", ["3 classes (owl, hare, newt) added"], ["owl", "hare", "newt"]),
+        ("owl\nfox", ["1 class (owl) added", "There already: fox"], ["owl"]),
+        ("fox\ndeer", ["No class was added", "There already: fox, deer"], []),
+        ("fox | red", ["There already, with a new description: fox"], []),
+        ("owl\nowl | of the night", ["1 class (owl) added", "More than once in the list: owl"], ["owl"]),
+    ],
+)
+def test_the_form_says_what_it_did_and_empties_its_box(add, db, lines, says, added):
+    test = add(lines)
+    for words in says:
+        assert frame.escaped(words) in told(test), told(test)
+    assert names(db) == ["fox", "heron", "deer", *added]
+    assert test.text_area(key="class_lines").value == ""
+
+
+def test_a_description_follows_a_bar_or_a_tab():
+    lines = "fox | red | and quick\nheron\tgrey\n\n  deer  \nroe deer"
+    assert read_lines(lines) == [("fox", "red | and quick"), ("heron", "grey"), ("deer", ""), ("roe deer", "")]
+
+
+def test_an_empty_box_adds_nothing_and_says_so(add, db):
+    assert any("Nothing was added" in one.value for one in add(" \n").info)
+    assert names(db) == ["fox", "heron", "deer"]
+
+
+def complete(db, image_id: int) -> None:
+    one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=image_id)
+    assert not decisions.decide(db, [one]).refused
+
+
+@pytest.mark.parametrize(("lines", "asks"), [("owl", "2 images are complete now"), ("Fox", "looks like 'fox'")])
+def test_it_asks_before_it_adds_what_may_be_a_surprise(add, db, lines, asks):
+    for image_id in (1, 2):
+        complete(db, image_id)
+    test = add(lines)
+    assert any(asks in one.value for one in test.warning), test.warning
+    assert names(db) == ["fox", "heron", "deer"] and overview.image_counts(db)["complete"] == 2
+    test.button(key="classes_no").click().run()
+    assert names(db) == ["fox", "heron", "deer"] and not test.warning
+    test.text_area(key="class_lines").input(lines)
+    next(one for one in test.button if one.label == "Add classes").click().run()
+    test.button(key="classes_yes").click().run()
+    assert names(db) == ["fox", "heron", "deer", lines] and overview.image_counts(db)["complete"] == 0
+    assert "1 class" in told(test) and not test.warning
+
+
+def test_classes_that_are_there_already_reopen_nothing_and_are_not_asked_about(add, db):
+    complete(db, 1)
+    test = add("fox\nheron | grey")
+    assert not test.warning and overview.image_counts(db)["complete"] == 1
