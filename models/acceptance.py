@@ -8,7 +8,9 @@ sampling without replacement", NeurIPS 2020, and "Estimating means of bounded ra
 numpy only.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +18,8 @@ CONFIDENCE = 0.95
 CANDIDATES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
 """Probabilities from which on cells may be filled in, set before anything is known of a project."""
 ROOM = 1.3  # a sample is so many times larger than one without mistakes would have to be
+POSSIBLE = (0.995, *(percent / 100 for percent in range(99, 50, -1)))
+"""Precisions that can be promised instead of one that cannot, the highest first."""
 BETS = ((0.0, 0.5), (0.2, 0.25), (0.5, 0.15), (0.8, 0.1))
 """How many wrong ones each bettor expects, as a share of what is to be refuted, and what is put on each. The first one
 has the most to win from a sample without any mistake, and loses everything at the first."""
@@ -59,6 +63,7 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
     return low
 
 
+@lru_cache(maxsize=4096)
 def needed(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
     """How many answers without a mistake show that enough of the other cells of a population are right.
 
@@ -71,6 +76,17 @@ def needed(population: int, precision: float, confidence: float = CONFIDENCE) ->
         if drawn > 400 / (1 - precision):  # never needed, however large the population
             break
     return population
+
+
+def possible_precision(population: int, share: float) -> float | None:
+    """The highest precision that a sample of at most a share of the population can show, with some room for mistakes;
+    None where not even the lowest of POSSIBLE can.
+
+    share    in (0, 1]
+    """
+    # The lower the precision, the smaller the sample: looked for by halving.
+    place = bisect_left(POSSIBLE, True, key=lambda precision: sample_size(population, precision) <= share * population)
+    return POSSIBLE[place] if place < len(POSSIBLE) else None
 
 
 def sample_size(population: int, precision: float) -> int:

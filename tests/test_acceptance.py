@@ -14,6 +14,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.store import acceptances, arrays, classes, decisions, runs
 from annotator.store.database import Database
+from models.acceptance import POSSIBLE, most_wrong, possible_precision, sample_size
 
 IMAGES = 1200
 LIKELY = 800  # of them show the first class, and the model knows
@@ -93,7 +94,7 @@ def test_too_many_mistakes_in_the_audit_fill_in_nothing_and_say_so(many):
     answer_audit(many, wrong=10)
     outcomes = acceptance.choose(many, Promise(0.98))
     assert acceptances.counts(many)["present"] == 0
-    assert "which is too many to promise 98.0% of those that are left" in outcomes[0].reason
+    assert "which is too many to promise 98 % of those that are left" in outcomes[0].reason
     assert "nothing has been audited" in outcomes[1].reason or "too few" in outcomes[1].reason
 
 
@@ -209,7 +210,7 @@ def test_what_cannot_be_promised_is_refused(many):
         acceptance.choose(many, Promise(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
         acceptance.choose(many, Promise(present=False))
-    with pytest.raises(AnnotatorError, match=r"No class has so many likely cells that a promise of 99.9%"):
+    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a promise of 99.9 %"):
         acceptance.draw(many, Promise(0.999))
 
 
@@ -227,3 +228,47 @@ def test_the_command_line_shows_what_is_filled_in_and_takes_it_back(accepting, a
     told = annotator("accept", project, "--undo", found["acceptances"][0]["batch"]).stdout
     assert "Off: nothing is filled in automatically." in told and "withdrawn: taken back" in told
     assert "is filled in. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
+
+
+def strangers(tmp_path, images: int, names: int) -> Database:
+    db = Database(tmp_path / "strangers", create=True)
+    rows = [(number, f"{number}.jpg", f"{number:064}", 9, 9) for number in range(1, images + 1)]
+    with db.writing() as sql:
+        sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, ?, ?)", rows)
+    classes.add_classes(db, [(f"class {number}", "") for number in range(names)])
+    return db
+
+
+def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
+    db = strangers(tmp_path, 200, 28)
+    told = acceptance.outlook(db, Promise(0.99))
+    assert told.startswith(
+        "99 % cannot be shown of one class here: it takes about 340 blind answers without a mistake,"
+    )
+    assert (
+        "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % of all classes together" in told
+    )
+    assert acceptance.outlook(db, Promise(0.95)).startswith(
+        "It takes about 76 blind answers without a mistake to show 95 %"
+    )
+    assert acceptance.outlook(db, Promise(0.99, together=True)).startswith("It takes about 350 blind answers")
+    assert "cannot be shown of all classes together" in acceptance.outlook(db, Promise(0.999, together=True))
+
+
+@pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
+def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake_and_the_next_is_not(images):
+    precision = possible_precision(images, 0.5)
+    place = POSSIBLE.index(precision) if precision else len(POSSIBLE)
+    for one, possible in ((POSSIBLE[place - 1], False), *([(precision, True)] if precision else [])):
+        drawn = min(sample_size(images, one), images // 2)
+        left = images - drawn
+        assert possible == (sample_size(images, one) <= images / 2)
+        if possible:
+            assert most_wrong(np.zeros(drawn, bool), images) <= (1 - one) * left
+
+
+def test_a_drawing_that_saves_no_work_says_what_could_be_promised_instead(many):
+    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs .*99.9 %") as told:
+        acceptance.draw(many, Promise(0.999))
+    assert "Possible here: 98 % class by class, or 98 % of all classes together" in str(told.value)
+    acceptance.draw(many, Promise(0.98))

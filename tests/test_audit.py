@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from test_grid import publish
 
 from annotator.engine import audit
 from annotator.engine.certificate import certificate, seconds_per_tile
+from annotator.engine.evidence import Interval, lasting, percents, precision_reason, recall_reason
 from annotator.engine.export import export
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision
@@ -139,7 +141,8 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     found = certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
-        "98 % recall reached with 95 % confidence for 1 of 3 classes"
+        "98 % recall reached with 95 % confidence for 1 of 3 classes (recall of 2 not measured). "
+        "Precision: not measured (people's labels taken as right)"
     )
     assert "No cell of these classes has been audited: heron, deer." in found.lacks
 
@@ -225,7 +228,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
     assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
     text = (tmp_path / "labels.card.md").read_text()
-    for expected in ("| fox | 12 | 0 | 100.0% (100.0% to 100.0%)", "Audit 1: 20 cells", "| absent | assumed |"):
+    for expected in ("| fox | 12 | 0 | 100.0 % (100 %) |", "Audit 1: 20 cells", "| absent | assumed |"):
         assert expected in text, expected
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
 
@@ -239,3 +242,51 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
     found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)
     assert found["overall"]["waiting"] == 30 and found["reached"]["target"] == 0.5
     assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
+
+
+def test_precision_that_nobody_looked_at_is_nowhere_a_figure(db, tmp_path):
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    reason = "not measured (people's labels taken as right)"
+    found = certificate(db)
+    assert found.classes[0].precision.reason == found.overall.precision.reason == reason
+    assert found.sentence().endswith(f"Precision: {reason}") and "recall not measured" in found.sentence()
+    assert any("Precision is not measured" in one for one in found.lacks)
+    export(db, tmp_path / "labels.csv", "csv")
+    card = json.loads((tmp_path / "labels.card.json").read_text())
+    nothing = {"estimate": None, "low": None, "high": None}
+    assert card["certificate"]["overall"]["precision"] == nothing | {"reason": reason}
+    assert card["classes"][0]["certificate"]["recall"] == nothing | {"reason": "not measured"}
+    assert f"| fox | 4 | 0 | not measured | {reason} | not measured | 0 |" in (tmp_path / "labels.card.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("one", "answers", "told"),
+    [
+        (Interval(1.0, 0.012, 1.0), 2, "too few answers (2)"),
+        (Interval(0.9, 0.3, 1.0), 1_200, "too few answers (1,200)"),
+        (Interval(None, 0.0, 1.0), 5, "too few answers (5)"),
+        (Interval(0.97, 0.5, 1.0), 6, "97.0 % (50 % to 100 %)"),
+        (Interval(0.9996, 0.9951, 1.0), 900, "99.9 % (99.5 % to 100 %)"),
+        (Interval(1.0, 0.0, 1.0), 0, "not measured"),
+    ],
+)
+def test_an_interval_that_says_nothing_is_no_figure_and_nothing_is_rounded_up(one, answers, told):
+    assert percents(replace(one, reason=recall_reason(one, 10, 50, answers))) == told
+
+
+def test_reasons_follow_what_was_looked_at():
+    wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
+    assert precision_reason(wide, 40, 0, 0, 2) == "too few answers (2)"
+    assert precision_reason(narrow, 40, 0, 0, 30) == precision_reason(narrow, 0, 800, 300, 0) == ""
+    assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels taken as right)"
+    assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no label yet)"
+    assert recall_reason(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
+    assert lasting(None) == "not measured" and lasting(0.0) == "nothing to find" and lasting(0.2) == "1 s"
+
+
+def test_two_answers_are_too_few_for_a_time(db):
+    publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
+    audit.draw(db, 30, seed=9)
+    answer(db, 2)
+    found = certificate(db).overall
+    assert found.seconds is None and found.missing.reason == "too few answers (2)"

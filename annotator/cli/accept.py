@@ -56,7 +56,12 @@ def accept(
     elif not listed:
         outcomes = acceptance.choose(db, None if off else wanted)
     found = told(db, outcomes)
-    print(json.dumps(found)) if as_json else _print(found)
+    if as_json:
+        print(json.dumps(found))
+        return
+    _print(found)
+    if outcomes and not any(one.cells for one in outcomes):
+        print(acceptance.outlook(db, wanted))
 
 
 def told(db, outcomes: list) -> dict:
@@ -81,7 +86,8 @@ def told(db, outcomes: list) -> dict:
 def _print(found: dict) -> None:
     states = {1: "present", -1: "absent"}
     if promise := found["promise"]:
-        print(f"On: {promise['precision']:.1%} of what is filled in is right, with 95 % confidence.")
+        share = f"{100 * promise['precision']:g} %"
+        print(f"On: filled in where blind answers show, with 95 % confidence, that at least {share} is right.")
     else:
         print("Off: nothing is filled in automatically.")
     for one in found["outcomes"]:

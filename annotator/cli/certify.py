@@ -19,21 +19,30 @@ def certificate(
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and what would make them surer."""
     from annotator.engine.certificate import certificate as certify
+    from annotator.engine.evidence import counts, lasting, percents
     from annotator.store.database import Database
 
     found = certify(Database(project), target)
     if as_json:
         reached = {"target": target, "classes": found.reached(target), "sentence": found.sentence(target)}
-        print(json.dumps(asdict(found) | {"reached": reached}))
+        print(json.dumps(found.as_json() | {"reached": reached}))
         return
-    width = max(len(one.name) for one in [*found.classes, found.overall])
-    print(f"{'':<{width}}  labeled  {'recall':^22}  {'precision':^22}  {'missing':^19}  audited     to find 95 %")
-    for one in [*found.classes, found.overall]:
-        recall, precision = (ranged(each, 3) for each in (one.recall, one.precision))
-        print(
-            f"{one.name:<{width}}  {one.people + one.accepted:>7,}  {recall:>22}  {precision:>22}  "
-            f"{ranged(one.missing, 0):>19}  {one.audited:>7,}  {lasting(one.seconds):>15}"
+    titles = ("", "labeled", "recall", "precision", "missing", "audited", "to find 95 %")
+    rows = [
+        (
+            one.name,
+            f"{one.people + one.accepted:,}",
+            *(brief(each(value)) for each, value in ((percents, one.recall), (percents, one.precision))),
+            brief(counts(one.missing)),
+            f"{one.audited:,}",
+            lasting(one.seconds),
         )
+        for one in [*found.classes, found.overall]
+    ]
+    widths = [max(len(row[place]) for row in (titles, *rows)) for place in range(len(titles))]
+    for name, *others in (titles, *rows):
+        told = [f"{text:>{width}}" for text, width in zip(others, widths[1:], strict=True)]
+        print("  ".join([f"{name:<{widths[0]}}", *told]))
     print(f"\n{found.sentence(target)}")
     for sentence in found.lacks:
         print(f"  {sentence}")
@@ -57,20 +66,6 @@ def audit(
     print("Answer them in the blind check on the Grid page, then: " + f"annotator certificate {project}")
 
 
-def ranged(value, digits: int) -> str:
-    """An interval as a table shows it: the estimate, and the two ends behind it."""
-    estimate = "-" if value.estimate is None else f"{value.estimate:,.{digits}f}"
-    return f"{estimate} ({value.low:,.{digits}f}-{value.high:,.{digits}f})"
-
-
-def lasting(seconds: float | None) -> str:
-    """A time as people say it."""
-    if seconds is None:
-        return "-"
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
+def brief(told: str) -> str:
+    """A figure as the table has room for it: without the reason why it was not measured, which stands below."""
+    return told.partition(" (")[0] if told.startswith("not measured") else told

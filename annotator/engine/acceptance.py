@@ -17,11 +17,20 @@ from annotator.engine import audit
 from annotator.engine.predictions import predictions
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
-from annotator.store import acceptances, audits, classes, jobs
+from annotator.store import acceptances, audits, classes, jobs, overview
 from annotator.store.acceptances import Filling
 from annotator.store.audits import OPEN, Population
 from annotator.store.database import Database
-from models.acceptance import CANDIDATES, CONFIDENCE, Sample, Verdict, lowest_threshold, needed, sample_size
+from models.acceptance import (
+    CANDIDATES,
+    CONFIDENCE,
+    Sample,
+    Verdict,
+    lowest_threshold,
+    needed,
+    possible_precision,
+    sample_size,
+)
 from models.drawing import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE, usable
 
 SETTING = "acceptance"
@@ -30,6 +39,7 @@ ZONES = {PRESENT: 40, ABSENT: 41}  # strata of a drawing that is made for this: 
 TOGETHER = {PRESENT: 42, ABSENT: 43}  # the same, drawn from all classes as one
 SLACK = 0.02  # a drawing also asks about cells that are expected to be right a little less often than is promised
 MANY = 100_000  # cells: of more, hardly more have to be asked about
+FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # promised instead, when what was asked for cannot be
 WORTH_IT = 0.5  # a sample of more than this share of the cells it is about saves too little
 
 
@@ -99,9 +109,48 @@ def ignored(db: Database) -> list[str]:
     )
 
 
-def answers_needed(precision: float) -> int:
-    """How many blind answers without a mistake show this precision, where many cells are to be filled in."""
-    return needed(MANY, precision)
+def outlook(db: Database, wanted: Promise) -> str:
+    """What showing this promise takes here, or why it is impossible here and what would be possible, in sentences.
+
+    By the number of images and classes alone, so that it costs a page nothing: a class can have as many cells to be
+    filled in as there are images, at most. `draw` knows better.
+    """
+    images, of = overview.image_counts(db)["all"], len(classes.all_classes(db))
+    cells, what = (images * of, "all classes together") if wanted.together else (images, "one class")
+    if _in_reach(cells, wanted.precision):
+        answers = needed(min(cells, MANY), wanted.precision)
+        return (
+            f"It takes about {answers:,} blind answers without a mistake to show {_share(wanted.precision)} of {what}, "
+            "and more with some."
+        )
+    by_classes = f" x {of:,} classes" if wanted.together else ""
+    return (
+        f"{_share(wanted.precision)} cannot be shown of {what} here: it takes about {needed(MANY, wanted.precision):,} "
+        f"blind answers without a mistake, and there are {images:,} images{by_classes}. "
+    ) + _instead(cells, None if wanted.together else images * of, wanted.precision)
+
+
+def _instead(cells: int, together: int | None, precision: float) -> str:
+    """What can be promised of a population of cells, and of all classes together (None: that was asked for)."""
+    said = []
+    if possible := possible_precision(min(cells, MANY), WORTH_IT):
+        said.append(f"{_share(possible)} (about {needed(min(cells, MANY), possible):,} answers)")
+    if together and _in_reach(together, precision):
+        answers = needed(min(together, MANY), precision)
+        said.append(f"{_share(precision)} of all classes together (about {answers:,} answers)")
+    elif together and (possible := possible_precision(min(together, MANY), WORTH_IT)):
+        answers = needed(min(together, MANY), possible)
+        said.append(f"{_share(possible)} of all classes together (about {answers:,} answers)")
+    return f"Possible at most: {', or '.join(said)}." if said else "There are too few images to promise anything."
+
+
+def _in_reach(cells: int, precision: float) -> bool:
+    """A sample of at most WORTH_IT of so many cells can show this."""
+    return 0 < sample_size(min(cells, MANY), precision) <= WORTH_IT * cells
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:g} %"
 
 
 def choose(db: Database, wanted: Promise | None) -> list[Outcome]:
@@ -183,8 +232,9 @@ def draw(db: Database, wanted: Promise) -> audits.Audit:
                 drawn += [(row, column, code) for row, column in zip(rows[some], group[places[some]], strict=True)]
     if not drawn:
         raise AnnotatorError(
-            f"No class has so many likely cells that a promise of {wanted.precision:.1%} saves work: keeping it would "
-            "take answers to more than half of them.\n    Promise less, or make one promise for all classes together."
+            f"{'There are not' if wanted.together else 'No class has'} so many likely pairs that a promise of "
+            f"{_share(wanted.precision)} saves work: keeping it would take answers to more than half of them.\n    "
+            + _possible_here(scores, open_, wanted)
         )
     cells = [
         (int(found.class_ids[column]), int(found.image_ids[row]), code, place)
@@ -193,6 +243,28 @@ def draw(db: Database, wanted: Promise) -> audits.Audit:
     population = Population(found.image_ids, found.class_ids, strata, scores)
     audit_id = audits.publish(db, population, cells, found.run.id, newest)
     return next(one for one in audits.audits(db) if one.id == audit_id)
+
+
+def _possible_here(scores: np.ndarray, open_: np.ndarray, wanted: Promise) -> str:
+    """What could be promised of the cells that the current run would fill in, in a sentence."""
+    columns = np.arange(scores.shape[1])
+    found: dict[bool, float] = {}
+    for precision in [one for one in FALLBACKS if one <= wanted.precision]:
+        for together in (False, True):
+            if together in found or (together and wanted.together and precision == wanted.precision):
+                continue
+            for group in [columns] if together else columns[:, None]:
+                sure = (_sure(scores[:, group], state) for state in wanted.states)
+                sizes = [int(_zone(one, open_[:, group], precision).sum()) for one in sure]
+                if any(_in_reach(size, precision) for size in sizes):
+                    found[together] = precision
+                    break
+    said = [
+        f"{_share(found[together])} {words}"
+        for together, words in ((False, "class by class"), (True, "of all classes together"))
+        if together in found
+    ]
+    return f"Possible here: {', or '.join(said)}." if said else "Nothing can be promised here until the model is surer."
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,10 +364,10 @@ def _settle(
 
 def _reason(verdict: Verdict, precision: float) -> str:
     if not verdict.tested:
-        return f"{verdict.audited:,} audited cells are too few to show {precision:.1%}, had none of them been wrong"
+        return f"{verdict.audited:,} audited cells are too few to show {_share(precision)}, had none of them been wrong"
     return (
         f"{verdict.wrong:,} of {verdict.audited:,} audited cells were wrong: up to {verdict.at_most:,} of all such "
-        f"cells may be, which is too many to promise {precision:.1%} of those that are left"
+        f"cells may be, which is too many to promise {_share(precision)} of those that are left"
     )
 
 

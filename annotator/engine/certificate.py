@@ -4,16 +4,17 @@ The statistics are models/certificate.py's; here the store is read, and what the
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from annotator.engine import audit as drawings
 from annotator.engine.acceptance import promise
 from annotator.engine.audit import Sample
+from annotator.engine.evidence import Interval, ends, missing_reason, precision_reason, recall_reason
 from annotator.engine.lacking import lacks
 from annotator.engine.predictions import predictions
-from annotator.engine.tempo import tempo_of
+from annotator.engine.tempo import START, tempo_of
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.store import acceptances, audits, classes, overview, runs, versions
 from annotator.store.audits import OPEN, Audit
@@ -25,15 +26,6 @@ TILES, CHANGED = 24, 2  # of the grid by which times are told
 FOUND = 0.95  # of the missing ones are looked for when the time for it is told
 TARGET = 0.98
 SLACK = 0.02  # a drawing that leaves this share of a class's cells more without a sample is as good as another one
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A quantity with its 95 % interval. estimate: None where nobody can tell."""
-
-    estimate: float | None
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -59,6 +51,10 @@ class Row:
     precision: Interval
     missing: Interval
     seconds: float | None
+
+    def as_json(self) -> dict:
+        """Everything as plain values; what was not measured is None, with the reason."""
+        return asdict(self) | {name: getattr(self, name).as_json() for name in ("recall", "precision", "missing")}
 
 
 @dataclass(frozen=True)
@@ -96,14 +92,29 @@ class Certificate:
 
     def reached(self, target: float = TARGET) -> list[int]:
         """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval)."""
-        return [one.class_id for one in self.classes if one.recall.low >= target]
+        return [one.class_id for one in self.classes if one.recall.low >= target and not one.recall.reason]
 
     def sentence(self, target: float = TARGET) -> str:
-        """The stopping rule in words."""
-        return (
-            f"{100 * target:g} % recall reached with 95 % confidence for {len(self.reached(target))} of "
-            f"{len(self.classes)} classes"
+        """The stopping rule in words, and what is known of precision. No full stop at the end."""
+        every = len(self.classes)
+        blank = sum(bool(one.recall.reason) for one in self.classes)
+        reached = (
+            f"{100 * target:g} % recall reached with 95 % confidence for {len(self.reached(target))} of {every} classes"
         )
+        if blank:
+            reached += f" (recall {'' if blank == every else f'of {blank} '}not measured)"
+        precision = self.overall.precision
+        return f"{reached}. Precision: {precision.reason or ends(precision)}"
+
+    @property
+    def pace_is_assumed(self) -> bool:
+        """Nobody's grids have been timed here: times are told by the start values of tempo.py."""
+        return self.seconds_a_tile == START.grid(TILES, CHANGED) / TILES
+
+    def as_json(self) -> dict:
+        """Everything as plain values; what was not measured is None, with the reason."""
+        rows = {"classes": [one.as_json() for one in self.classes], "overall": self.overall.as_json()}
+        return asdict(self) | rows
 
 
 def certificate(db: Database, target: float = TARGET) -> Certificate:
@@ -131,9 +142,9 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
     waiting = {cell for one, wait in asked for cell in zip(one.class_id[wait], one.image_id[wait], strict=True)}
     pace = seconds_per_tile(db)
     tiles = _tiles(db, image_ids, class_ids, (states == OPEN) & ~filled, strata, parts, told)
-    certified = _rows(
-        every, states, filled, strata, told, Counter(int(class_id) for class_id, _ in waiting), tiles * pace
-    )
+    of_class = Counter(int(class_id) for class_id, _ in waiting)
+    rows = _rows(every, states, filled, strata, told, of_class, tiles * pace)
+    certified = [_with_reasons(one, looks) for one in rows]
     used = {one.audit.id: one.audit for _, one, _ in parts if one.audit is not None}
     result = Certificate(
         certified[:-1],
@@ -323,6 +334,20 @@ def _rows(
         )
         for place, (class_id, name) in enumerate(named)
     ]
+
+
+def _with_reasons(row: Row, looks: Looks) -> Row:
+    labeled = row.people + row.accepted
+    recall = recall_reason(row.recall, labeled, row.unknown, row.audited)
+    precision = precision_reason(row.precision, row.people, row.accepted, row.audited, looks.present)
+    missing = missing_reason(row.missing, row.recall, labeled, row.unknown, row.audited)
+    return replace(
+        row,
+        recall=replace(row.recall, reason=recall),
+        precision=replace(row.precision, reason=precision),
+        missing=replace(row.missing, reason=missing),
+        seconds=None if missing else row.seconds,
+    )
 
 
 def _interval(bounds: Bounds, place: int, digits: int) -> Interval:

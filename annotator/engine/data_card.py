@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from annotator import __version__
 from annotator.engine import recipe
-from annotator.engine.certificate import TARGET, Interval, Row, certificate
+from annotator.engine.certificate import TARGET, Row, certificate
+from annotator.engine.evidence import Interval, counts, percents
 from annotator.store import runs
 from annotator.store.database import Database
 
@@ -138,7 +139,7 @@ def markdown(found: dict) -> str:
         "",
         "| class | labeled | filled in | recall | precision | missing | audited |",
         "|---|---:|---:|---|---|---|---:|",
-        *(_line(one["name"], one["certificate"]) for one in found["classes"]),
+        *(_line(_safe(one["name"]), one["certificate"]) for one in found["classes"]),
         _line("**all classes**", certified["overall"]),
         "",
         *(f"* {sentence}" for sentence in certified["lacks"]),
@@ -196,16 +197,16 @@ def _safe(name: str) -> str:
 
 def _certified(row: Row) -> dict:
     kept = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
-    return {name: value for name, value in asdict(row).items() if name in kept}
+    return {name: value for name, value in row.as_json().items() if name in kept}
 
 
 def _line(name: str, row: dict) -> str:
-    recall, precision = (_told(Interval(**row[kind]), "{:.1%}") for kind in ("recall", "precision"))
-    missing = _told(Interval(**row["missing"]), "{:,.0f}")
-    counts = f"{row['people']:,} | {row['accepted']:,}"
-    return f"| {_safe(name)} | {counts} | {recall} | {precision} | {missing} | {row['audited']:,} |"
+    recall, precision, missing = (_interval(row[kind]) for kind in ("recall", "precision", "missing"))
+    people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
+    told = (name, people, accepted, percents(recall), percents(precision), counts(missing), f"{row['audited']:,}")
+    return f"| {' | '.join(told)} |"
 
 
-def _told(one: Interval, form: str) -> str:
-    estimate = "unknown" if one.estimate is None else form.format(one.estimate)
-    return f"{estimate} ({form.format(one.low)} to {form.format(one.high)})"
+def _interval(told: dict) -> Interval:
+    """What Interval.as_json told."""
+    return Interval(told["estimate"], told["low"] or 0.0, told["high"] or 0.0, told.get("reason", ""))

@@ -32,8 +32,11 @@ def lacks(found: "Certificate", target: float) -> list[str]:
     blank = [one.name for one in found.classes if found.drawings and one.unknown and not one.audited]
     if blank:
         said.append(f"No cell of these classes has been audited: {_listed(blank)}.")
-    if found.drawings and not found.looks.present and found.overall.people:
-        said.append("Nobody has looked twice at what people decided: their decisions are taken as true.")
+    if not found.looks.present and found.overall.people:
+        said.append(
+            "Precision is not measured: people's labels are taken as right. Every audit also asks again about some of "
+            "them, blind."
+        )
     few = [(one.name, _more(one, target)) for one in found.classes if one.audited and one.recall.low < target]
     needed = [f"{name} about {more:,}" for name, more in few if more]
     behind = [name for name, more in few if not more]

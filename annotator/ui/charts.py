@@ -271,7 +271,7 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Char
 def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart:
     """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
 
-    table     class, kind ("recall" or "precision"), estimate (nan: nobody can tell), low, high
+    table     class, kind ("recall" or "precision"), estimate, low, high; nan: not measured, nothing is drawn
     target    the recall that is asked for
 
     The two differ in lightness, shape and place as well as in hue.

@@ -86,14 +86,10 @@ def _changed() -> None:
 
 
 def _asking(db: Database, wanted: Promise) -> None:
-    of = "one class"
-    counts = "An ordinary audit counts; one drawn for this asks only about cells that would be filled in."
+    counts = "An ordinary audit counts; one drawn for this asks only about pairs that would be filled in."
     if wanted.together:
-        of, counts = "all classes together", "Only cells drawn for this count."
-    st.caption(
-        f"It takes about {acceptance.answers_needed(wanted.precision):,} blind answers without a mistake to show "
-        f"{_share(wanted.precision)} of {of}, and more with some. {counts}"
-    )
+        counts = "Only pairs drawn for this count."
+    st.caption(f"{acceptance.outlook(db, wanted)} {counts}")
     if st.button("Draw the cells that would show it"):
         with st.spinner("Drawing cells..."):
             drawn = acceptance.draw(db, wanted)

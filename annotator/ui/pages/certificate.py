@@ -3,13 +3,14 @@
 Working it out takes seconds where there are many cells, so it is kept until something it rests on has changed.
 """
 
-import math
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
 
 from annotator.engine import audit
-from annotator.engine.certificate import TARGET, Certificate, Interval, Row, certificate, stamp
+from annotator.engine.certificate import TARGET, Certificate, Row, certificate, stamp
+from annotator.engine.evidence import Interval, count_ends, counts, ends, lasting, percent, percents
 from annotator.engine.export import data_set
 from annotator.engine.lacking import lacks
 from annotator.store import classes, overview
@@ -77,17 +78,42 @@ def _stopping_rule(found: Certificate) -> float:
 def _overall(row: Row) -> None:
     columns = st.columns(3)
     for column, label, one, help_ in (
-        (columns[0], "Recall", row.recall, "Of all cells that show their class, so many are labeled present."),
-        (columns[1], "Precision", row.precision, "Of all cells that are labeled present, so many show their class."),
+        (
+            columns[0],
+            "Recall",
+            row.recall,
+            "Of all pairs in which the image shows the class, the share labeled present.",
+        ),
+        (
+            columns[1],
+            "Precision",
+            row.precision,
+            "Of all pairs labeled present, the share in which the image shows it.",
+        ),
     ):
         with column, st.container(border=True, height="stretch"):
-            st.metric(f"{label}, with 95 % confidence", _ends(one), width="content", help=help_)
-            st.html(_bar(one))
-            st.caption(f"Best estimate: {_percent(one.estimate)}")
+            if _metric(f"{label}, with 95 % confidence", one, ends, help_):
+                st.html(_bar(one))
+                estimate = "nothing to find" if one.estimate is None else percent(one.estimate)
+                st.caption(f"Best estimate: {estimate}")
     with columns[2], st.container(border=True, height="stretch"):
-        st.metric("Still missing", _counts(row.missing), width="content", help="Positives that nobody has labeled.")
-        st.caption(f"Best estimate: {_count(row.missing.estimate)}. {row.people + row.accepted:,} are labeled.")
-        st.caption(f"Time to find 95 % of them in grids: {_lasting(row.seconds)}.")
+        if _metric("Still missing", row.missing, count_ends, "Positives that nobody has labeled."):
+            st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
+            st.caption(f"Time to find 95 % of them in grids: {lasting(row.seconds)}.")
+        st.caption(f"{row.people + row.accepted:,} are labeled, {row.unknown:,} pairs are unanswered.")
+
+
+def _metric(label: str, one: Interval, told: Callable[[Interval], str], help_: str) -> bool:
+    """The figure in large, or why there is none; returns whether there is one."""
+    if not one.reason:
+        st.metric(label, told(one), width="content", help=help_)
+        return True
+    headline, _, why = one.reason.partition(" (")
+    st.metric(label, headline.capitalize(), width="content", help=help_)
+    if why:
+        why = why.removesuffix(")")
+        st.caption(f"{why} so far" if headline.startswith("too few") else f"{why[:1].upper()}{why[1:]}.")
+    return False
 
 
 def _surer(found: Certificate, target: float) -> None:
@@ -133,12 +159,13 @@ def _by_class(found: Certificate, target: float) -> None:
             st.caption(f"The first {len(rows)} of {len(found.classes):,} classes; all are in the numbers.")
         table = pd.DataFrame(
             [
-                {"class": one.name, "kind": kind, "estimate": value.estimate, "low": value.low, "high": value.high}
+                {"class": one.name, "kind": kind} | value.as_json()
                 for one in rows
                 for kind, value in (("recall", one.recall), ("precision", one.precision))
             ]
-        )
-        table["estimate"] = table["estimate"].astype(float)
+        ).astype(dict.fromkeys(("estimate", "low", "high"), float))
+        if table["low"].isna().any():
+            st.caption("A class without a line was not measured, or has too few answers.")
         colours = charts.palette(st.context.theme.type)
         with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):
             st.altair_chart(
@@ -153,7 +180,8 @@ def _numbers(found: Certificate) -> None:
         st.markdown("#### In numbers")
         st.caption(
             "Estimates, with 95 % intervals in brackets. Times are those of grids, likeliest first, until 95 % of what "
-            f"is missing is found, at {found.seconds_a_tile:.1f} s an image."
+            f"is missing is found, at {'an assumed ' if found.pace_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
+            f"image{' (nobody has answered a grid yet)' if found.pace_is_assumed else ''}."
         )
         rows = [_line(one) for one in [found.overall, *_missing_first(found)]]
         tables.show(rows, "The certificate, class by class")
@@ -164,10 +192,10 @@ def _line(one: Row) -> dict[str, str]:
     return {
         "class": one.name,
         "labeled": f"{one.people + one.accepted:,}{filled}",
-        "recall": _told(one.recall),
-        "precision": _told(one.precision),
-        "missing": f"{_count(one.missing.estimate)} ({_counts(one.missing)})",
-        "time to find them": _lasting(one.seconds),
+        "recall": percents(one.recall),
+        "precision": percents(one.precision),
+        "missing": counts(one.missing),
+        "time to find them": lasting(one.seconds),
         "audited": f"{one.audited:,}" + (f" ({one.waiting:,} wait)" if one.waiting else ""),
     }
 
@@ -195,34 +223,3 @@ def _bar(one: Interval) -> str:
         f"left:{low:.2f}%;width:max(4px,{high - low:.2f}%);max-width:{100 - low:.2f}%;"
         f'background:light-dark(#0f7b6c,#43b5a2)"></b>{mark}</div>'
     )
-
-
-def _told(one: Interval) -> str:
-    return f"{_percent(one.estimate)} ({_ends(one)})"
-
-
-def _ends(one: Interval) -> str:
-    # Rounded outwards: nothing is to look surer than it is.
-    low, high = math.floor(1000 * one.low + 1e-6) / 10, math.ceil(1000 * one.high - 1e-6) / 10
-    return f"{low:g} % to {high:g} %" if low < high else f"{low:g} %"
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f} %"
-
-
-def _counts(one: Interval) -> str:
-    low, high = math.floor(one.low + 1e-6), math.ceil(one.high - 1e-6)
-    return f"{low:,} to {high:,}" if low < high else f"{low:,}"
-
-
-def _count(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:,.0f}"
-
-
-def _lasting(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
