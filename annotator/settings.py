@@ -25,6 +25,7 @@ HEARTBEAT_SECONDS = 1.0
 WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
 DISPLAY_PIXELS = 1600  # longest side of what a browser is sent; larger files are reduced once and kept
 THUMB_PIXELS = 320  # the same of what the grid and the map show
+DECODER = "2"  # raised when pixels.py makes other pixels of some files: copies by an older decoder are made anew
 BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
 
@@ -95,7 +96,12 @@ class Paths:
 
     def copy(self, image_id: int, kind: str) -> Path:
         """The reduced or converted copy of an image for the browser; a thousand images share a folder."""
-        return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
+        return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER}.jpg"
+
+    def old_copies(self, image_id: int, kind: str) -> list[Path]:
+        """Where copies by older decoders may lie; display copies lay in one folder once."""
+        copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
+        return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
 
     def run(self, run_id: int, version: int = 0) -> Path:
         """Where a run's arrays lie; of a later version its probabilities and rankings, but not its image ids."""

@@ -3,8 +3,9 @@ import struct
 import zlib
 
 import numpy as np
+import profiles
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb, write_display
 
@@ -122,6 +123,45 @@ def test_exif_orientation_is_applied_to_size_and_pixels(tmp_path, suffix):
     assert upright[:30, :, 0].min() > 200 and upright[50:, :, 0].max() < 60
     assert write_display(path, tmp_path / "shown.jpg", 20) == (10, 20)
     assert Image.open(tmp_path / "shown.jpg").size == (10, 20)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tiff"])
+def test_an_orientation_that_stands_in_xmp_only_is_applied_to_size_and_pixels(tmp_path, suffix):
+    path = tmp_path / f"turned.{suffix}"
+    xmp = b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="6"/>'
+    info = PngImagePlugin.PngInfo()
+    info.add_itxt("XML:com.adobe.xmp", xmp.decode())
+    options = {"png": {"pnginfo": info}, "tiff": {"tiffinfo": {700: xmp}}}.get(suffix, {"xmp": xmp})
+    Image.fromarray(_noise(64, 48)).save(path, **options)
+    facts = check_image(path)
+    assert (facts.width, facts.height) == open_rgb(path).size == (48, 64)
+
+
+def test_colours_are_those_that_the_profile_says(tmp_path):
+    def read(name, picture, **options):
+        picture.save(tmp_path / name, **options)
+        return open_rgb(tmp_path / name).getpixel((5, 5))
+
+    def near(seen, wanted):
+        return max(abs(one - other) for one, other in zip(seen, wanted, strict=True)) <= 3
+
+    brown = Image.new("RGB", (16, 16), (200, 100, 50))
+    assert read("none.png", brown) == (200, 100, 50)
+    assert read("srgb.png", brown, icc_profile=profiles.srgb()) == (200, 100, 50), "left exactly as it is"
+    assert near(read("wide.png", brown, icc_profile=profiles.wide()), (225, 113, 49))
+    assert near(read("wide.jpg", brown, icc_profile=profiles.wide(), quality=95), (225, 113, 49))
+    assert near(read("palette.png", brown.quantize(4), icc_profile=profiles.wide()), (225, 113, 49))
+    assert read("spoilt.png", brown, icc_profile=profiles.wide()[:200]) == (200, 100, 50)
+    assert near(read("grey.png", Image.new("L", (16, 16), 100), icc_profile=profiles.grey()), (154, 154, 154))
+    inks = Image.new("CMYK", (16, 16), (200, 100, 50, 20))
+    assert near(read("inks.tiff", inks, icc_profile=profiles.cmyk()), (46, 164, 173))
+    # L* 53.2, a* 80.1, b* 67.2 is the red of sRGB.
+    red = Image.merge("LAB", [Image.new("L", (16, 16), value) for value in (136, 208, 195)])
+    assert max(abs(a - b) for a, b in zip(read("lab.tiff", red), (255, 0, 0), strict=True)) <= 12
+    clear = Image.new("RGBA", (16, 16), (200, 100, 50, 255))
+    assert near(read("alpha.png", clear, icc_profile=profiles.wide()), (225, 113, 49))
+    clear.putalpha(0)
+    assert read("clear.png", clear, icc_profile=profiles.wide()) == (255, 255, 255)
 
 
 def test_sixteen_bits_are_stretched_not_clipped(tmp_path):

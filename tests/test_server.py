@@ -164,7 +164,7 @@ def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_fo
         return Image.open(io.BytesIO(body)).size
 
     assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
-    kept = tmp_path / "project" / "thumbs" / "0" / f"{ids['wide.png']}-thumb.jpg"
+    kept = Database(tmp_path / "project").paths.copy(ids["wide.png"], "thumb")
     made = kept.stat().st_mtime_ns
     assert size(f"/api/thumb/{ids['wide.png']}") == (320, 107)
     assert kept.stat().st_mtime_ns == made

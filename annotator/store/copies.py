@@ -1,21 +1,18 @@
-"""Which file a browser is sent for an image: the original where it can show it, else a copy that is made once."""
+"""Which file a browser is sent for an image: the original where it certainly shows the same as the decoder's reading
+(originals.py), else a copy that is made once."""
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Image
 from annotator.settings import DISPLAY_PIXELS, THUMB_PIXELS
-from annotator.store import images
+from annotator.store import images, originals
 from annotator.store.database import Database
 from annotator.store.pixels import BadImage, write_display
 
-FIRST_BYTES = {
-    b"\xff\xd8\xff": "image/jpeg",
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
+LONGEST_SIDE = 65_000  # a JPEG has at most 65,535 pixels a side
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Kind:
     """One size in which pictures are sent.
 
     pixels    the longer side at most; None: as it is
-    bytes     originals up to this size are sent themselves, if they are small enough and a browser shows them
+    bytes     originals up to this size are sent themselves, if they are small enough and a browser shows them right
     """
 
     name: str
@@ -43,11 +40,14 @@ def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
     """
     try:
         source = images.image_path(db, image_id)
-        for kept in _places(db, image_id, kind):
-            if kept.exists():
-                return kept, "image/jpeg"
-        if _fits(images.images(db, [image_id])[image_id], source, kind) and (media_type := _media_type(source)):
+        copy = db.paths.copy(image_id, kind.name)
+        if copy.exists():
+            return copy, "image/jpeg"
+        fits = _fits(images.images(db, [image_id])[image_id], source, kind)
+        if fits and (media_type := originals.media_type(source)):
             return source, media_type
+        if old := _old_copy(db, image_id, kind, source):
+            return old, "image/jpeg"
         return None
     except AnnotatorError as error:
         images.mark_problem(db, image_id, str(error))
@@ -62,11 +62,12 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
     found = ready(db, image_id, kind)
     if found:
         return found
-    target = _places(db, image_id, kind)[0]
+    target = db.paths.copy(image_id, kind.name)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         known = images.images(db, [image_id])[image_id]
-        write_display(images.image_path(db, image_id), target, kind.pixels or max(known.width, known.height))
+        longest = min(kind.pixels or max(known.width, known.height), LONGEST_SIDE)
+        write_display(images.image_path(db, image_id), target, longest)
     except BadImage as error:
         images.mark_problem(db, image_id, str(error))
         raise AnnotatorError(str(error)) from error
@@ -75,27 +76,18 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
             f"{target} could not be written: {error.strerror or error}.\n"
             "    Is the disk full, or the project folder write-protected? Free some space and try again."
         ) from error
+    for old in db.paths.old_copies(image_id, kind.name):
+        with contextlib.suppress(OSError):
+            old.unlink(missing_ok=True)
     return target, "image/jpeg"
 
 
-def _places(db: Database, image_id: int, kind: Kind) -> list[Path]:
-    """Where the copy is or will be; display copies lay in one folder once."""
-    old = [db.paths.thumbs / f"{image_id}.jpg"] if kind == DISPLAY else []
-    return [db.paths.copy(image_id, kind.name), *old]
+def _old_copy(db: Database, image_id: int, kind: Kind, source: Path) -> Path | None:
+    """A copy by an older decoder, of an image that every decoder so far has read alike."""
+    found = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
+    return found if found and originals.media_type(source) else None
 
 
 def _fits(known: Image, source: Path, kind: Kind) -> bool:
     small = kind.pixels is None or max(known.width, known.height) <= kind.pixels
     return small and (kind.bytes is None or source.stat().st_size <= kind.bytes)
-
-
-def _media_type(source: Path) -> str | None:
-    """What the file really is, by its first bytes, since its name may lie; None for what browsers do not show."""
-    try:
-        with source.open("rb") as file:
-            start = file.read(12)
-    except OSError:
-        return None  # the decoder will say why
-    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for first, media_type in FIRST_BYTES.items() if start.startswith(first)), None)

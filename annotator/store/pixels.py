@@ -5,26 +5,32 @@ memory. Pillow answers such files with a dozen kinds of exception; here every on
 of them becomes a BadImage with a reason a person understands. Only the formats
 of FORMATS are ever tried, so a rarely used decoder cannot be reached at all, and
 the size in the header is judged before the first pixel is decoded.
+
+What it makes of a file is what the model sees and what people see: the browser is sent an original only where it
+certainly shows the same (originals.py). All threads together decode within a bound of memory (memory.py).
 """
 
 import contextlib
+import io
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
+
+from annotator.store import colours
+from annotator.store.memory import DECODING
+from annotator.store.reading import NotAFile, clock, open_file
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 
 # Pillow's own hard limit at its default setting; 720 MB once decoded (4 bytes a pixel).
 MAX_PIXELS = 178_956_970
-
-PAPER = (255, 255, 255)  # what shows through where an image is transparent
+READ_WHOLE = 16_000_000  # bytes; larger files are read while they are decoded
 
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -57,41 +63,36 @@ def check_image(path: Path) -> ImageFacts:
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), _opened(path) as image:
-        width, height = image.size
+    with _reasons(), opened(path) as image:
+        header_size = image.size
         image.draft(image.mode, (1, 1))
-        image.load()
-        if _turn_left_to_do(image) >= 5:
+        with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
+            image.load()
+        # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
+        width, height = image.size if image.format == "TIFF" else header_size
+        if orientation(image) >= 5:
             width, height = height, width
         return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format))
 
 
 def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:
-    """The image as people see it: mode RGB, upright, the first frame of several, on white where it is transparent.
+    """The image as people see it: mode RGB in sRGB, upright, the first frame of several, on white where transparent.
 
     source    a path, or a binary file that can seek
     at_least  (width, height) in pixels, as people see the image: it may come smaller than it is, but not smaller than
               this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full size
 
-    Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their own darkest to their own brightest
-    value, since a scale of 0 to 65535 says little about what is in use; clipped, most would be black or white.
+    Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
+    for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their own darkest to their own
+    brightest value, since a scale of 0 to 65535 says little about what is in use; clipped, most would be black or
+    white.
+
+    Waits while other threads decode as much as the memory of DECODING allows.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), _opened(source) as image:
-        orientation = _turn_left_to_do(image)
-        wanted = at_least[::-1] if at_least and orientation >= 5 else at_least
-        if wanted:
-            image.draft(image.mode, wanted)
-        image.load()
-        rgb = _to_rgb(image)
-        if wanted:
-            factor = min(rgb.width // max(wanted[0], 1), rgb.height // max(wanted[1], 1))
-            if factor >= 2:
-                rgb = rgb.reduce(factor)
-        if orientation in _TURNS:
-            rgb = rgb.transpose(_TURNS[orientation])
-        return rgb
+    with _reasons(), _decoded(source, lambda size: at_least) as (picture, _):
+        return picture
 
 
 def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
@@ -100,44 +101,45 @@ def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
     target  its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that a
             reader never meets half a file; an existing file is replaced
 
+    A copy that is as large as the original has every pixel judged, so it is written at a higher quality.
+
     Raises BadImage when the source cannot be read, OSError when the target cannot be written.
     """
-    with _reasons(), _opened(source) as image:
-        width, height = image.size
-        profile = image.info.get("icc_profile") if image.mode in {"RGB", "RGBA", "P"} else None
-        if _turn_left_to_do(image) >= 5:
-            width, height = height, width
-    scale = min(1.0, longest / max(width, height))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    picture = open_rgb(source, at_least=size)
-    if picture.size != size:
-        picture = picture.resize(size, Image.Resampling.LANCZOS)
-    kind = {".webp": "WEBP", ".png": "PNG"}.get(target.suffix.lower(), "JPEG")
-    options = {"icc_profile": profile} if isinstance(profile, bytes) else {}
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            picture.save(file, kind, quality=85, **options)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with contextlib.ExitStack() as stack:
+        with _reasons():
+            picture, original = stack.enter_context(_decoded(source, lambda size: _fitted(size, longest)))
+            size = _fitted(original, longest)
+            if picture.size != size:
+                picture = picture.resize(size, Image.Resampling.LANCZOS)
+        kind = {".webp": "WEBP", ".png": "PNG"}.get(target.suffix.lower(), "JPEG")
+        quality = {"quality": 95, "subsampling": 0} if size == original and kind == "JPEG" else {"quality": 85}
+        with clock().running():
+            _write(picture, target, kind, quality)
     return size
 
 
 @contextlib.contextmanager
-def _opened(source: Path | BinaryIO) -> Iterator[ImageFile.ImageFile]:
-    """The file with its header read and its size judged; nothing decoded yet."""
+def opened(source: Path | BinaryIO) -> Iterator[ImageFile.ImageFile]:
+    """The file with its header read and its size judged; nothing decoded yet.
+
+    Of an open file no more is read than the header; files named by a path are read at once, up to READ_WHOLE bytes.
+
+    Raises BadImage, or whatever Pillow raises.
+    """
     with contextlib.ExitStack() as stack:
         if isinstance(source, str | os.PathLike):
-            path = Path(source)
-            if not path.exists():
-                raise BadImage("no such file")
-            if not path.is_file():  # a named pipe would block for ever
-                raise BadImage("not a file")
-            if path.stat().st_size == 0:
+            try:
+                file = stack.enter_context(open_file(Path(source)))
+            except FileNotFoundError:
+                raise BadImage("no such file") from None
+            except NotAFile:  # a named pipe would block for ever
+                raise BadImage("not a file") from None
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
                 raise BadImage("empty file (0 bytes)")
-            file = stack.enter_context(path.open("rb"))
+            # Read before memory is granted: a stalled disk must not keep it from other images.
+            if size <= READ_WHOLE:
+                file = io.BytesIO(file.read())
         else:
             file = source
         try:
@@ -147,6 +149,94 @@ def _opened(source: Path | BinaryIO) -> Iterator[ImageFile.ImageFile]:
         if image.width * image.height > MAX_PIXELS:
             raise BadImage(_size_reason(*image.size))
         yield image
+
+
+def orientation(image: ImageFile.ImageFile) -> int:
+    """EXIF orientation 1 to 8, else XMP's; 1 (upright) where there is none, it cannot be read, or Pillow turns the
+    image itself. A PNG has to be loaded before: it may tell at its end."""
+    if image.format == "TIFF":
+        return 1
+    try:
+        value = image.getexif().get(ExifTags.Base.Orientation, 1)
+    except Exception:  # a spoilt EXIF block is no reason to lose the image
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+@contextlib.contextmanager
+def _decoded(
+    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
+) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
+    """The picture as open_rgb gives it, and the (width, height) of the whole image; within, its memory is granted.
+
+    choose    told the size of the whole image, says which size is enough; None: all of it
+    """
+    with opened(source) as image:
+        size, turn = image.size, 1
+        if image.format in {"JPEG", "MPO"}:
+            turn = orientation(image)
+            wanted = choose(_turned(size, turn))
+            if wanted:
+                image.draft(image.mode, _turned(wanted, turn))
+        with DECODING.granted(_bytes_to_decode(image, size)):
+            with _reading(image):
+                image.load()
+            if image.format not in {"JPEG", "MPO"}:
+                size, turn = image.size, orientation(image)  # a TIFF is turned by now
+                wanted = choose(_turned(size, turn))
+            picture = colours.before_reducing(image)
+            if wanted:
+                wide, high = _turned(wanted, turn)
+                factor = min(picture.width // max(wide, 1), picture.height // max(high, 1))
+                if factor >= 2:
+                    picture = picture.reduce(factor)
+            many_bits = colours.has_many_bits(image)
+            picture = colours.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
+            if turn in _TURNS:
+                picture = picture.transpose(_TURNS[turn])
+            # What leaves here no longer hangs on an open file.
+            yield (image.copy() if picture is image else picture), _turned(size, turn)
+
+
+def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager:
+    """Loading a file that is in memory is no reading; loading a larger one is."""
+    return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
+
+
+def _turned(size: tuple[int, int], turn: int) -> tuple[int, int]:
+    return (size[1], size[0]) if turn >= 5 else size
+
+
+def _fitted(size: tuple[int, int], longest: int) -> tuple[int, int]:
+    scale = min(1.0, longest / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int]) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            picture.save(file, kind, **quality)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+    """Bytes that reading the pixels takes at most, at the size of `image`, which draft() may have made smaller."""
+    pixels, all_pixels = image.width * image.height, whole[0] * whole[1]
+    stored = 1 if image.mode in {"1", "L", "P"} else 2 if image.mode.startswith("I;16") else 4
+    # Progressive JPEG: the coefficients of the whole image. WebP: two canvases, and the bytes between. TIFF: one strip
+    # may be the whole image, and turning it makes another.
+    decoder = {"WEBP": 16, "TIFF": 2 * stored, "GIF": 4}.get(str(image.format), 0)
+    return pixels * (stored + decoder) + (6 * all_pixels if image.info.get("progressive") else 0)
+
+
+def _bytes_to_decode(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+    """Bytes that decoding takes at most: the pixels, and the steps to RGB, two of which exist at a time."""
+    steps = 14 if colours.is_transparent(image) else 6 if colours.has_many_bits(image) else 8
+    return _bytes_to_load(image, whole) + steps * image.width * image.height
 
 
 @contextlib.contextmanager
@@ -191,37 +281,3 @@ def _too_large(file: BinaryIO) -> str:
 
 def _size_reason(width: int, height: int) -> str:
     return f"{width:,} x {height:,} pixels is more than the limit of {MAX_PIXELS / 1e6:,.0f} million pixels"
-
-
-def _turn_left_to_do(image: Image.Image) -> int:
-    """EXIF orientation 1 to 8; 1 (upright) where there is none, it cannot be read, or Pillow turns the image itself."""
-    if image.format == "TIFF":
-        return 1
-    try:
-        value = image.getexif().get(ExifTags.Base.Orientation, 1)
-    except Exception:  # a spoilt EXIF block is no reason to lose the image
-        return 1
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
-
-
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
-        return _stretch(image).convert("RGB")
-    if image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info:
-        with_alpha = image.convert("RGBA")
-        rgb = Image.new("RGB", image.size, PAPER)
-        rgb.paste(with_alpha, mask=with_alpha.getchannel("A"))
-        return rgb
-    # Even an RGB image is copied: what leaves here no longer hangs on an open file.
-    return image.copy() if image.mode == "RGB" else image.convert("RGB")
-
-
-def _stretch(image: Image.Image) -> Image.Image:
-    """A grey image of many bits as 8 bits, its own darkest value black and its own brightest white."""
-    values = np.asarray(image)
-    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    if high <= low:
-        return Image.new("L", image.size, 128)
-    values = np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low)
-    return Image.fromarray(np.round((values - low) / (high - low) * 255).astype(np.uint8))

@@ -1,0 +1,89 @@
+"""Opening files that may be anything, on disks that may not answer.
+
+A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe that took the place of a photo
+would block its reader for ever. The clock of a thread says how long its current reading takes, so that whoever waits
+for that thread can give up; it stands still while the thread waits for memory or decodes.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+LEASE_POLL = 0.02  # seconds between two attempts to open a file that another program holds a lease on
+
+_here = threading.local()
+
+
+class NotAFile(OSError):
+    """A pipe, device, socket or folder where a regular file was expected."""
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading. Raises NotAFile for anything else, OSError when it cannot be opened."""
+    if not stat.S_ISREG(Path(path).stat().st_mode):  # also asked before: opening a device can have effects
+        raise NotAFile(errno.EINVAL, "not a file", str(path))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        try:
+            descriptor = os.open(path, flags)
+            break
+        except BlockingIOError:  # Samba or an NFS server holds a lease; the kernel has asked for it back
+            time.sleep(LEASE_POLL)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotAFile(errno.EINVAL, "not a file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+class Clock:
+    """How long the current reading of a thread takes."""
+
+    def __init__(self) -> None:
+        self._since: float | None = time.monotonic()
+
+    def seconds(self) -> float:
+        """Seconds since this reading began; 0 while the thread does something else."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Within, the thread does not read. Afterwards a new reading begins."""
+        before, self._since = self._since, None
+        try:
+            yield
+        finally:
+            self._since = None if before is None else time.monotonic()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Within, the thread reads, also inside of `stopped`."""
+        before, self._since = self._since, time.monotonic()
+        try:
+            yield
+        finally:
+            self._since = None if before is None else time.monotonic()
+
+
+@contextlib.contextmanager
+def timed() -> Iterator[Clock]:
+    """A clock for what this thread does within."""
+    _here.clock = Clock()
+    try:
+        yield _here.clock
+    finally:
+        del _here.clock
+
+
+def clock() -> Clock:
+    """The clock of this thread; one that nobody looks at when nobody waits for the thread."""
+    return getattr(_here, "clock", None) or Clock()
