@@ -37,7 +37,7 @@ class Explainer:
         columns = [known.index(class_id) for class_id in class_ids]
         heats = heat_map(self.backbone, head.weight, head.bias, self.backbone.preprocess(picture), columns)
         for class_id, heat in zip(class_ids, heats, strict=True):
-            with replacing(self.db.paths.heatmap(run_id, image_id, class_id)) as part:
+            with replacing(self.db.paths.heatmap(run_id, image_id, class_id), sync=False) as part:
                 Picture.fromarray(np.ascontiguousarray(colour(heat)), "RGBA").save(part, format="PNG")
 
     def _run(self, run_id: int) -> tuple[Head, list[int]]:

@@ -87,7 +87,7 @@ class MapFiles:
         for batch, made in self.stream(missing, views, should_stop):
             for key, maps in made.items():
                 if not isinstance(maps, str):
-                    save_array(self.path(key, views), maps)
+                    save_array(self.path(key, views), maps, sync=False)
             done += len(batch)
             yield done, {key: maps for key, maps in made.items() if isinstance(maps, str)}
 

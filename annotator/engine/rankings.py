@@ -118,9 +118,10 @@ class Ranker:
 
 
 def save(folder: Path, rankings: Rankings) -> None:
-    """Write them beside the run's probabilities. Raises DiskFull."""
-    for field in fields(Rankings):
-        save_array(folder / f"{field.name}.npy", getattr(rankings, field.name))
+    """Write them beside the run's probabilities; afterwards the disk has all names of that folder. Raises DiskFull."""
+    names = [field.name for field in fields(Rankings)]
+    for name in names:
+        save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
 
 
 @lru_cache(maxsize=4)

@@ -198,8 +198,8 @@ def _write(
     image_ids = cache.image_ids[order]
     # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
     probabilities = probabilities.astype(np.float16)[order]
-    save_array(folder / "image_ids.npy", image_ids)
-    save_array(folder / "probabilities.npy", probabilities)
+    save_array(folder / "image_ids.npy", image_ids, sync=False)
+    save_array(folder / "probabilities.npy", probabilities, sync=False)
     # Before the rankings, which leave out what is filled in.
     acceptance.recheck(db, acceptance.Said(image_ids, np.array(known.class_ids), probabilities))
     rankings.save(folder, rankings.build(db, known.newest, image_ids, np.array(known.class_ids), probabilities))

@@ -46,7 +46,7 @@ class Updater:
         if columns:
             self._held.correct(db, run, columns, newest)
             folder = db.paths.run(run.id, run.version + 1)
-            save_array(folder / "probabilities.npy", self._held.probabilities)
+            save_array(folder / "probabilities.npy", self._held.probabilities, sync=False)
             rankings.save(folder, self._held.ranker.rankings())
         runs.advance(db, run.id, run.version + bool(columns), newest)
         return runs.current_run(db)

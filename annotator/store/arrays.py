@@ -21,24 +21,30 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.store.folders import make_folder, sync_folder
 
 SHARDS_COUNTED = 20_000  # whose image ids are kept by whoever counts: 8 bytes an image
 SHARDS_OPEN = 64  # whose regions stay mapped: each takes one of the files a process may have open
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
+def replacing(target: Path, *, sync: bool = True) -> Iterator[Path]:
     """A temporary path in the target's folder that becomes the target when the block ends well.
+
+    sync    False: after a power cut the target may be gone, but never in parts; for what is made again when it is
+            missing, and for all but the last of several files of one folder
 
     Raises DiskFull when the disk takes no more; the temporary file is removed, the old target stays as it was.
     """
     temporary = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.part"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
+        if sync:
+            sync_folder(target.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
@@ -64,9 +70,9 @@ def sweep(folder: Path, older_than: float = 0.0, names: str = "**/.*") -> None:
                 part.unlink()
 
 
-def save_array(path: Path, array: np.ndarray) -> None:
-    """Write one .npy. Raises DiskFull."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
+def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
+    """Write one .npy; sync as in `replacing`. Raises DiskFull."""
+    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
 
 

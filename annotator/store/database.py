@@ -17,6 +17,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DATABASE, Paths
+from annotator.store.folders import make_folder
 from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
 
@@ -44,7 +45,7 @@ class Database:
             )
         self._threads = threading.local()
         try:
-            self.paths.project.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.paths.project, 0o700)
             self._migrate()
             make_private(self.paths.project)
         except OSError as error:

@@ -217,6 +217,8 @@ def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int
     try:
         with os.fdopen(handle, "wb") as file:
             picture.save(file, kind, **quality)
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut leaves the name with half of the picture, for good
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -7,15 +7,19 @@ folder, so that tokens and cookies still hold after the server was restarted.
 
 import hashlib
 import os
+import re
 import secrets
 import time
 from pathlib import Path
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
+from annotator.store.folders import sync_folder
+
 DAY = 24 * 3600
 VALID_DAYS = 30
 KEY_SECONDS = 600.0
+WHOLE = re.compile(rb"[0-9a-f]{64}")  # a secret: after a power cut a file may be of the right size and hold zeros
 
 
 class Tokens:
@@ -87,11 +91,14 @@ def _secret(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        text = path.read_text().strip()
-        if len(text) >= 32:
-            return text
-        path.unlink()  # a kill between making and writing it: nobody can have been given a token yet
+        text = path.read_bytes()
+        if WHOLE.fullmatch(text):
+            return text.decode()
+        path.unlink()  # a kill or power cut between making and writing it: nobody can have been given a token yet
         return _secret(path)
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(32))
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
     return path.read_text()

@@ -1,0 +1,25 @@
+"""What follows from decisions: a difference is found and named."""
+
+import pytest
+from test_worker import say
+
+from annotator.store import consistency
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM label WHERE image_id = 1", "label: (1, 1, 1, 1) is missing"),
+        ("UPDATE label SET state = -1 WHERE image_id = 1", "label: (1, 1, -1, 1) follows from nothing"),
+        ("UPDATE image SET stage = 3 WHERE id = 2", "stage: (2, 3) follows from nothing"),
+        ("UPDATE tally SET n = n + 1 WHERE kind = 'source'", "tally: ('source', 'click', '', 2) is missing"),
+        ("INSERT INTO contradiction VALUES (1, 1, 1)", "contradiction: (1, 1) follows from nothing"),
+    ],
+)
+def test_a_table_that_does_not_follow_from_the_decisions_is_told(db, statement, told):
+    say(db, 1, 1)
+    say(db, 2, 2, -1)
+    assert consistency.problems(db) == []
+    with db.writing() as sql:
+        sql.execute(statement)
+    assert told in consistency.problems(db)

@@ -1,0 +1,136 @@
+"""Power cuts: a recorded session is cut off after every step, and what a disk then holds is opened."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import CLASSES, draw
+from power_cut import Disk, record, replay
+from safetensors.numpy import load_file
+
+from annotator.engine.map import save_map
+from annotator.engine.predictions import predictions, rankings_of
+from annotator.engine.setup import set_up
+from annotator.store import arrays, audits, consistency, runs
+from annotator.store.database import Database
+
+BACKBONE = "efficientnet_lite2"
+SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
+SESSION = Path(__file__).with_name("power_cut_session.py")
+
+
+def can_record() -> str:
+    """Why nothing can be recorded here; "" where it can."""
+    if not shutil.which("strace"):
+        return "records with strace, which is not installed (Debian: apt install strace)"
+    done = subprocess.run(
+        ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"], check=False, capture_output=True
+    )
+    return f"strace may not trace here: {done.stderr.decode()}" if done.returncode else ""
+
+
+WHY_NOT = can_record()
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """A project as it was before a session, and the recording of that session: folder, trace."""
+    folder = tmp_path_factory.mktemp("power")
+    for number in range(60):
+        names = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)
+        size = (2000, 1500) if number == 0 else (64, 48)
+        draw(folder / "photos" / f"{number:02}.jpg", names, seed=number, size=size)
+    (folder / "classes.txt").write_text("\n".join(CLASSES))
+    disk = folder / "disk"
+    (disk / "out").mkdir(parents=True)
+    set_up(disk / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    db = Database(disk / "project")
+    ids = np.arange(1, 61)
+    features = np.random.default_rng(0).normal(size=(60, 1280)).astype(np.float16)
+    arrays.add_features(db.paths.features(BACKBONE), ids, features, np.repeat(features[:, None], 9, 1))
+    save_map(db.paths.map(BACKBONE), ids, np.random.default_rng(1).random((60, 2)))
+    db.set_setting("method", "an")
+    db.sql.conn.close()
+    shutil.copytree(disk, folder / "before")
+    words = [sys.executable, "-P", str(SESSION), str(disk / "project"), str(folder / "marks")]
+    tests = os.pathsep.join([str(SESSION.parent), os.environ.get("PYTHONPATH", "")])
+    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests}, timeout=120)
+    return folder
+
+
+def broken(project: Path, acknowledged: list[list[str]]) -> list[str]:
+    """What was acknowledged and is not there, and what is there by halves."""
+    db = Database(project)
+    told = consistency.problems(db)
+    stored = {row[0] for row in db.tuples("SELECT uuid FROM decision")}
+    stored |= {row[0] for row in db.tuples("SELECT batch FROM decision WHERE batch NOT NULL")}
+    told += [
+        f"decision {words[1]} is lost" for words in acknowledged if words[0] == "decision" and words[1] not in stored
+    ]
+    told += [f"the row of run {one} cannot be read" for one in runs.damaged(db)]
+    run = runs.current_run(db)
+    if run is not None:
+        found = predictions(db)
+        if found is None or rankings_of(db, found) is None or runs.kept_run(db, run.id) is None:
+            told.append(f"run {run.id}, version {run.version} is published without its arrays")
+    told += audits.damaged(db)
+    if ["audit"] in acknowledged and not audits.audits(db):
+        told.append("the audit is lost")
+    for words in acknowledged:
+        if words[0] == "selection" and not (db.paths.selections / f"{words[1]}.npy").exists():
+            told.append(f"selection {words[1]} is lost")
+    db.sql.conn.close()
+    return told + halves(project.parent, acknowledged)
+
+
+def halves(root: Path, acknowledged: list[list[str]]) -> list[str]:
+    """Files that have their name and not their content."""
+    told = []
+    for path in root.rglob("*"):
+        if path.name.startswith(".") or path.is_dir():
+            continue
+        try:
+            if path.suffix == ".npy":
+                np.load(path, allow_pickle=False)
+            elif path.suffix == ".safetensors":
+                load_file(path)
+            elif path.suffix == ".jpg":
+                assert path.read_bytes().startswith(b"\xff\xd8") and path.read_bytes().endswith(b"\xff\xd9")
+            elif path.suffix == ".csv":
+                assert path.read_text().endswith("\n") and path.read_text().startswith("image,")
+                assert "provenance" in path.name or len(path.read_text().splitlines()) == 61
+            elif path.name == "secret":
+                assert len(path.read_text().strip("\0")) in (0, 64), path.read_bytes()
+        except Exception as error:
+            told.append(f"{path.relative_to(root)} is not whole: {error!r}")
+    for words in acknowledged:
+        if words[0] == "export" and not (root / "out" / words[1]).exists():
+            told.append(f"the export {words[1]} is lost")
+    return told
+
+
+@pytest.mark.process
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_array_is_whole(recording, tmp_path):
+    disk = Disk(recording / "before")
+    disk.root = recording / "disk"
+    disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
+    chance, acknowledged, cuts = random.Random(0), [], 0
+    for name, path, text in replay(recording / "trace", disk.root, disk):
+        if path == str(recording / "marks"):
+            acknowledged += [line.split() for line in text.decode().splitlines()]
+        elif name not in ("fsync", "fdatasync") or chance.random() > SHARE:
+            continue
+        for drawn in (None, chance):
+            cuts += 1
+            place = tmp_path / str(cuts)
+            disk.write(place, drawn)
+            told = broken(place / "project", acknowledged)
+            assert not told, (cuts, len(acknowledged), "half of it arrived" if drawn else "nothing arrived", told)
+            shutil.rmtree(place)
+    assert cuts > 100 and sum(words[0] == "decision" for words in acknowledged) > 30
