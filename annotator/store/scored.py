@@ -16,7 +16,7 @@ def answers(db: Database, method: str, backbone: str) -> tuple[np.ndarray, int]:
     left out because their class, score or state is none."""
     rows = db.tuples(
         """SELECT d.run_id, d.class_id, d.score, d.state FROM decision d JOIN run r ON r.id = d.run_id
-        WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score BETWEEN 0 AND 1
+        WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
           AND d.source IN ('suggestion', 'grid', 'audit') AND d.state != 0 AND r.method = ? AND r.backbone = ?
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY d.id DESC LIMIT ?""",
