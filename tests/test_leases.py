@@ -1,7 +1,10 @@
 """Pages that show whole images and grids that show cells never hand the same thing to two people."""
 
+import time
+
 import pytest
 
+from annotator.settings import LEASE_SECONDS
 from annotator.store import leases
 
 
@@ -63,3 +66,56 @@ def test_a_lease_that_ran_out_is_not_renewed_once_somebody_else_has_the_cell(db,
         (*theirs, "awake"),
         (2, 1, "slept"),
     ]
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(db, monkeypatch, days):
+    ann = leases.take_next(db, "ann", "Ann", [], 12)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
+    bob = leases.take_next(db, "bob", "Bob", [], 12)
+    assert len({*ann, *bob}) == 24
+    assert leases.lost(db, "ann", ann) == []
+    leases.hold(db, "ann", "Ann", [])  # and set right again, with nobody left to renew what Bob held
+    monkeypatch.undo()
+    assert leases.held_by_others(db, "cy") == 12
+    with db.writing() as sql:
+        sql.execute("UPDATE lease SET until = until - ?", [LEASE_SECONDS])
+    assert len(leases.take_next(db, "cy", "Cy", [], 24)) == 24
+
+
+@pytest.mark.parametrize("until", [9e9, 1.8e9, time.monotonic() + 2 * 86_400, 0.0])
+def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, until):
+    leases.take_cells(db, "before", "Ann", [(image, 1) for image in range(1, 9)], 8)
+    leases.take(db, "before", "Ann", range(9, 25), 16)
+    with db.writing() as sql:
+        sql.execute("UPDATE lease SET until = ?", [until])
+    assert leases.held_by_others(db, "bob") == 0
+    assert leases.held(db, "bob") == []
+    assert len(leases.take_cells(db, "cells", "Bob", [(1, 1), (9, 2)], 2)) == 2
+    assert len(leases.take_next(db, "bob", "Bob", [], 24)) == 22
+
+
+def test_a_page_that_says_it_has_everything_in_hand_holds_no_more_than_a_page_can_have(db, monkeypatch):
+    monkeypatch.setattr(leases, "MOST_HELD", 8)
+    everything = list(range(1, 25))
+    own = leases.take(db, "greedy", "Eve", [3, 4, 5], 3)
+    for _ in range(3):
+        leases.hold(db, "greedy", "Eve", everything)
+        leases.take_next(db, "greedy", "Eve", everything, 24)
+        leases.take(db, "greedy", "Eve", everything, 24)
+        leases.take_cells(db, "greedy", "Eve", [(image, of) for image in everything for of in (1, 2)], 48)
+    held = {image for image, _ in leases.held(db, "")}
+    assert len(leases.held(db, "")) == 8
+    assert held >= set(own), "what it was given stays its own"
+    assert len(set(leases.take_next(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
+
+
+def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile(db):
+    ann = leases.take_next(db, "ann", "Ann", [], 4)
+    leases.hold(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
+    bob = leases.take(db, "bob", "Bob", ann[2:3], 1)
+    leases.hold(db, "ann", "Ann", ann)
+    assert leases.lost(db, "ann", ann) == bob
+    assert leases.lost(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
+    assert leases.lost(db, "bob", ann) == [ann[0], ann[1], ann[3]]

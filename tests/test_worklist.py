@@ -45,7 +45,7 @@ def test_a_reloaded_page_gets_back_what_it_held(db):
 def test_a_lease_runs_out_by_itself_and_is_renewed_while_the_page_is_open(db):
     ann = ids(worklist.next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
-        sql.execute("UPDATE lease SET until = ?", [time.time() + 1])
+        sql.execute("UPDATE lease SET until = ?", [time.monotonic() + 1])
     worklist.next_work(db, wanted("tab-ann", have=ann[:1], want=0))
     with db.writing() as sql:  # as if the others' second had passed
         sql.execute("UPDATE lease SET until = until - 2")

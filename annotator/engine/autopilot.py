@@ -85,7 +85,7 @@ class _Pilot:
         self.now: Known | None = grid.known(db)
         self.tempo: Tempo = tempo_of(db, wanted.annotator)
         self.grids = WantedGrids(wanted.holder, wanted.annotator, None, offers.SIZES[-1], wanted.have, 1, wanted.passed)
-        self.out = Out(self.grids, cells.held(db, wanted.holder))
+        self.out = Out(self.grids, leases.held(db, wanted.holder))
         self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
         self.counts = overview.class_counts(db)
         self.answered = sum(map(sum, self.counts.values()))
@@ -295,7 +295,7 @@ def _empty(db: Database, wanted: WantedActions, counts: dict[str, int], has_clas
         return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
-    if elsewhere := len(cells.held(db, wanted.holder)):
+    if elsewhere := len(leases.held(db, wanted.holder)):
         return (
             f"Nothing is free: {elsewhere:,} images or cells are open on other pages and come here within three "
             "minutes of being let go."

@@ -10,7 +10,7 @@ from annotator.engine import audit, grid
 from annotator.engine.grid import Grid, Tile
 from annotator.engine.worklist import Work, with_surroundings
 from annotator.records import WantedGrids
-from annotator.store import audits, cells
+from annotator.store import audits, leases
 from annotator.store.database import Database
 
 
@@ -29,7 +29,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 def _grids(db: Database, wanted: WantedGrids, every: list[int]) -> Iterator[Grid]:
     in_hand = set(wanted.have)
     asked = [one for one in audit.open_cells(db) if (one.image_id, one.class_id) not in in_hand]
-    out, room = grid.Out(wanted, cells.held(db, wanted.holder)), wanted.want
+    out, room = grid.Out(wanted, leases.held(db, wanted.holder)), wanted.want
     taken: dict[int, list[Tile]] = {}
     for class_id in _in_turn(wanted, every):
         gone = out.images(class_id)

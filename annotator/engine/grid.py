@@ -90,7 +90,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     grids: list[Grid] = []
     if wanted.want and every:
         now = known(db)
-        out = Out(wanted, cells.held(db, wanted.holder))
+        out = Out(wanted, leases.held(db, wanted.holder))
         for class_id in _classes_to_try(db, wanted, now, out, every):
             grids = _grids(db, wanted, now, class_id, out)
             if grids:
@@ -116,7 +116,7 @@ def best_class(db: Database, size: int = 24) -> int | None:
     """The class whose next grid probably brings the most finds; without a model the one with the fewest answers."""
     every = [one.id for one in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
-    return next(iter(_best_first(db, wanted, known(db), Out(wanted, cells.held(db, "")), every)), None)
+    return next(iter(_best_first(db, wanted, known(db), Out(wanted, leases.held(db, "")), every)), None)
 
 
 def renewed(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
@@ -285,7 +285,7 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
         return "There are no classes yet. Add some on the Settings page."
     if wanted.selection:
         return "Every image of this selection has been shown. Choose another class, or leave the selection."
-    if elsewhere := sum(of in (0, wanted.class_id) for _, of in cells.held(db, wanted.holder)):
+    if elsewhere := sum(of in (0, wanted.class_id) for _, of in leases.held(db, wanted.holder)):
         return (
             f"Nothing of this class is left here; {elsewhere:,} images are open on other pages and come here within "
             "three minutes of being let go. Another class may have more."

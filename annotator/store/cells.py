@@ -5,7 +5,6 @@ million labels. Only `answers` and `untouched`, which the worker asks once a run
 take longer.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -162,11 +161,6 @@ def bare_images(db: Database, start: str, looked_at: int, limit: int) -> list[in
         if len(found) >= limit:
             break
     return found[:limit]
-
-
-def held(db: Database, but: str) -> list[tuple[int, int]]:
-    """What is open on other pages than the holder `but`: (image id, class id), class 0 for a whole image."""
-    return db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ? AND until > ?", [but, time.time()])
 
 
 def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:

@@ -3,6 +3,10 @@
 A lease belongs to one open page (the holder), is renewed while the page is open and runs out by itself, so that a
 closed browser or a killed server needs no cleaning up. It is of a whole image (class 0), or, in the grid, of one cell:
 pages that show whole images keep away from images with a cell open elsewhere; grids of different classes share them.
+
+`until` is a time of the machine's monotonic clock, which all processes share and which nobody sets: a wall clock that
+is set back would hide images, one that is set forward would give them to a second person. It begins anew when the
+machine does, so a lease that ends later than one taken now is of before that, and void.
 """
 
 import time
@@ -16,6 +20,9 @@ from annotator.store.history import SKIPPED, UNTOUCHED
 
 WHOLE = 0  # the class of a lease of a whole image
 AT_ONCE = 1000  # images of an order looked at in one SELECT
+MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
+
+_LIVE = "until BETWEEN ? AND ?"  # with _times()
 
 
 def take_next(
@@ -35,6 +42,7 @@ def take_next(
     """
     with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, _whole(have))
+        want = min(want, _room(sql, holder, _whole(have)))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
@@ -50,7 +58,7 @@ def take_next(
 def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
     with db.writing(durable=False) as sql:
-        chosen = _not_held(sql, holder, _whole(candidates))[:want]
+        chosen = _not_held(sql, holder, _whole(candidates))[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
     return [image_id for image_id, _ in chosen]
 
@@ -63,7 +71,7 @@ def take_cells(
     A cell is held when somebody else has it open in a grid, or has its whole image open.
     """
     with db.writing(durable=False) as sql:
-        chosen = _not_held(sql, holder, candidates)[:want]
+        chosen = _not_held(sql, holder, candidates)[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
     return chosen
 
@@ -91,12 +99,24 @@ def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple
         _let_go(sql, holder, have)
 
 
+def lost(db: Database, holder: str, have: Collection) -> list:
+    """Those of these images, or cells (image id, class id), that another page has open by now, as they were named."""
+    with db.reading() as sql:
+        free = set(_not_held(sql, holder, [_cell(one) for one in have]))
+    return [one for one in have if _cell(one) not in free]
+
+
+def held(db: Database, but: str) -> list[tuple[int, int]]:
+    """What is open on other pages than the holder `but`: (image id, class id), class 0 for a whole image."""
+    return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
+
+
 def held_by_others(db: Database, holder: str) -> int:
     """How many images without a label somebody else has open, in whatever way."""
     return db.value(
-        """SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
-        WHERE l.holder != ? AND l.until > ? AND i.stage <= ?""",
-        [holder, time.time(), SKIPPED],
+        f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
+        WHERE l.holder != ? AND {_LIVE} AND i.stage <= ?""",
+        [holder, *_times(), SKIPPED],
     )
 
 
@@ -104,10 +124,27 @@ def _whole(image_ids: Iterable[int]) -> list[tuple[int, int]]:
     return [(image_id, WHOLE) for image_id in image_ids]
 
 
+def _cell(one: int | tuple[int, int]) -> tuple[int, int]:
+    return (one, WHOLE) if isinstance(one, int) else one
+
+
+def _times() -> tuple[float, float]:
+    """Between which times a lease ends that holds; one taken by another process a moment ago may be a little ahead."""
+    now = time.monotonic()
+    return now, now + LEASE_SECONDS + 1
+
+
+def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
+    """How many more images or cells this page may hold; of what it has it keeps these, None: all."""
+    own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
+    return max(0, MOST_HELD - len(own if keep is None else own & set(keep)))
+
+
 def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
     """Those of these cells and whole images that no other page has open in any way."""
     # All of the others' are read: leases are few, and a page may ask about more images than one statement can name.
-    others = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder != ?", [holder]).fetchall())
+    rows = sql.execute(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [holder, *_times()])
+    others = set(rows.fetchall())
     images = {image_id for image_id, _ in others}
     return [
         cell
@@ -117,17 +154,16 @@ def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[i
 
 
 def _renew(sql: sqlite_utils.Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
-    now = time.time()
-    sql.execute("DELETE FROM lease WHERE until < ?", [now])
-    # Also what had run out, unless somebody else has it now: a laptop that slept, a page that was gone back to.
-    sql.conn.executemany(
-        """INSERT INTO lease (image_id, class_id, holder, annotator, until) SELECT id, ?, ?, ?, ? FROM image
-        WHERE id = ? ON CONFLICT (image_id, class_id) DO UPDATE SET until = excluded.until""",
-        [
-            (class_id, holder, annotator, now + LEASE_SECONDS, image_id)
-            for image_id, class_id in _not_held(sql, holder, have)
-        ],
-    )
+    sql.execute(f"DELETE FROM lease WHERE NOT {_LIVE}", _times())
+    own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
+    # Also what had run out, unless somebody else has it now: a laptop that slept, a page that was gone back to. Of that
+    # no more than a page can have in hand: nobody takes all images by saying that they have them.
+    mine = own & set(have)
+    claimed = [cell for cell in _not_held(sql, holder, have) if cell not in own][: max(0, MOST_HELD - len(mine))]
+    marks = ",".join("?" * len(claimed))
+    rows = sql.execute(f"SELECT id FROM image WHERE id IN ({marks})", [image_id for image_id, _ in claimed])
+    known = set(rows.fetchall())
+    _lease(sql, holder, annotator, [*mine, *(cell for cell in claimed if (cell[0],) in known)])
 
 
 def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, int]]) -> None:
@@ -180,7 +216,7 @@ def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) ->
 
 
 def _lease(sql: sqlite_utils.Database, holder: str, annotator: str, cells: Iterable[tuple[int, int]]) -> None:
-    until = time.time() + LEASE_SECONDS
+    until = time.monotonic() + LEASE_SECONDS
     sql.conn.executemany(
         """INSERT INTO lease (image_id, class_id, holder, annotator, until) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (image_id, class_id) DO UPDATE SET holder = excluded.holder, annotator = excluded.annotator,
