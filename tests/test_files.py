@@ -147,6 +147,18 @@ def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
     assert said in annotator("status", "project").stdout or "23 kept out" in annotator("status", "project").stdout
 
 
+def test_a_new_project_of_which_no_image_can_be_used_is_not_made_and_every_reason_is_told(tmp_path, photos):
+    (tmp_path / "links").mkdir()
+    for path in sorted(photos.glob("*.jpg")):
+        (tmp_path / "links" / path.name).symlink_to(path)
+    (tmp_path / "links" / "torn.jpg").touch()
+    with pytest.raises(AnnotatorError) as told:
+        set_up(tmp_path / "project", images_folder=tmp_path / "links")
+    assert "23 files kept out: a link that leads out of the image folder" in str(told.value)
+    assert "1 files kept out: empty file" in str(told.value)
+    assert not (tmp_path / "project").exists()
+
+
 def test_no_name_of_a_file_or_class_reaches_the_terminal_as_a_control_sequence(annotator, photos):
     draw(photos / "red\x1b[31m\nkept out.jpg", seed=60)
     (photos / "torn\x1b]0;title\x07\r.jpg").write_bytes(b"")

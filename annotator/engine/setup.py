@@ -1,14 +1,14 @@
 """Making a project from a folder of images, or adding to one: everything is checked before anything is written."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.engine import recipe
 from annotator.errors import AnnotatorError, several
-from annotator.records import Decision
+from annotator.records import BadFile, Decision
 from annotator.settings import DEFAULT_BACKBONE, IMPORTER
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
@@ -79,6 +79,8 @@ def set_up(
         registered = Registered()
         if images_folder:
             registered = register(db, images_folder, listing.paths, progress, listing.kept_out)
+        if known is None and not registered.added and not registered.known:
+            raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))
         ids = images.with_short_names(images.names_to_ids(db)) if labels else {}
         if problems := contradictions_of_contents(labels, ids):
             raise several(f"The label file {label_file} cannot be used, and no label was read:", problems)
@@ -89,6 +91,12 @@ def set_up(
         warnings = classes.name_warnings((name for name, _ in listed), (one.name for one in classes.all_classes(db)))
         added = classes.add_classes(db, listed)
         return Setup(registered, added, warnings, *_import(db, labels, ids))
+
+
+def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
+    """Files that were kept out, summed up by reason, each with an example."""
+    groups = images.by_reason(bad).items()
+    return [f"{len(paths):,} files kept out: {reason} ({paths[0]!a}, say)" for reason, paths in groups]
 
 
 def check_backbone(name: str) -> None:

@@ -78,7 +78,7 @@ def measure(
 def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id."""
     done = setup.set_up(project, images_folder=folder)
-    say(f"{done.registered.added:,} new images")
+    say("; ".join([f"{done.registered.added:,} new images", *setup.kept_out_in_words(done.registered.bad)]))
     db = Database(project)
     names = images.with_short_names(images.names_to_ids(db))
     given = present_labels(db, names, truth)
