@@ -64,7 +64,7 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
     metrics = {metric.label: metric.value for metric in test.metric}
     assert (metrics["Images with a label"], metrics["Present"], metrics["Absent"]) == ("8 of 24", "12", "4")
     assert metrics["Flagged"] == "1"
-    assert any("50% of 8 answered suggestions were present" in caption.value for caption in test.caption)
+    assert any("50 % of 8 answered suggestions were present" in caption.value for caption in test.caption)
     tables = [table.value for table in test.dataframe]
     fates = next(table for table in tables if "accepted" in table)
     assert fates[["run", "accepted", "rejected"]].to_numpy().tolist() == [[1, 4, 4]]

@@ -10,6 +10,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from annotator.shares import percent
+
 HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
 AROUND = 86  # pixels of that which axes and legend take where they lie above and below the rows
 LEAST_BARS = 20  # room for so many: the first minute of a project is not as wide as the page
@@ -184,12 +186,13 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart:
     shown["bin"] = [
         f"{low:.0%} to {high:.0%}" for low, high in zip(table["shown from"], table["shown to"], strict=True)
     ]
-    percent = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
+    shown["told"] = shown["share"].map(percent)
+    axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
     limits, shares = alt.Scale(domain=[0, 1]), alt.Scale(domain=[BELOW, 1])
-    x = alt.X("middle:Q", scale=limits, axis=percent, title="Probability that was shown")
+    x = alt.X("middle:Q", scale=limits, axis=axis, title="Probability that was shown")
     tooltip = [
         alt.Tooltip("bin:N", title="Shown"),
-        alt.Tooltip("share:Q", title="Present", format=".0%"),
+        alt.Tooltip("told:N", title="Present"),
         alt.Tooltip("from:Q", title="95 % from", format=".0%"),
         alt.Tooltip("to:Q", title="95 % to", format=".0%"),
         alt.Tooltip("answers:Q", title="Answers"),
@@ -197,7 +200,7 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart:
     diagonal = (
         alt.Chart(pd.DataFrame({"middle": [0.0, 1.0], "share": [0.0, 1.0]}))
         .mark_line(color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5)
-        .encode(x=x, y=alt.Y("share:Q", scale=shares, axis=percent, title="Found present"))
+        .encode(x=x, y=alt.Y("share:Q", scale=shares, axis=axis, title="Found present"))
     )
     curve = alt.Chart(shown).encode(x=x)
     intervals = curve.mark_rule(color=colours.states[0], strokeWidth=2).encode(y="from:Q", y2="to:Q")
@@ -241,12 +244,12 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Char
     names = list(dict.fromkeys(table["class"]))
     side = {"sort": names, "title": None}
     most = max(float(table["share"].max()), 0.05)
-    cells = alt.Chart(table.assign(percent=100 * table["share"])).encode(
+    cells = alt.Chart(table.assign(told=table["share"].map(percent))).encode(
         x=alt.X("with:N", axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=110, labelOverlap=False), **side),
         y=alt.Y("class:N", axis=alt.Axis(labelLimit=130, labelOverlap=False, labelFlush=False), **side),
         tooltip=[
             alt.Tooltip("class:N", title="Of the images with"),
-            alt.Tooltip("share:Q", title="so many show", format=".0%"),
+            alt.Tooltip("told:N", title="so many show"),
             alt.Tooltip("with:N", title="too"),
             alt.Tooltip("images:Q", title="Images"),
         ],
@@ -261,9 +264,13 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Char
     height = 2 * AROUND + (20 if len(names) > WORDS_IN_CELLS else 28) * len(names)
     if len(names) > WORDS_IN_CELLS:
         return squares.properties(height=height)
-    numbers = cells.mark_text(fontSize=11).encode(
-        text=alt.Text("percent:Q", format=".0f"),
-        color=alt.condition(alt.datum.share > 0.55 * most, alt.value(colours.ground), alt.value(colours.text)),
+    numbers = (
+        cells.transform_calculate(number="slice(datum.told, 0, -2)")
+        .mark_text(fontSize=11)
+        .encode(
+            text=alt.Text("number:N"),
+            color=alt.condition(alt.datum.share > 0.55 * most, alt.value(colours.ground), alt.value(colours.text)),
+        )
     )
     return (squares + numbers).properties(height=height)
 
@@ -279,7 +286,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
     table = _drawn(table)
     kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
     shades = [colours.states[0], colours.kinds[2]]
-    percent = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
+    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=130)
     base = alt.Chart(table).encode(
         y=alt.Y("class:N", sort=names, title=None, axis=rows),
@@ -293,7 +300,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
             alt.Tooltip("high:Q", title="95 % to", format=".1%"),
         ],
     )
-    ends = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=percent, title=None)
+    ends = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=shares, title=None)
     intervals = base.mark_rule(strokeWidth=3, opacity=0.7).encode(x=ends, x2="high:Q")
     points = (
         base.transform_filter("isValid(datum.estimate)")

@@ -16,6 +16,7 @@ import streamlit as st
 from annotator.engine.predictions import predictions, rankings_of
 from annotator.engine.status import status
 from annotator.records import Run
+from annotator.shares import percent
 from annotator.store import classes, overview, runs
 from annotator.store.database import Database
 from annotator.ui import charts, context, frame
@@ -71,7 +72,7 @@ def _numbers(found: dict) -> None:
             "People disagree on": f"{found['contradictions']:,}",
         }.items():
             st.metric(label, value, width="content", help=HELP.get(label))
-    st.progress(share, text=f"{share:.0%} of the images have a label")
+    st.progress(share, text=frame.escaped(f"{percent(done, found['images'])} of the images have a label"))
 
 
 def _worker(found: dict) -> None:
@@ -160,7 +161,8 @@ def _fates(db: Database, colours: Palette) -> None:
         accepted, answered = table["accepted"].sum(), table[["accepted", "rejected"]].to_numpy().sum()
         shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
         if answered:
-            st.caption(f"{accepted / answered:.0%} of {answered:,} answered suggestions were present.{shown}")
+            told = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
+            st.caption(frame.escaped(told))
         _chart(charts.fates(table, colours), table, "fates", "Suggestions accepted, rejected and unsure, by run")
 
 

@@ -1,0 +1,19 @@
+"""Shares in percent, rounded so that 100 % means all and 0 % means none."""
+
+import math
+
+
+def percent(part: float, of: float = 1, digits: int = 0) -> str:
+    """A share of work as words: "99 %" for 199 of 200, "<1 %" for 1 of 1,000; "0 %" of nothing.
+
+    digits    after the point; never rounded up
+    """
+    if part <= 0 or of <= 0:
+        return "0 %"
+    if part >= of:
+        return "100 %"
+    # The little that is added makes up for how a float writes 0.29.
+    steps = math.floor(100 * 10**digits * part / of + 1e-9)
+    if not steps:
+        return f"<{10**-digits:g} %"
+    return f"{min(steps, 100 * 10**digits - 1) / 10**digits:.{digits}f} %"

@@ -1,0 +1,40 @@
+"""100 % is said of all, 0 % of none, and of nothing in between."""
+
+from pathlib import Path
+
+import pytest
+
+from annotator.shares import percent
+
+
+@pytest.mark.parametrize(
+    ("part", "of", "digits", "words"),
+    [
+        (0, 200, 0, "0 %"),
+        (1, 1000, 0, "<1 %"),
+        (1, 100, 0, "1 %"),
+        (29, 100, 0, "29 %"),
+        (0.29, 1, 0, "29 %"),
+        (199, 200, 0, "99 %"),
+        (999_999, 1_000_000, 0, "99 %"),
+        (1 - 1e-15, 1, 0, "99 %"),
+        (200, 200, 0, "100 %"),
+        (0, 0, 0, "0 %"),
+        (0.9996, 1, 1, "99.9 %"),
+        (0.0004, 1, 1, "<0.1 %"),
+        (0.875, 1, 1, "87.5 %"),
+    ],
+)
+def test_a_share_is_never_said_to_be_more_than_it_is(part, of, digits, words):
+    assert percent(part, of, digits) == words
+
+
+def test_every_whole_percent_is_itself():
+    assert [percent(part, 100) for part in range(101)] == [f"{part} %" for part in range(101)]
+    assert [percent(part / 100) for part in range(101)] == [f"{part} %" for part in range(101)]
+
+
+@pytest.mark.parametrize("room", ["ui/pages", "cli"])
+def test_no_page_and_no_command_rounds_a_share_up(room):
+    files = (Path(__file__).parents[1] / "annotator" / room).glob("*.py")
+    assert [path.name for path in files if ".0%}" in path.read_text(encoding="utf-8")] == []
