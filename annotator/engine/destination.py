@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from annotator.settings import Paths
+from annotator.store.read_only import may_write
 
 EXPORTS_FOLDER = "exports"  # in a project: the one place there that exports may be written to
 SEAL = "sealed_with"
@@ -70,7 +71,7 @@ def _folder_problems(folder: Path) -> list[str]:
         place = project  # made when it is written to
     if not place.is_dir():
         return [f"There is no folder {folder} to write to. Make it first."]
-    if not os.access(place, os.W_OK | os.X_OK):
+    if not may_write(place):
         return [f"The folder {folder} may not be written. Check its rights."]
     return []
 

@@ -48,8 +48,9 @@ class Worker:
 
     def __init__(self, project: Path):
         """Take the project's worker lock. Raises AlreadyRunning when another worker holds it, AnnotatorError when
-        there is no such project."""
+        there is no such project, or it may not be written."""
         self.db = Database(project)
+        self.db.refuse_read_only()
         self._lock = FileLock(self.db.paths.worker_lock)
         try:
             self._lock.acquire(timeout=0)

@@ -17,6 +17,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DATABASE, Paths
+from annotator.store import read_only
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
@@ -31,6 +32,8 @@ class Database:
     def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE):
         """Open the project in a folder, bringing an older one up to date.
 
+        Where the folder or the file may not be written it is only read (read_only.py); an older one is refused.
+
         create    make the folder and the file where there is none
         file      UNFINISHED while the project is being made (unfinished.py)
 
@@ -44,7 +47,11 @@ class Database:
                 f"    Make one with: annotator init {project} --images FOLDER"
             )
         self._threads = threading.local()
+        self.read_only = read_only.is_read_only(self.paths)
         try:
+            if self.read_only:
+                self._refuse_other_versions()
+                return
             make_folder(self.paths.project, 0o700)
             self._migrate()
             make_private(self.paths.project)
@@ -93,8 +100,9 @@ class Database:
         durable    False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
                    what is out of date after a power cut anyway, such as who has which image open
 
-        Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors.
+        Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors and for a project that may not be written.
         """
+        self.refuse_read_only()
         sql = self.sql
         try:
             sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -108,6 +116,11 @@ class Database:
                 raise
         except sqlite3.DatabaseError as error:
             raise _told(error, self.paths.database) from error
+
+    def refuse_read_only(self) -> None:
+        """Raises AnnotatorError for a project that may not be written: for whatever writes more than the database."""
+        if self.read_only:
+            raise read_only.refusal(self.paths)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite_utils.Database]:
@@ -135,6 +148,8 @@ class Database:
             )
 
     def _connect(self) -> sqlite_utils.Database:
+        if self.read_only:
+            return sqlite_utils.Database(read_only.connect(self.paths))
         # A thread of Streamlit's may be gone before its connection is collected elsewhere: hence check_same_thread.
         connection = sqlite3.connect(
             self.paths.database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -144,6 +159,14 @@ class Database:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return sqlite_utils.Database(connection)
+
+    def _refuse_other_versions(self) -> None:
+        self._refuse_newer()
+        if pending := MIGRATIONS.pending(self.sql):
+            raise AnnotatorError(
+                f"{self.paths.database} is from an older annotator (without step {pending[0].name}) and would have to "
+                f"be brought up to date, but {self.paths.project} may not be written.\n    {read_only.ELSEWHERE}"
+            )
 
     def _migrate(self) -> None:
         self._refuse_newer()

@@ -11,8 +11,9 @@ _served: list[tuple[Database, Tokens]] = []
 
 
 def open_project(project: Path) -> None:
-    """Serve this project from now on. Raises AnnotatorError when there is none."""
+    """Serve this project from now on. Raises AnnotatorError when there is none, or it may not be written."""
     db = Database(project)
+    db.refuse_read_only()
     _served[:] = [(db, Tokens(db.paths.secret))]
 
 

@@ -1,0 +1,60 @@
+"""Opening a project that may not be written: on read-only media, or in somebody else's folder. Nothing is written.
+
+SQLite makes files beside a database in WAL mode even to read it, unless it is told that the file never changes
+("immutable": https://www.sqlite.org/uri.html). That is true only where no write-ahead log lies beside it: what is in
+the log would be passed over in silence.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.settings import Paths
+
+ELSEWHERE = "Copy the whole folder to a place that may be written, and use the copy."
+
+
+def is_read_only(paths: Paths) -> bool:
+    """There is a database, and it or its folder may not be written by this process."""
+    return paths.database.exists() and not (may_write(paths.project) and may_write(paths.database))
+
+
+def may_write(path: Path) -> bool:
+    """By the rights of whoever this process acts for, and by what the file system allows."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def refusal(paths: Paths) -> AnnotatorError:
+    """What anything that writes ends with."""
+    return AnnotatorError(
+        f"The project {paths.project} may not be written: it is on read-only media, or belongs to somebody else. "
+        f"Nothing was changed.\n    {ELSEWHERE}"
+    )
+
+
+def connect(paths: Paths) -> sqlite3.Connection:
+    """A connection that reads. Raises AnnotatorError where changes lie beside the file that cannot be read here."""
+    log = paths.database.with_name(f"{paths.database.name}-wal")
+    if not log.exists():
+        return _connect(paths.database, "immutable=1")
+    try:
+        return _connect(paths.database, "mode=ro")
+    except sqlite3.OperationalError as error:
+        if log.stat().st_size:
+            raise AnnotatorError(
+                f"{log} holds changes that are not in {paths.database.name} yet (was the project copied while it was "
+                f"open?), and they cannot be read in a folder that may not be written.\n    {ELSEWHERE}"
+            ) from error
+        return _connect(paths.database, "immutable=1")
+
+
+def _connect(database: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{database.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
