@@ -32,7 +32,8 @@ POLL_SECONDS = 0.1
 SHARD_SECONDS = 5.0  # features are kept this often while embedding: the most that a kill can lose
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
-PATIENCE = 3.0  # seconds between being asked to end and ending, when started by the app
+PATIENCE = 4.0  # seconds between being asked to end and ending: a thread that reads from a stalled disk never does
+PATIENCE_WATCHED = 1.5  # the same when the app, which has little time itself, has ended
 HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
@@ -345,8 +346,8 @@ def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | N
         if watched:  # the app tries again later; to it this is no trouble
             raise SystemExit(BUSY_STATUS) from None
         raise
-    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-    signal.signal(signal.SIGINT, lambda *_: worker.stop())
+    signal.signal(signal.SIGTERM, lambda *_: _end(worker))
+    signal.signal(signal.SIGINT, lambda *_: _end(worker))
     if watched:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
         threading.Thread(target=_stop_at_end_of_input, args=[worker], daemon=True).start()
@@ -374,6 +375,15 @@ def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | N
 def _stop_at_end_of_input(worker: Worker) -> None:
     # The app holds the other end of this pipe: it closes when the app dies, even by kill -9.
     sys.stdin.buffer.read()
+    _end(worker, PATIENCE_WATCHED)
+
+
+def _end(worker: Worker, patience: float = PATIENCE) -> None:
+    """Stop the worker, and this process after so many seconds; nothing is lost by a kill, so nobody has to wait."""
     worker.stop()
-    time.sleep(PATIENCE)
-    os._exit(0)  # in the middle of loading the network, say; nothing is lost by a kill, so nobody has to wait
+    threading.Thread(target=_exit_late, args=[patience], name="forced end", daemon=True).start()
+
+
+def _exit_late(patience: float) -> None:
+    time.sleep(patience)
+    os._exit(0)

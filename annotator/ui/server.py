@@ -23,6 +23,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.store.private import write_private
 from annotator.ui import context
 from annotator.ui.door import PAGE, Door
+from annotator.ui.ending import Ending
 from annotator.ui.keys import Keys, address_with
 from annotator.ui.routes import ROUTES
 from annotator.ui.sockets import send_at_once
@@ -40,11 +41,14 @@ def build_app(run: str) -> st.App:
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
         watch = Watch(context.db())
-        watch.start()
-        try:
-            yield
-        finally:
-            watch.stop()
+        ending = Ending()
+        ending.add_last_step(watch.stop)
+        with ending.on_signals():
+            watch.start()
+            try:
+                yield
+            finally:
+                ending.take_last_steps()
 
     return page_app(Keys(context.tokens(), run), lifespan=lifespan)
 

@@ -16,7 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 HEAD_START = 1.5  # seconds that the first page has the machine for itself
 HEALTHY_AFTER = 60.0  # a worker that lived this long starts again at once when it dies
 LAST_WORDS = 4000  # letters of its log
-GRACE = 8.0  # seconds between asking it to end and ending it
+GRACE = 2.0  # seconds between asking it to end and ending it; the app itself has 4.5 (ending.py)
 
 log = logging.getLogger("annotator.watch")
 
@@ -43,7 +43,7 @@ class Watch:
                 process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
-        self._thread.join(GRACE)
+        self._thread.join(0.5)
 
     def _run(self) -> None:
         pause = FIRST_PAUSE

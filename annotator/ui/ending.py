@@ -1,0 +1,89 @@
+"""The end of the app's process: SIGTERM or Ctrl+C ends it within LIMIT seconds, whatever hangs.
+
+The server waits for requests in progress, and Python waits for threads. A thread that reads from a stalled disk lets
+neither end. So the signal also starts a clock: after GENTLE seconds the last steps are taken without waiting for
+requests, and after LIMIT seconds the process exits. Each step is taken once, in the order of `add_last_step`: the
+worker ends first.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+GENTLE = 1.5  # seconds for requests in progress
+LIMIT = 4.5  # seconds from the signal to the forced exit
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+log = logging.getLogger("annotator.ending")
+
+
+class Ending:
+    """What one process does at its end."""
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[], None]] = []
+        self._taking = threading.Lock()
+        self._finished = threading.Event()
+        self._begun = threading.Event()
+
+    def add_last_step(self, step: Callable[[], None]) -> None:
+        """Take this step at the end, after those added before. A step that raises is logged; the next one follows."""
+        self._steps.append(step)
+
+    def take_last_steps(self) -> None:
+        """Take all steps that have not been taken; returns when they are done."""
+        with self._taking:
+            while self._steps:
+                step = self._steps.pop(0)
+                try:
+                    step()
+                except Exception:
+                    log.exception("a step at the end failed")
+            self._finished.set()
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Within, SIGINT and SIGTERM also start the clock. Only in the main thread; elsewhere nothing changes."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self.begin(number)
+            if callable(before[number]):
+                before[number](number, frame)
+
+        for number in SIGNALS:
+            signal.signal(number, handle)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                # A handler that was set meanwhile stays.
+                if signal.getsignal(number) is handle:
+                    signal.signal(number, handler)
+
+    def begin(self, number: int) -> None:
+        """Start the clock, once."""
+        if self._begun.is_set():
+            return
+        self._begun.set()
+        # Daemon threads go on while Python waits for the others at its end, so this clock ends that wait as well.
+        threading.Thread(target=self._take_steps_late, name="last steps", daemon=True).start()
+        threading.Thread(target=self._exit_late, args=[128 + number], name="forced end", daemon=True).start()
+
+    def _take_steps_late(self) -> None:
+        if not self._finished.wait(GENTLE):
+            self.take_last_steps()
+
+    def _exit_late(self, status: int) -> None:
+        limit = time.monotonic() + LIMIT
+        self._finished.wait(LIMIT)
+        time.sleep(max(0.0, min(GENTLE, limit - time.monotonic())))
+        os._exit(status)

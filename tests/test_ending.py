@@ -1,0 +1,90 @@
+"""SIGTERM ends the app and its worker in time, whatever hangs."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from filelock import FileLock
+from served import Served, until
+from stalled import stalled
+
+from annotator.store import heartbeat
+from annotator.store.database import Database
+
+LONG_ENOUGH = 15  # seconds: three times what is promised, a third of what the stalled disk takes
+
+HANGS = """
+import signal, sys, threading, time
+from annotator.ui.ending import Ending
+ending = Ending()
+ending.add_last_step(lambda: print("first", flush=True))
+ending.add_last_step(lambda: 1 / 0)
+ending.add_last_step(lambda: print("second", flush=True))
+if "step" in sys.argv:
+    ending.add_last_step(threading.Event().wait)
+threading.Thread(target=threading.Event().wait).start()  # not a daemon: Python waits for it
+with ending.on_signals():
+    print("ready", flush=True)
+    while "main" in sys.argv:
+        time.sleep(1)
+    signal.raise_signal(signal.SIGTERM)
+    ending.take_last_steps()
+"""
+
+
+@pytest.mark.parametrize("hangs", ["thread", "main", "step"])
+def test_a_process_that_hangs_takes_its_last_steps_once_and_ends(hangs, processes):
+    words = [sys.executable, "-P", "-c", HANGS, hangs]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    processes.append(process)
+    assert process.stdout.readline() == "ready\n"
+    if hangs == "main":
+        process.terminate()
+    assert process.wait(LONG_ENOUGH) == 128 + signal.SIGTERM
+    assert process.stdout.read() == "first\nsecond\n"
+
+
+@pytest.mark.process
+def test_sigterm_ends_an_app_and_a_worker_that_read_from_a_stalled_disk(project, photos, processes):
+    db = Database(project)
+    with stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for:
+        served = Served(project, processes)
+        askers = [threading.Thread(target=_ask, args=[served, number], daemon=True) for number in range(1, 8)]
+        for asker in askers:
+            asker.start()
+        until(lambda: len(waited_for()) == len(askers))
+        until(lambda: len(waited_for()) > len(askers))  # by the worker
+        worker = heartbeat.worker_state(db).pid
+        assert all(asker.is_alive() for asker in askers)
+        served.process.terminate()
+        served.process.wait(LONG_ENOUGH)
+        until(lambda: not _runs(worker), LONG_ENOUGH)
+    with FileLock(db.paths.server_lock, timeout=5), FileLock(db.paths.worker_lock, timeout=5):
+        pass  # the next start has the project for itself
+
+
+@pytest.mark.process
+def test_sigterm_ends_a_worker_of_its_own_that_reads_from_a_stalled_disk(project, photos, processes):
+    with stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for:
+        process = subprocess.Popen([sys.executable, "-P", "-m", "annotator", "worker", str(project)])
+        processes.append(process)
+        until(waited_for)
+        process.terminate()
+        process.wait(LONG_ENOUGH)
+
+
+def _ask(served: Served, image_id: int) -> None:
+    with contextlib.suppress(OSError):  # the app has ended
+        served.get(f"/api/image/{image_id}")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
