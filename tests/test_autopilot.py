@@ -8,7 +8,7 @@ from test_grid import answer, publish
 
 from annotator.engine import audit, autopilot, offers, tempo
 from annotator.records import Batch, WantedActions
-from annotator.store import cells, decisions
+from annotator.store import cells, decisions, overview
 from annotator.store.tempo import Answer
 
 SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
@@ -43,7 +43,7 @@ def known(db, monkeypatch):
 
 def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings(known):
     action = autopilot.next_actions(known, wanted()).items[0]
-    assert action.kind == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
+    assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.labels == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
     tiles = len(action.grid.tiles)
     assert action.line == f"{tiles} likely 'fox': about {action.labels:.0f} to confirm, {action.seconds:.0f} s"
@@ -55,6 +55,7 @@ def test_before_there_is_a_model_whole_images_are_drawn_at_random(db):
     assert len(first) == 6  # nobody gets what somebody else has open
     action = autopilot.next_actions(db, wanted("another", "Eve")).items[0]
     assert action.kind == "image" and action.preset == () and "at random" in action.line
+    assert action.source == "random"
 
 
 def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
@@ -84,12 +85,13 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
             break
         action = work.items[0]
         if action.grid:
-            give(db, "grid", [(tile.image.id, action.grid.class_id, -1) for tile in action.grid.tiles])
+            give(db, action.source, [(tile.image.id, action.grid.class_id, -1) for tile in action.grid.tiles])
         elif action.kind == "click":
             answer(db, action.item.image.id, action.scores[0][0])
         else:
             there = cells.answered(db, [action.item.image.id]).get(action.item.image.id, {})
-            give(db, "suggestion", [(action.item.image.id, one, -1) for one in (1, 2, 3) if one not in there])
+            give(db, action.source, [(action.item.image.id, one, -1) for one in (1, 2, 3) if one not in there])
+    assert set(overview.decisions_by_source(db)) >= {"random", "grid"}
     assert work.empty.startswith("Every class of every image has been answered")
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
@@ -105,6 +107,7 @@ def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sur
         action = autopilot.next_actions(db, wanted()).items[0]
         image_id = action.item.image.id
         assert action.kind == kind and "for the model to learn from" in action.line
+        assert action.source == {"click": "click", "image": "exploration"}[kind]
         assert cells.bare_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
         assert action.preset == ((1, 2, 3) if kind == "image" else ())
         if kind == "click":
@@ -183,10 +186,10 @@ def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_
     first = {(one.class_id, one.start): one for one in _second_looks(known)}
     assert {image_id for image_id, _ in first[1, False].cells} == set(range(1, 13))
     assert {image_id for image_id, _ in first[1, True].cells} == set(range(17, 25))
-    give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])  # looked at again, and nothing changed
+    give(known, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # looked at again, and nothing changed
     second = {(one.class_id, one.start): one for one in _second_looks(known)}
     assert set(second) == {(1, False)}
-    give(known, "grid", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
+    give(known, "relabel", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
     third = _second_looks(known)[0]
     assert len(third.cells) == 6 and third.found / 6 > 1.5 * second[1, False].found / 12
 

@@ -133,10 +133,13 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         # A blind check may ask once more what a whole image has answered, and the other way round: the last counts.
         for (image, one), state in {cell[:2]: cell[2] for _, cell in book}.items():
             assert labels_of(served, image)[one] == state, "also where it had been answered before"
-        assert set(told("suggestion")) <= {cell for kind, cell in book if kind == "image"}
+        images = [row for source in ("suggestion", "random", "exploration") for row in of(source)]
+        assert {(row["image_id"], row["class_id"], row["state"]) for row in images} <= {
+            cell for kind, cell in book if kind == "image"
+        }
         for kind in ("audit", "grid"):
             assert told(kind) == [cell for of_kind, cell in book if of_kind == kind]
-        open_before = [row for row in of("suggestion") if row["state"] == -1]  # nothing was pressed there
+        open_before = [row for row in images if row["state"] == -1]  # nothing was pressed there
         assert all(row["score"] is not None and row["run_id"] for row in of("grid") + open_before)
         assert all(row["score"] is None for row in of("audit"))
         assert all(row["milliseconds"] is not None for row in rows)
@@ -181,7 +184,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         wait_until_saved(page)
         rows = decided(served, "Doubt")
         assert [(row["image_id"], row["state"]) for row in rows] == marked
-        assert {(row["class_id"], row["source"]) for row in rows} == {(1, "grid")}
+        assert {(row["class_id"], row["source"]) for row in rows} == {(1, "relabel")}
         assert all(row["score"] is None and row["run_id"] is None for row in rows)
         expect(page.locator(".tally")).to_have_text("1 label found in under a minute here")
         page.keyboard.press("Backspace")

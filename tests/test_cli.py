@@ -19,7 +19,13 @@ def test_from_a_folder_to_an_export_by_commands_alone(annotator, tmp_path, photo
     annotator("decide", "project", str(photos / "01.jpg"), "fox", "unsure")
     assert "undone: 00.jpg: fox absent (by Bob)" in annotator("undo", "project", "--annotator", "Bob").stdout
     told = annotator("undo", "project", "--annotator", "Bob", code=1).stderr
-    assert "no decision by Bob left" in told
+    assert "no decision by Bob left" in told and "--anyone" in told
+    assert "(by Eve)" not in annotator("decide", "project", "02.jpg", "fox", "present", "--annotator", "Eve").stdout
+    annotator("undo", "project"), annotator("undo", "project")
+    assert "newest is by Eve" in annotator("undo", "project", code=1).stderr, "nobody else's is taken back by itself"
+    assert "undone: 02.jpg: fox present (by Eve)" in annotator("undo", "project", "--anyone").stdout
+    annotator("decide", "project", "deep/23.png", "heron", "present")
+    annotator("decide", "project", "01.jpg", "fox", "unsure")
     status = json.loads(annotator("status", "project", "--json").stdout)
     assert status["labels"] == {"present": 1, "absent": 0, "unsure": 1}
     assert (status["images"], status["classes"], status["images_without_decision"]) == (24, 3, 22)

@@ -161,6 +161,7 @@ def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others
     selection = selections.save(db, np.array([3, 20, 9, 15]))
     tiles = grid.next_grids(db, wanted(selection=selection)).items[0].tiles
     assert [(tile.image.id, tile.state) for tile in tiles] == [(15, None), (9, None), (3, None), (20, -1)]
+    assert [tile.by for tile in tiles] == [None, None, None, "Ann"]
     assert grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0].class_id == 2
     have = [(tile.image.id, 1) for tile in tiles]
     done = grid.next_grids(db, wanted(selection=selection, passed=have))

@@ -372,7 +372,8 @@ def test_two_tabs_of_one_person_decide_different_grids(browser, many):
 def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     db = Database(ranked.project)
     chosen = [3, 50, 70, 100, 115]
-    page = open_grid(browser, ranked, "Ann", f"/grid?selection={selections.save(db, np.array(chosen))}")
+    path = f"/grid?selection={selections.save(db, np.array(chosen))}"
+    page = open_grid(browser, ranked, "Ann", path)
     expect(page.get_by_text("5 images selected on the map")).to_be_visible()
     grid = shown(page)
     assert sorted(image for image, _ in grid["tiles"]) == chosen
@@ -386,6 +387,16 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     expect(page.get_by_text("images selected on the map")).to_be_hidden()
     assert "selection" not in page.url
     page.context.close()
+    second = open_grid(browser, ranked, "Dan", path)
+    best = shown(second)
+    second.keyboard.press("/")
+    second.keyboard.type("fox")
+    again = after(second, "Enter", best["id"])
+    second.keyboard.press("Enter")
+    wait_until_saved(second, 1)
+    assert saved(ranked, "Dan") == [cells(again)], "that one more person sees it so is a decision of theirs"
+    assert {row["score"] for row in decided(ranked, "Dan")} == {None}
+    second.context.close()
 
 
 def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from annotator.records import Decision
+from annotator.records import SOURCES, Decision
 from annotator.store import decisions, overview
 from annotator.store.database import Database
 from annotator.ui import charts, context
@@ -149,5 +149,6 @@ def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
 
 
 def test_every_kind_of_decision_has_a_name_and_a_colour_of_its_own():
+    assert set(charts.KINDS) == set(SOURCES) - {"import"} | {"skip", "flag"}
     for colours in (charts.LIGHT, charts.DARK):
-        assert len(set(colours.kinds)) == len(charts.KINDS) == 7
+        assert len(set(colours.kinds)) == len(charts.KINDS) == len(set(charts.KINDS.values()))

@@ -6,10 +6,11 @@ import uuid
 
 import pytest
 
-from annotator.records import STATE_NAMES, Batch, Decision
+from annotator.records import SOURCES, STATE_NAMES, Batch, Decision, sources
 from annotator.store import classes, decisions, overview, runs
+from annotator.store.sources import counted_view
 
-SHOWN = ("suggestion", "grid", "audit")
+SHOWN = ("suggestion", "grid", "audit", "random", "exploration")
 
 
 def counted(db) -> dict[tuple, int]:
@@ -32,7 +33,7 @@ def counted(db) -> dict[tuple, int]:
         count("source", kind)
         if row["action"] in ("label", "done"):
             count("annotator", row["annotator"])
-        if row["source"] != "import":
+        if SOURCES[row["source"]].chosen_by != "file":
             count("hour", int(row["decided_at"] // 3600), kind)
         if row["action"] == "label" and row["source"] in SHOWN and row["score"] is not None:
             count("score", min(19, int(row["score"] * 20)), row["state"])
@@ -60,7 +61,8 @@ def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
         return Decision(**shared, action="undo", source="click", undoes=undoes)
     if kind in ("done", "skip", "flag"):
         return Decision(**shared, action=kind, source="click", image_id=image, note=chance.choice(["", "odd"]))
-    source = {"label": "click", "shown": chance.choice(SHOWN), "import": "import"}[kind]
+    asked = chance.choice(["click", "relabel", "settlement"])
+    source = {"label": asked, "shown": chance.choice(SHOWN), "import": "import"}[kind]
     return Decision(
         **shared,
         action="label",
@@ -71,6 +73,12 @@ def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
         run_id=run,
         score=score,
     )
+
+
+def test_the_view_of_the_tallies_is_made_from_the_table_of_sources(db):
+    """A source that is added needs a step that makes the view anew."""
+    assert set(SHOWN) == set(sources(scored=True))
+    assert db.value("SELECT sql FROM sqlite_master WHERE name = 'counted'") == counted_view()
 
 
 @pytest.mark.parametrize("seed", range(4))

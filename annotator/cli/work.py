@@ -97,16 +97,20 @@ def decide(
     print(f"{printable(found.name)}: {printable(one.name)} {state}")
 
 
-@commands.command(epilog=examples("annotator undo birds", "annotator undo birds --annotator Ann"))
+@commands.command(
+    epilog=examples("annotator undo birds", "annotator undo birds --annotator Ann", "annotator undo birds --anyone")
+)
 def undo(
     project: Project,
-    annotator: Annotated[str | None, typer.Option(help="Only this person's decisions [default: anybody's].")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who takes it back [default: your login name].")] = None,
+    anyone: Annotated[bool, typer.Option("--anyone", help="Also what other people decided.")] = False,
 ) -> None:
-    """Take the newest decision back (a whole grid as one); again for the one before it."""
+    """Take your newest decision back (a whole grid as one); again for the one before it."""
     from annotator.store import decisions
     from annotator.store.database import Database
 
-    for row in decisions.undo(Database(project), annotator):
+    name = annotator or login()
+    for row in decisions.undo(Database(project), None if anyone else name, by=name):
         state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
         print(f"undone: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
 

@@ -31,6 +31,8 @@ AUDIT_TILES = 24
 TRIED = 200  # images looked at for one that is free and has an open class
 WHOLE = 20_000  # decisions among which images are looked for that were answered whole; older lessons are forgotten
 LOOKED_AT, BARE = 5000, 64  # images among which some are looked for that nothing is known of, and how many are weighed
+IMAGE_SOURCES = {"": "suggestion", "blind": "random", "lesson": "exploration", "rest": "exploration"}  # by Offer.drawn
+SOURCES_OF = {"doubt": "relabel"}  # where it is not the name of the kind
 GUESSED = 1.5  # labels expected on an image before there is a model
 
 _number = count(time_ns() // 1_000_000)
@@ -41,6 +43,7 @@ class Action:
     """One thing for a person to do, leased to their page.
 
     kind       grid, audit (a grid that is answered blind), image (every open class of it), click (one class of it)
+    source     of the decisions that answer it: records.SOURCES
     line       what it is, what it will bring and how long it takes, in words
     labels     expected new positives; decided: cells settled; seconds: this person's expected time
     preset     image: the classes that start as present
@@ -50,6 +53,7 @@ class Action:
 
     id: str
     kind: str
+    source: str
     line: str
     labels: float
     decided: int
@@ -170,7 +174,7 @@ class _Pilot:
                 f"Blind check: which of {len(made.tiles)} random images show '{self.names[class_id]}'? "
                 f"{_seconds(seconds)}"
             )
-            return Action(made.id, "audit", line, 0.0, len(made.tiles), seconds, grid=made)
+            return Action(made.id, "audit", "audit", line, 0.0, len(made.tiles), seconds, grid=made)
         return None
 
     def _random_image(self) -> Action | None:
@@ -184,17 +188,20 @@ class _Pilot:
         for class_id, counts in self.counts.items():
             if sum(counts) < self.all_images:
                 for image_id in cells.open_images(self.db, class_id, TRIED):
-                    if action := self._whole(image_id):
+                    if action := self._whole(image_id, "rest"):
                         return action
         return None
 
-    def _whole(self, image_id: int) -> Action | None:
-        """All open classes of an image, with nothing chosen beforehand."""
+    def _whole(self, image_id: int, drawn: str = "blind") -> Action | None:
+        """All open classes of an image, with nothing chosen beforehand.
+
+        drawn    "blind": the image was drawn at random; "rest": it is one of the last with an open class
+        """
         if image_id in self.images_out or not (chances := self._chances(image_id)):
             return None
         least = 0.0 if self.now else GUESSED
         offer = offers.image_offer(image_id, chances, self.tempo, least=least)
-        return self._make(replace(offer, drawn="blind"), ())
+        return self._make(replace(offer, drawn=drawn), ())
 
     def _lesson(self, kind: str) -> Action | None:
         """An image on which nothing is known yet: all its classes, or one click."""
@@ -242,7 +249,7 @@ class _Pilot:
             return None
         item = worklist.items(self.db, [image_id])[0]
         # What is drawn to keep the estimates honest starts with nothing chosen.
-        starts = offer.kind == "image" and offer.drawn != "blind"
+        starts = offer.kind == "image" and offer.drawn not in ("blind", "rest")
         preset = tuple(one for one, chance in chances.items() if starts and chance >= LIKELY)
         scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if self.now else ()
         name = f"i{image_id}-{next(_number)}"
@@ -250,7 +257,10 @@ class _Pilot:
 
     def _told(self, name: str, offer: Offer, others: tuple[str, ...], **more) -> Action:
         kind = "grid" if offer.kind == "doubt" else offer.kind
-        return Action(name, kind, self._line(offer), offer.found, offer.decided, offer.seconds, others=others, **more)
+        source = IMAGE_SOURCES[offer.drawn] if offer.kind == "image" else SOURCES_OF.get(offer.kind, offer.kind)
+        return Action(
+            name, kind, source, self._line(offer), offer.found, offer.decided, offer.seconds, others=others, **more
+        )
 
     def _tiles(self, class_id: int, wanted: list[tuple[int, float | None]], *, blind: bool = False) -> Grid | None:
         """Tiles, leased; blind ones may have been answered, and nothing is told of them."""
@@ -277,6 +287,8 @@ class _Pilot:
             return f"One image on which nothing is known yet, for the model to learn from: {asked}, {time}"
         if offer.kind == "click":
             return f"One image on which nothing is known yet: {asked}, {time}"
+        if offer.drawn == "rest":
+            return f"One of the last images with an open class: {asked}, {time}"
         if offer.drawn:
             return f"One image drawn at random, which keeps the estimates honest: {asked}, {time}"
         return f"One image with probably {_few(offer.found)} more: {asked}, {time}"

@@ -25,11 +25,12 @@ _number = count(time.time_ns() // 1_000_000)  # also after a restart none that a
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a grid. probability: None without a model; state: what people said already, None for nothing."""
+    """One image of a grid. probability: None without a model; state, by: what was said already and by whom, or None."""
 
     image: Image
     probability: float | None
     state: int | None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ def take_tiles(
         )
         ids = [image_id for image_id, _ in taken]
         # Only now nobody else can answer them: what was answered a moment ago is seen here.
-        states, gone = cells.states(db, class_id, ids), cells.unreadable(db, ids)
+        said, gone = cells.said(db, [(image_id, class_id) for image_id in ids]), cells.unreadable(db, ids)
         if not every:
             gone |= {image_id for image_id, filled in acceptances.filled_in(db, ids).items() if class_id in filled}
         about = images.images(db, ids)
@@ -262,10 +263,10 @@ def take_tiles(
             Tile(
                 about[image_id],
                 None if some[image_id] is None else round(some[image_id], 4),
-                None if wanted.blind else states.get(image_id),
+                *((None, None) if wanted.blind else said.get((image_id, class_id), (None, None))),
             )
             for image_id in ids
-            if image_id not in gone and (every or image_id not in states)
+            if image_id not in gone and (every or (image_id, class_id) not in said)
         ]
     return tiles
 

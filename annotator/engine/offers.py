@@ -38,7 +38,8 @@ class Offer:
     found        expected new positives; decided: cells that it settles; changes: expected presses besides Enter
     learned      what the model learns, in labels
     seconds      this person's time
-    drawn        drawn at random, not for its worth: "blind" to keep estimates honest, "lesson" to learn from; else ""
+    drawn        not for its worth: "blind" at random to keep estimates honest, "lesson" to learn from, "rest" because
+                 little else is left; else ""
     start        of answers to look at again, what they were
     """
 

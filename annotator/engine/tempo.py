@@ -7,6 +7,7 @@ values count for the first minute. Where nothing is known of somebody, everybody
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from annotator.records import SOURCES
 from annotator.store import tempo
 from annotator.store.database import Database
 from annotator.store.tempo import Answer
@@ -70,14 +71,13 @@ def learned(answers: Iterable[Answer]) -> Tempo:
     expected |= taken
     for one in answers:
         changes = min(one.present, one.cells - one.present)
-        if one.source in ("grid", "audit"):
-            kind, usual = "grid", START.grid(one.cells, changes)
-        elif one.source == "suggestion" and one.together:
-            kind, usual = "image", START.image(one.cells, changes)
-        elif one.source == "click":
-            kind, usual = "click", START.click
-        else:
+        kind = SOURCES[one.source].timed if one.source in SOURCES else ""
+        if kind == "click":
+            usual = START.click
+        elif not kind or not one.together:  # one suggestion, or one doubted answer, on the Review page
             continue
+        else:
+            usual = (START.grid if kind == "grid" else START.image)(one.cells, changes)
         taken[kind] += one.seconds
         expected[kind] += usual
     grid, image, click = (START.scaled(taken[kind] / expected[kind]) for kind in ("grid", "image", "click"))

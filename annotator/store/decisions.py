@@ -16,6 +16,7 @@ from annotator.store import refusals
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, close, rebuild, set_contradictions, set_label, set_stage
 from annotator.store.odd_rows import STATES
+from annotator.store.sources import in_sql
 
 _ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
@@ -47,10 +48,11 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     return Saved([uuid for uuid in saved if uuid not in refused], refused)
 
 
-def undo(db: Database, annotator: str | None = None) -> list[dict]:
+def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict]:
     """Take back the newest decision that still holds (a whole batch as one): whose it was, on what.
 
     annotator    only this person's; None takes the newest of anybody's. Imports are not undone.
+    by           who takes it back; None: whose decision it was
     returns      one dict per decision taken back: image, class, state, action, annotator
 
     Raises AnnotatorError when there is nothing to undo.
@@ -58,10 +60,13 @@ def undo(db: Database, annotator: str | None = None) -> list[dict]:
     with db.writing() as sql:
         target = _newest_active(sql, annotator)
         if target is None:
-            whose = f" by {annotator}" if annotator else ""
-            raise AnnotatorError(f"There is no decision{whose} left to undo.")
-        who = sql.execute("SELECT annotator FROM decision WHERE id = ?", [target]).fetchone()[0]
-        undone = _append_undo(sql, Decision(str(uuid.uuid4()), "undo", annotator or who, "click"), target)
+            whose, other = f" by {annotator}" if annotator else "", _newest_active(sql, None)
+            told = f"There is no decision{whose} left to undo."
+            if other is not None:
+                told += f"\n    The newest is by {_annotator_of(sql, other)}; take it back with --anyone."
+            raise AnnotatorError(told)
+        by = by or _annotator_of(sql, target)
+        undone = _append_undo(sql, Decision(str(uuid.uuid4()), "undo", by, "click"), target)
         marks = ",".join("?" * len(undone))
         return list(
             sql.query(
@@ -111,13 +116,13 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
 def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
     """The same as a training reads them: (image_id, class_id, state, fair), without odd rows (store/odd_rows.py).
 
-    fair    1 when which cell was asked did not depend on what was answered: everything but clicks and imports, and
-            these as well on an image that somebody has called complete
+    fair    1 when which cell was asked did not depend on what was answered: the fair sources of records.SOURCES, and
+            all of them on an image that somebody has called complete
     """
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         rows = sql.execute(
-            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN ('click', 'import') OR i.stage = ?
+            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(fair=False)} OR i.stage = ?
             FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
             WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
             [COMPLETE],
@@ -220,6 +225,10 @@ def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     return row[0] if row else None
 
 
+def _annotator_of(sql: sqlite_utils.Database, decision_id: int) -> str:
+    return sql.execute("SELECT annotator FROM decision WHERE id = ?", [decision_id]).fetchone()[0]
+
+
 def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
     row = sql.execute(
         f"""SELECT id FROM decision d WHERE {"annotator = ? AND" if annotator else ""} action != 'undo'
@@ -238,7 +247,7 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
         return []
     rows = sql.execute(
         """SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
-          AND (d.id = t.id OR (t.batch IS NOT NULL AND d.batch = t.batch AND d.action != 'undo'))
+          AND (d.id = t.id OR (d.batch = t.batch AND d.annotator = t.annotator AND d.action != 'undo'))
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id""",
         [target],
     ).fetchall()

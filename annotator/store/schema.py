@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlite_utils import Database, Migrations
 
 from annotator.store.history import set_contradictions
+from annotator.store.sources import counted_view
 
 MIGRATIONS = Migrations("annotator")
 
@@ -419,3 +420,11 @@ CREATE TABLE alias (
     image_id INTEGER NOT NULL REFERENCES image (id)
 ) WITHOUT ROWID;
 """
+
+
+@MIGRATIONS()
+def m004(db: Database) -> None:
+    """Random images, lessons, second looks and settled disagreements have sources of their own, which the tallies of
+    scores count as well. No older decision has one of them, so the tallies stay as they are."""
+    db.execute("DROP VIEW counted")
+    db.execute(counted_view())

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from annotator.store.database import Database
+from annotator.store.sources import in_sql
 
 NEWEST = 20_000  # answers read at most
 LOOKED_AT = 200_000  # among so many newest decisions
@@ -15,9 +16,9 @@ def answers(db: Database, method: str, backbone: str) -> tuple[np.ndarray, int]:
     probability: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent; and how many rows were
     left out because their class, score or state is none."""
     rows = db.tuples(
-        """SELECT d.run_id, d.class_id, d.score, d.state FROM decision d JOIN run r ON r.id = d.run_id
+        f"""SELECT d.run_id, d.class_id, d.score, d.state FROM decision d JOIN run r ON r.id = d.run_id
         WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
-          AND d.source IN ('suggestion', 'grid', 'audit') AND d.state != 0 AND r.method = ? AND r.backbone = ?
+          AND d.source IN {in_sql(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
           AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY d.id DESC LIMIT ?""",
         [LOOKED_AT, method, backbone, NEWEST],

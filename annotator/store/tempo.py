@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from annotator.store.database import Database
+from annotator.store.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions, at most, in which answers of one kind are looked for: no page reads a million
 LONGEST = 600_000  # milliseconds: whoever took longer was away
@@ -12,7 +13,7 @@ LONGEST = 600_000  # milliseconds: whoever took longer was away
 class Answer:
     """One answer, of one cell or of many at once.
 
-    source     as of the decisions: click, suggestion, grid, audit
+    source     of the decisions, one that is timed (records.SOURCES)
     together   whether it was a batch
     cells      how many cells it decided, and `present` how many of them as present
     seconds    from being on screen to the answer
@@ -35,7 +36,7 @@ def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]
         f"""SELECT source, batch IS NOT NULL, count(*), sum(state = 1), sum(milliseconds) AS taken FROM (
             SELECT source, batch, uuid, state, max(0, min(milliseconds, ?)) AS milliseconds, action FROM decision
             WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
-        WHERE action = 'label' AND milliseconds IS NOT NULL AND source IN ('click', 'suggestion', 'grid', 'audit')
+        WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN {in_sql(timed="")}
         GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?""",
         [LONGEST + 1, annotator, decisions, LONGEST],
     )
@@ -48,10 +49,10 @@ def answered_together(db: Database, decisions: int) -> list[tuple[int, bool]]:
     decisions    the newest ones that are looked at
     """
     rows = db.tuples(
-        """SELECT count(*), max(state = 1) FROM (
+        f"""SELECT count(*), max(state = 1) FROM (
             SELECT batch, state FROM decision
             WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
-            AND source = 'suggestion' AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+            AND source IN {in_sql(timed="image")} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
         GROUP BY batch""",
         [LOOKED_AT, decisions],
     )
@@ -65,11 +66,11 @@ def second_looks(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
     returns      the state before -> (looks, changed)
     """
     rows = db.tuples(
-        """SELECT before, count(*), sum(state != before) FROM (
+        f"""SELECT before, count(*), sum(state != before) FROM (
             SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
                 AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
             FROM decision d WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ?
-            AND d.action = 'label' AND d.source IN ('grid', 'audit') AND d.batch IS NOT NULL
+            AND d.action = 'label' AND d.source IN {in_sql(timed="grid")} AND d.batch IS NOT NULL
             ORDER BY d.id DESC LIMIT ?)
         WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
         [LOOKED_AT, decisions],

@@ -111,7 +111,7 @@ def _autopilot(session: Session) -> Iterator[None]:
         if action.grid:
             one = action.grid
             ids, chances = [tile.image.id for tile in one.tiles], [tile.probability for tile in one.tiles]
-            session.grid(one.class_id, ids, chances, one.run_id, one.start == "yes", action.kind)
+            session.grid(one.class_id, ids, chances, one.run_id, one.start == "yes", action.source)
         elif action.kind == "click":
             session.click(action.item.image.id, [class_id for class_id, _ in action.scores] or None)
         else:
@@ -120,9 +120,8 @@ def _autopilot(session: Session) -> Iterator[None]:
             class_ids = list(told) or [one for one in session.class_ids.tolist() if one not in answered]
             chances = [told.get(one) for one in class_ids]
             run = grid.known(session.db)
-            session.image(
-                action.item.image.id, class_ids, list(action.preset), chances, run.found.run.id if run else None
-            )
+            run_id = run.found.run.id if run else None
+            session.image(action.item.image.id, class_ids, list(action.preset), chances, run_id, action.source)
         yield
 
 

@@ -66,13 +66,13 @@ class Session:
         self._batch(source, image_ids, [class_id] * len(rows), answers, chances, run, presses, tile=len(rows), begin=1)
 
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
-              run: int | None) -> None:  # fmt: skip
+              run: int | None, source: str = "suggestion") -> None:  # fmt: skip
         """Answer these classes of one image together; those of `preset` start as present."""
         columns = np.array([self.column(one) for one in class_ids])
         start = np.isin(class_ids, preset)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
         ids = [image_id] * len(columns)
-        self._batch("suggestion", ids, class_ids, answers, chances, run, presses, look=1, check=len(columns))
+        self._batch(source, ids, class_ids, answers, chances, run, presses, look=1, check=len(columns))
 
     def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
         """Name one class of an image; "nothing else here" where there is none."""

@@ -33,7 +33,7 @@ class Cell:
     """One value of the export. value: 1, 0, or None for unknown and unsure.
 
     state          present, absent, unsure, or "" where nobody has answered
-    source         click, suggestion, grid, audit, done, import; "model (accepted)" for one filled in under a promise;
+    source         one of records.SOURCES; "model (accepted)" for one filled in under a promise;
                    "model" or "assumed" for a filled-in unknown; else ""
     probability    of the current run, None without one; of an accepted cell, what it was accepted by
     accepted       the promise that an accepted cell was filled in under

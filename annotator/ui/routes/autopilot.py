@@ -44,6 +44,7 @@ def _action(one: Action) -> dict:
     return {
         "id": one.id,
         "kind": one.kind,
+        "source": one.source,
         "line": one.line,
         "labels": one.labels,
         "decided": one.decided,

@@ -44,7 +44,10 @@ def grid(one: Grid) -> dict:
         "share": one.share,
         "start": one.start,
         "waiting": one.waiting,
-        "tiles": [image(tile.image) | {"probability": tile.probability, "state": tile.state} for tile in one.tiles],
+        "tiles": [
+            image(tile.image) | {"probability": tile.probability, "state": tile.state, "by": tile.by}
+            for tile in one.tiles
+        ],
     }
 
 

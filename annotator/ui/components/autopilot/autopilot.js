@@ -18,11 +18,10 @@ import { restore } from "../grid/tiles.js";
 const IN_HAND = 3; // actions: the one on screen and two ahead
 const USUAL = 24; // tiles
 const ROW = 6; // a grid is laid out for a multiple of so many tiles, which stand side by side in many ways
-const SOURCES = { grid: "grid", audit: "audit", image: "suggestion", click: "click" };
 const PRESENT = 1;
 
 /**
- * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", line: string, decided: number, others: string[],
+ * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", source: string, line: string, decided: number, others: string[],
  *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
  *            scores: [number, number][], marks?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
@@ -138,7 +137,7 @@ class AutopilotPage {
   /** @param {Action} action @param {any[][]} cells [image, class, state, probability] */
   batch(action, cells) {
     const found = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
-    const entry = cells.length && { action: "batch", source: SOURCES[action.kind], cells, run: runOf(action) };
+    const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
     const { marks } = action;
     this.answer(action, entry, found, cells.length, true, () => {
       if (action.grid) restore(action.grid, cells);
@@ -152,7 +151,7 @@ class AutopilotPage {
     if (!action || !this.ready()) return;
     const [before, after] = [action.marks, new Map(action.marks).set(id, state)];
     const score = new Map(action.scores).get(id);
-    const entry = { action: "label", source: SOURCES.click, image: action.item.id, class: id, state, score, run: runOf(action) };
+    const entry = { action: "label", source: action.source, image: action.item.id, class: id, state, score, run: runOf(action) };
     const found = Number(state === PRESENT && before.get(id) !== PRESENT);
     this.answer(action, entry, found, 1, !stay, (way) => {
       action.marks = way === 1 ? after : before;

@@ -149,6 +149,7 @@ export class Board {
   /** Build a grid and decode its pictures, before it is needed. @param {Grid} grid @param {string} name of its class */
   load(grid, name) {
     grid.view ??= new Tiles(grid, {
+      annotator: this.session.data.annotator,
       url: (path) => this.session.api.url(path),
       name,
       onPress: (index) => this.press(index),

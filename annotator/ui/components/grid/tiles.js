@@ -16,8 +16,9 @@ const MARKS = { 1: "✓", "-1": "✕", 0: "?" };
 const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
- * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null,
- *            mark?: number, touched?: boolean, broken?: string}} Tile  mark is what it will be decided as
+ * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
+ *            mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            will be decided as
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
  *            waiting?: number | null, blind?: boolean, at?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
  *   at is where the cursor stands; blind: nobody is to see what the model thinks
@@ -26,13 +27,14 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 export class Tiles {
   /**
    * @param {Grid} grid
-   * @param {{url: (path: string) => string, name: string, onPress: (index: number) => void,
-   *          onEnlarge: (index: number) => void}} options  name: of the class
+   * @param {{url: (path: string) => string, name: string, annotator: string, onPress: (index: number) => void,
+   *          onEnlarge: (index: number) => void}} options  name: of the class; annotator: who looks at it
    */
-  constructor(grid, { url, name, onPress, onEnlarge }) {
+  constructor(grid, { url, name, annotator, onPress, onEnlarge }) {
     this.grid = grid;
     this.url = url;
     this.name = name;
+    this.annotator = annotator;
     this.gone = false;
     this.complete = false;
     this.on = false;
@@ -106,11 +108,14 @@ export class Tiles {
     this.parts[this.grid.at]?.button.focus();
   }
 
-  /** What Enter would save: a row [image, class, state, probability] for each tile that says something new. */
+  /**
+   * What Enter would save: a row [image, class, state, probability] for each tile that says something new, which that one
+   * more person sees it so is as well. Of what was answered before the model has learned the answer: no test of it.
+   */
   cells() {
     return this.grid.tiles
-      .filter((tile) => !tile.broken && tile.mark !== tile.state)
-      .map((tile) => [tile.id, this.grid.class, tile.mark, tile.probability]);
+      .filter((tile) => !tile.broken && (tile.mark !== tile.state || tile.by !== this.annotator))
+      .map((tile) => [tile.id, this.grid.class, tile.mark, tile.state == null ? tile.probability : null]);
   }
 
   /** How many tiles are marked with a state. @param {number} state */

@@ -107,7 +107,7 @@ class ReviewPage {
     // Of a cell that was answered before, the run has learned the answer: no test of what it would have said.
     const shown = chip.known == null ? { run: chip.run_id, score: chip.probability } : {};
     const entry = {
-      action: "label", source: "suggestion", image: item.id, class: chip.class_id, state, ...shown,
+      action: "label", source: sourceOf(chip), image: item.id, class: chip.class_id, state, ...shown,
       milliseconds: this.spent(),
     };
     this.decide(item, entry, [at], state);
@@ -124,8 +124,8 @@ class ReviewPage {
     }
     const chips = places.map((at) => item.suggestions[at]);
     const entry = {
-      action: "batch", source: "suggestion", run: chips[0].run_id, milliseconds: this.spent(),
-      cells: chips.map((chip) => [item.id, chip.class_id, 1, chip.probability]),
+      action: "batch", source: sourceOf(chips[0]), run: chips[0].run_id, milliseconds: this.spent(),
+      cells: chips.map((chip) => [item.id, chip.class_id, 1, chip.known == null ? chip.probability : null]),
     };
     this.decide(item, entry, places, 1);
   }
@@ -289,6 +289,12 @@ class ReviewPage {
     if (this.hand.current) this.screen.rest();
     else this.screen.show();
   }
+}
+
+/** What asked for the answer: a likely label, an answer that the model doubts, or people who disagree. @param {any} chip */
+function sourceOf({ known, said }) {
+  if (said?.length) return "settlement";
+  return known == null ? "suggestion" : "relabel";
 }
 
 /** @param {KeyboardEvent} event */

@@ -1,0 +1,29 @@
+"""The sources of decisions as SQL names them, made from the one table in records.py."""
+
+from annotator.records import sources
+
+
+def in_sql(**wanted: object) -> str:
+    """The sources with these properties (records.Source) as a list for IN: "('grid', 'audit')"."""
+    return f"({', '.join(repr(name) for name in sources(**wanted))})"
+
+
+def counted_view() -> str:
+    """The view `counted`: in which tallies a decision counts for as long as it is not taken back.
+
+    It is part of the schema: a source that is added to records.py needs a step that makes it anew.
+    """
+    kind, scored = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END", in_sql(scored=True)
+    return f"""CREATE VIEW counted (decision_id, kind, one, two) AS
+SELECT id, 'annotator', annotator, '' FROM decision WHERE action IN ('label', 'done')
+UNION ALL
+SELECT id, 'source', {kind}, '' FROM decision WHERE action != 'undo'
+UNION ALL
+SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER), {kind} FROM decision
+WHERE action != 'undo' AND source NOT IN {in_sql(chosen_by="file")}
+UNION ALL
+SELECT id, 'score', max(0, min(19, CAST(score * 20 AS INTEGER))), state FROM decision
+WHERE action = 'label' AND score IS NOT NULL AND source IN {scored}
+UNION ALL
+SELECT id, 'run', run_id, state FROM decision
+WHERE action = 'label' AND score IS NOT NULL AND run_id IS NOT NULL AND source IN {scored}"""
