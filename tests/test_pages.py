@@ -126,3 +126,29 @@ def test_a_page_without_a_name_asks_for_it(project):
     context.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     assert test.text_input(key="name_given").label == "Your name"
+
+
+def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_one(project, db):
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Dana Lee", "click", image_id=1, class_id=1, state=1)])
+    context.open_project(project)
+    for given, button, name in (
+        ("dana  lee", "name_twin", "Dana Lee"),
+        ("danalee", "name_other", "danalee"),
+        ("Dana Lee", None, "Dana Lee"),
+        ("Ben", None, "Ben"),
+    ):
+        test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30).run()
+        test.text_input(key="name_given").input(given)
+        test.button[0].click().run()
+        assert bool(test.warning) == (button is not None), given
+        if button:
+            assert "name" not in test.session_state or not test.session_state["name"]
+            test.button(key=button).click().run()
+        assert not test.exception and test.session_state["name"] == name
+
+
+def test_a_blank_name_is_asked_for_again(project):
+    context.open_project(project)
+    test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30).run()
+    test.button[0].click().run()
+    assert "Please type a name" in test.warning[0].value

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from person import on_screen, wait_for_picture, wait_until_saved
+from person import on_screen, wait_for_another, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served
 from test_review import answers, open_review, reviewed, selected, three_each
@@ -154,3 +154,21 @@ def test_an_emptied_field_drops_the_filter_at_enter_and_only_that(opened, some):
     wait_for_picture(page)
     assert chosen(page)["class"] is None
     assert answers(some, "Empty") == []
+
+
+def test_what_is_known_of_an_image_follows_the_answers(opened, some):
+    page = opened("Known")
+    known = page.locator(".known")
+    while page.locator(".suggestion").count() < 3 or "No label yet" not in known.inner_text():
+        image_id = on_screen(page)
+        page.keyboard.press(" ")
+        wait_for_another(page, image_id)
+    name = page.locator(".suggestion.selected .name").inner_text()
+    page.keyboard.press("y")
+    expect(known).to_contain_text(name)
+    expect(known).not_to_contain_text("No label yet")
+    page.keyboard.press("n")
+    expect(known).to_contain_text("1 absent")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    expect(known).to_contain_text("No label yet")

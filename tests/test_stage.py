@@ -88,3 +88,20 @@ def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browse
     page.mouse.move(left, top)
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
     page.context.close()
+
+
+def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(browser, few):
+    page = open_page(browser, few, "Clicker")
+    wait_for_picture(page)
+    page.mouse.click(*middle(page))
+    page.keyboard.press("PageUp")
+    assert page.evaluate("document.querySelector(':focus-visible') === null")
+    assert page.evaluate("document.activeElement === document.body")
+    page.keyboard.press("Tab")
+    framed = """() => {
+      let one = document.activeElement;
+      while (one.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+      return one.matches(":focus-visible");
+    }"""
+    assert page.evaluate(framed), "reached by keys, it is framed"
+    page.context.close()

@@ -1,13 +1,15 @@
 """What every page shares: the look around it, errors a person can read, and the name of who is at work."""
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote
 
 import streamlit as st
 
 from annotator.errors import AnnotatorError
+from annotator.store import overview
 from annotator.ui import context
 
 COOKIE = "annotator_name"
@@ -106,10 +108,39 @@ def _ask() -> None:
         st.write("Each label you give carries your name, so that it is known later where it came from.")
         given = st.text_input("Your name", max_chars=LONGEST_NAME, placeholder="Ann", key="name_given")
         if st.form_submit_button("Start", type="primary"):
-            if _clean(given):
-                st.session_state["name"] = _clean(given)
-                st.rerun()
-            st.warning("Please type a name first; initials will do.")
+            st.session_state["name_asked"] = _clean(given)
+            if not _clean(given):
+                st.warning("Please type a name first; initials will do.")
+    name = st.session_state.get("name_asked")
+    if not name:
+        return
+    twin = same_person(name, overview.annotators(context.db()))
+    if not twin:
+        _begin_as(name)
+    with middle:
+        warning(f"{twin} has labeled here before. Is that you? Other capitals or blanks make another person of a name.")
+        with st.container(horizontal=True):
+            if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
+                _begin_as(twin)
+            if st.button(f"I am {escaped(name)}, somebody else", key="name_other"):
+                _begin_as(name)
+
+
+def same_person(name: str, known: Iterable[str]) -> str:
+    """The name among `known` that differs from this one in capitals or blanks only; "" for none or a known one."""
+    known = list(known)
+    alike = [other for other in known if _looks(other) == _looks(name)]
+    return "" if name in known or not alike else alike[0]
+
+
+def _looks(name: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _begin_as(name: str) -> None:
+    st.session_state["name"] = name
+    del st.session_state["name_asked"]
+    st.rerun()
 
 
 def _indented(line: str) -> str:

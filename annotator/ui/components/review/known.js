@@ -7,23 +7,28 @@ export class Known {
   /** @param {(id: number) => string} name of a class */
   constructor(name) {
     this.name = name;
-    /** Whose labels are shown. @type {any} */
+    /** Whose labels are shown, and which. */
     this.item = undefined;
+    this.answers = "";
     this.complete = el("span", { class: "more" }, "nothing else here");
     this.element = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
   }
 
   /** @param {any} item null: none  @param {string} me whose labels need no name */
   show(item, me) {
-    if (item !== this.item) this.element.replaceChildren(...(item ? this.#labels(item, me) : []), this.complete);
-    this.item = item;
+    const answers = (item?.suggestions ?? []).map((/** @type {any} */ chip) => chip.given ?? "").join();
+    if (item !== this.item || answers !== this.answers) {
+      this.element.replaceChildren(...(item ? this.#labels(item, me) : []), this.complete);
+    }
+    Object.assign(this, { item, answers });
     this.complete.hidden = !item?.complete;
   }
 
   /** @param {any} item @param {string} me */
   #labels(item, me) {
-    const shown = item.labels.filter((label) => label.state !== -1);
-    const absent = item.labels.filter((label) => label.state === -1);
+    const labels = withAnswers(item, me);
+    const shown = labels.filter((label) => label.state !== -1);
+    const absent = labels.filter((label) => label.state === -1);
     const chips = shown.map((label) => {
       const by = label.by && label.by !== me ? `· ${label.by}` : "";
       const words = [this.name(label.class), label.state === 0 ? "(unsure)" : "", by].filter(Boolean).join(" ");
@@ -34,4 +39,14 @@ export class Known {
     if (absent.length) chips.push(el("span", { class: "more", title: list }, `${absent.length} absent`));
     return chips.length ? chips : [el("span", { class: "more" }, "No label yet")];
   }
+}
+
+/** The labels of an image, with what was answered on this page since it came. @param {any} item @param {string} me */
+function withAnswers(item, me) {
+  const given = item.suggestions.filter((/** @type {any} */ chip) => chip.given != null);
+  const answered = new Set(given.map((/** @type {any} */ chip) => chip.class_id));
+  return [
+    ...item.labels.filter((/** @type {any} */ label) => !answered.has(label.class)),
+    ...given.map((/** @type {any} */ chip) => ({ class: chip.class_id, state: chip.given, source: "suggestion", by: me })),
+  ];
 }

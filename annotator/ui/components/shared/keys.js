@@ -17,6 +17,12 @@ export function listen(root, handle, released) {
   const point = () => {
     tabbed = false;
   };
+  // A click on a picture gives the focus to whatever is around all of it, which would be framed at the next key.
+  const rest = () => {
+    const { activeElement } = document;
+    const host = root instanceof ShadowRoot ? root.host : root;
+    if (activeElement !== host && activeElement?.contains(host)) /** @type {HTMLElement} */ (activeElement).blur();
+  };
   /** @param {KeyboardEvent} event */
   const down = (event) => {
     if (typesElsewhere(event, root)) return;
@@ -43,11 +49,13 @@ export function listen(root, handle, released) {
   window.addEventListener("keydown", down, true);
   window.addEventListener("keyup", up, true);
   window.addEventListener("pointerdown", point, true);
+  window.addEventListener("mouseup", rest, true);
   window.addEventListener("blur", away);
   return () => {
     window.removeEventListener("keydown", down, true);
     window.removeEventListener("keyup", up, true);
     window.removeEventListener("pointerdown", point, true);
+    window.removeEventListener("mouseup", rest, true);
     window.removeEventListener("blur", away);
   };
 }
