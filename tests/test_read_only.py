@@ -141,3 +141,14 @@ def test_an_older_project_is_told_in_words(medium):
     lock(medium)
     [(code, _, error)] = run(["status", medium])
     assert code == 1 and "is from an older annotator" in error and "may not be written" in error
+
+
+def test_a_project_that_may_not_even_be_looked_at_is_told_in_words(medium):
+    (medium / "project.db").chmod(0o000)
+    [unreadable] = run(["status", medium])
+    medium.chmod(0o444)
+    [closed] = run(["status", medium])
+    medium.chmod(0o755)
+    assert unreadable[0] == closed[0] == 1, (unreadable, closed)
+    assert "cannot be opened" in unreadable[2] and "Check the rights" in unreadable[2]
+    assert "may not be opened" in closed[2]

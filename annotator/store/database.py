@@ -41,7 +41,7 @@ class Database:
         not a database.
         """
         self.paths = Paths(Path(project).resolve(), file)
-        if not self.paths.database.exists() and not create:
+        if not read_only.is_there(self.paths) and not create:
             raise AnnotatorError(
                 f"There is no project in {self.paths.project} (no project.db in it).\n"
                 f"    Make one with: annotator init {project} --images FOLDER"
@@ -218,6 +218,8 @@ def _told(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
             f"{path} stayed locked by another process for {BUSY_SECONDS:.0f} seconds. Try again; if it stays so, look "
             "for a program that keeps the file open (a database browser, a backup)."
         )
+    if "unable to open" in text:
+        return AnnotatorError(f"{path} cannot be opened: {text}. Check the rights on the folder and the file.")
     if "readonly" in text:
         return AnnotatorError(f"{path} may not be written: {text}. Check the rights on the folder and the file.")
     return AnnotatorError(f"{path}: {text}.")

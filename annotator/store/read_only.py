@@ -15,9 +15,22 @@ from annotator.settings import Paths
 ELSEWHERE = "Copy the whole folder to a place that may be written, and use the copy."
 
 
+def is_there(paths: Paths) -> bool:
+    """There is a database. Raises AnnotatorError where this process may not even look."""
+    try:
+        paths.database.stat()
+    except PermissionError as error:
+        raise AnnotatorError(
+            f"The project {paths.project} may not be opened: its folder belongs to somebody else."
+        ) from error
+    except OSError:
+        return False
+    return True
+
+
 def is_read_only(paths: Paths) -> bool:
     """There is a database, and it or its folder may not be written by this process."""
-    return paths.database.exists() and not (may_write(paths.project) and may_write(paths.database))
+    return is_there(paths) and not (may_write(paths.project) and may_write(paths.database))
 
 
 def may_write(path: Path) -> bool:
