@@ -16,6 +16,10 @@ class DiskFull(AnnotatorError):
     """The disk took no more: nothing half written was kept."""
 
 
+class ProjectMoved(AnnotatorError):
+    """The project is not where it was opened: nothing may be written there."""
+
+
 class AlreadyRunning(AnnotatorError):
     """Another process holds what only one may hold at a time (the worker's or the server's lock)."""
 

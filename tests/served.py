@@ -10,13 +10,15 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock
 
 from annotator.store.database import Database
 from annotator.ui.keys import headers_for
+
+MODULE = ("-P", "-m", "annotator")
 
 
 def free_port() -> int:
@@ -38,22 +40,29 @@ def until(condition, seconds: float = 60.0, pause: float = 0.05):
 class Served:
     """`annotator serve` on a free port; its routes as a browser calls them."""
 
-    def __init__(self, project: Path, processes: list[subprocess.Popen], port: int | None = None, **options):
-        self.project, self.processes, self.port = project, processes, port or free_port()
+    def __init__(
+        self,
+        project: Path,
+        processes: list[subprocess.Popen],
+        *,
+        log: Path | None = None,
+        python: Sequence[str] = MODULE,
+        **options,
+    ):
+        self.project, self.processes, self.port = project, processes, free_port()
+        self.logs, self.python = log or project, python
         self.options = options  # of Popen
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self) -> None:
         """Start it and wait until it answers; again after a kill."""
-        self.log = self.project / f"serve-{len(self.processes)}.log"
+        self.log = self.logs / f"serve-{len(self.processes)}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
                     sys.executable,
-                    "-P",
-                    "-m",
-                    "annotator",
+                    *self.python,
                     "serve",
                     str(self.project),
                     "--port",

@@ -4,20 +4,31 @@ import asyncio
 import http.client
 import os
 import re
+import socket
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvicorn
 import websockets
+import websockets.sync.client
 from conftest import draw
 from person import wait_for_picture
 from playwright.sync_api import expect
-from served import Served, until
+from served import Served, free_port, until
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from streamlit.web.server.starlette import starlette_server
 
 from annotator.engine.setup import set_up
+from annotator.ui import sockets
 from annotator.ui.keys import cookie_name, fresh_link
+from annotator.ui.sockets import Patient, set_up_connections
 from annotator.ui.tokens import KEY_SECONDS, Tokens
 
 pytestmark = pytest.mark.process
@@ -69,18 +80,14 @@ def fresh(served: Served) -> str:
 def connects(served: Served, **headers: str) -> bool:
     """Whether the WebSocket of Streamlit's pages can be opened with these headers."""
 
-    async def attempt() -> bool:
-        origin = headers.pop("Origin", None)
-        try:
-            async with websockets.connect(
-                f"ws://127.0.0.1:{served.port}/_stcore/stream", origin=origin, additional_headers=headers, proxy=None
-            ):
-                return True
-        except websockets.InvalidStatus as error:
-            assert error.response.status_code == 403
-            return False
-
-    return asyncio.run(attempt())
+    origin = headers.pop("Origin", None)
+    address = f"ws://127.0.0.1:{served.port}/_stcore/stream"
+    try:
+        with websockets.sync.client.connect(address, origin=origin, additional_headers=headers, proxy=None):
+            return True
+    except websockets.InvalidStatus as error:
+        assert error.response.status_code == 403
+        return False
 
 
 def test_without_the_cookie_nothing_is_served(shared):
@@ -240,3 +247,78 @@ def test_nobody_else_on_the_machine_may_read_a_project(photos, project, annotato
         assert rights(project.parent / "labels.csv") == 0o644  # what people name elsewhere is theirs to share
     finally:
         os.umask(usual)
+
+
+# -- connections, and what leaves the machine
+
+
+def exchange(port: int, *pieces: bytes) -> bytes:
+    """Everything that is answered until the server ends the connection, each piece sent after the one before."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        answer = b""
+        while more := connection.recv(65536):
+            answer += more
+        return answer
+
+
+def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
+    monkeypatch.setattr(sockets, "PATIENCE", 0.2)
+
+    async def slow(request: Request) -> PlainTextResponse:
+        await request.body()
+        await asyncio.sleep(0.5)  # longer than a half-sent request is waited for
+        return PlainTextResponse("done")
+
+    app = Starlette(routes=[Route("/", slow, methods=["GET", "POST"])])
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=free_port(), http=Patient, timeout_keep_alive=1, log_level="critical")
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        port = server.config.port
+        head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n"
+        assert exchange(port) == exchange(port, b"GET / HT") == exchange(port, head) == b""
+        assert not exchange(port, head, b"\r\nab").endswith(b"done")
+        whole = head + b"connection: close\r\n\r\nabcd"
+        assert exchange(port, whole).endswith(b"done")
+        assert exchange(port, head + b"\r\nabcd", b"GET / HT").endswith(b"done")  # the next one, half sent
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_the_app_gives_half_sent_requests_up():
+    set_up_connections()
+    assert starlette_server._get_uvicorn_config_kwargs()["http"] is Patient
+
+
+# Every address that Python is asked to look up or to connect to; the first line shows that the watch works.
+WATCHED = """
+import socket, sys
+def watch(event, details):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto", "socket.sendmsg"):
+        sys.stderr.write(f"ASKED {event} {details[1 if event[7:] in ('connect', 'sendto', 'sendmsg') else 0]}\\n")
+        sys.stderr.flush()
+sys.addaudithook(watch)
+socket.getaddrinfo("127.0.0.1", 1)
+from annotator.__main__ import main
+main()
+"""
+
+
+def test_no_origin_or_host_makes_the_server_look_anything_up(project, processes):
+    served = Served(project, processes, python=["-P", "-c", WATCHED])
+    cookie = {"Cookie": served.headers["cookie"]}
+    for origin in ("http://evil.example", "http://192.0.2.7:8501", "null", served.address):
+        for headers in ({}, cookie):
+            connects(served, Origin=origin, **headers)
+            for path in ("/", "/_stcore/host-config", "/_stcore/health", "/media/x", "/api/work"):
+                ask(served, path, Origin=origin, **headers)
+                ask(served, path, Origin=origin, Host="evil.example", **headers)
+    asked = re.findall(r"ASKED (\S+) (.*)", served.log.read_text())
+    assert asked[0] == ("socket.getaddrinfo", "127.0.0.1")
+    assert {place for _, place in asked} <= {"127.0.0.1", f"('127.0.0.1', {served.port})"}, asked

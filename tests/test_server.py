@@ -5,6 +5,8 @@ import io
 import json
 import os
 import random
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import draw
@@ -328,3 +331,56 @@ def test_the_page_process_never_loads_torch_and_the_worker_never_loads_streamlit
         script = f"import sys, {modules}; print({stranger!r} in sys.modules)"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout.strip().splitlines()[-1] == "False", stranger
+
+
+def kept_by_the_file_alone(project: Path, folder: Path) -> int:
+    """Decisions in a copy of project.db, without what SQLite keeps beside it."""
+    folder.mkdir()
+    shutil.copy(project / "project.db", folder)
+    return Database(folder).value("SELECT count(*) FROM decision")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_after_an_orderly_end_project_db_alone_has_everything(project, processes, tmp_path, how):
+    served = Served(project, processes)
+    for number in range(20):
+        served.post("/api/decisions", {"decisions": [label(number + 1)]})
+    assert kept_by_the_file_alone(project, tmp_path / "before") == 0  # or this test would show nothing
+    served.process.send_signal(how)
+    served.process.wait(30)
+    assert kept_by_the_file_alone(project, tmp_path / "after") == 20
+
+
+def test_after_a_command_that_wrote_project_db_alone_has_everything(project, annotator, tmp_path):
+    reader = Database(project)  # stays open: otherwise SQLite does it itself when the last connection is closed
+    assert reader.value("SELECT count(*) FROM decision") == 0
+    annotator("decide", project, "00.jpg", "fox", "present")
+    assert kept_by_the_file_alone(project, tmp_path / "decided") == 1
+    annotator("decide", project, "01.jpg", "fox", "absent")
+    assert kept_by_the_file_alone(project, tmp_path / "again") == 2
+
+
+def test_a_project_moved_while_it_is_open_is_noticed_and_nothing_is_made_at_the_old_place(
+    photos, project, processes, annotator, tmp_path
+):
+    draw(photos / "large.jpg", size=(2000, 1500))
+    annotator("init", project, "--images", photos)
+    log = tmp_path / "log"
+    log.mkdir()
+    served = Served(project, processes, log=log)
+    assert served.post("/api/decisions", {"decisions": [label(1)]})["saved"]
+    until(lambda: heartbeat.worker_state(Database(project)).alive)
+    project.rename(tmp_path / "moved")
+    for path, body in (
+        ("/api/decisions", {"decisions": [label(2)]}),
+        ("/api/work", {"holder": "h", "mode": "annotate", "want": 1}),
+    ):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            served.post(path, body)
+        assert refused.value.code == 503 and "was moved" in json.loads(refused.value.read())["error"]
+    assert served.get("/api/thumb/25")[0] == 503
+    until(lambda: "was moved" in served.log.read_text())  # the watch, which starts no worker there
+    served.process.terminate()
+    served.process.wait(30)
+    assert not project.exists()
+    assert Database(tmp_path / "moved").value("SELECT count(*) FROM decision") == 1

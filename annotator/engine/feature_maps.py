@@ -22,6 +22,7 @@ from annotator.engine.embed import embedding_threads
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.arrays import open_array, save_array, sweep
 from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.place import make_room
 from models.augment import strong_view
 from models.feature_maps import FeatureMaps
 
@@ -145,7 +146,7 @@ def views_of(plain: torch.Tensor, key: int | str) -> list[torch.Tensor]:
 
 def check_room(folder: Path, needed: int) -> None:
     """Raises DiskFull when the disk of this folder has not that many bytes to spare."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_room(folder)
     free = shutil.disk_usage(folder).free
     if needed > ROOM * free:
         raise DiskFull(

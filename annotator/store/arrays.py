@@ -21,7 +21,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.store.folders import make_folder, sync_folder
+from annotator.store.folders import sync_folder
+from annotator.store.place import make_room
 
 SHARDS_COUNTED = 20_000  # whose image ids are kept by whoever counts: 8 bytes an image
 SHARDS_OPEN = 64  # whose regions stay mapped: each takes one of the files a process may have open
@@ -38,7 +39,7 @@ def replacing(target: Path, *, sync: bool = True) -> Iterator[Path]:
     """
     temporary = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.part"
     try:
-        make_folder(target.parent)
+        make_room(target.parent)
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from annotator.settings import DISPLAY_PIXELS, THUMB_PIXELS
 from annotator.store import images, originals
 from annotator.store.database import Database
 from annotator.store.pixels import BadImage, write_display
+from annotator.store.place import make_room
 
 LONGEST_SIDE = 65_000  # a JPEG has at most 65,535 pixels a side
 
@@ -64,7 +65,7 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
         return found
     target = db.paths.copy(image_id, kind.name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_room(target.parent)
         known = images.images(db, [image_id])[image_id]
         longest = min(kind.pixels or max(known.width, known.height), LONGEST_SIDE)
         write_display(images.image_path(db, image_id), target, longest)

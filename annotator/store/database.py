@@ -5,11 +5,12 @@ anything large is an array file (arrays.py) and one row that points at it. The r
 decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
 """
 
+import atexit
 import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,29 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DATABASE, Paths
-from annotator.store import read_only
+from annotator.store import place, read_only
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
 
 BUSY_SECONDS = 30.0
+FOLD_SECONDS = 1.0  # that an end waits for others who are reading
 USUAL_KB, MIGRATING_KB = 2_000, 200_000  # memory of one connection; the usual is SQLite's own
+
+
+_written: set[Path] = set()  # databases that this process wrote
+
+
+@atexit.register
+def fold() -> None:
+    """Put what SQLite keeps beside each project.db that this process wrote into it: a copy of it alone has everything.
+
+    At every orderly end. Does nothing while another process is in the way, which does it at its own end.
+    """
+    for database in _written:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {1000 * FOLD_SECONDS:.0f}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 class Database:
@@ -48,6 +65,7 @@ class Database:
             )
         self._threads = threading.local()
         self.read_only = read_only.is_read_only(self.paths)
+        place.forget(self.paths.project)  # this process may have had another one open there
         try:
             if self.read_only:
                 self._refuse_other_versions()
@@ -55,6 +73,7 @@ class Database:
             make_folder(self.paths.project, 0o700)
             self._migrate()
             make_private(self.paths.project)
+            place.remember(self.paths.project, self.paths.database)
         except OSError as error:
             raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
         except sqlite3.DatabaseError as error:
@@ -100,9 +119,12 @@ class Database:
         durable    False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
                    what is out of date after a power cut anyway, such as who has which image open
 
-        Raises DiskFull, or AnnotatorError for the rest of sqlite3's errors and for a project that may not be written.
+        Raises DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project that may not
+        be written.
         """
         self.refuse_read_only()
+        place.check(self.paths.project)
+        _written.add(self.paths.database)
         sql = self.sql
         try:
             sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -148,6 +170,7 @@ class Database:
             )
 
     def _connect(self) -> sqlite_utils.Database:
+        place.check(self.paths.project)
         if self.read_only:
             return sqlite_utils.Database(read_only.connect(self.paths))
         # A thread of Streamlit's may be gone before its connection is collected elsewhere: hence check_same_thread.

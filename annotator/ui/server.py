@@ -20,13 +20,14 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.store.database import fold
 from annotator.store.private import write_private
 from annotator.ui import context
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
 from annotator.ui.keys import Keys, address_with
 from annotator.ui.routes import ROUTES
-from annotator.ui.sockets import send_at_once
+from annotator.ui.sockets import set_up_connections
 from annotator.ui.streamlit_options import ADDRESS, options
 from annotator.ui.watch import Watch
 
@@ -43,6 +44,7 @@ def build_app(run: str) -> st.App:
         watch = Watch(context.db())
         ending = Ending()
         ending.add_last_step(watch.stop)
+        ending.add_last_step(fold)  # not left to the end of the process: uvicorn ends it by the signal it was sent
         with ending.on_signals():
             watch.start()
             try:
@@ -55,7 +57,7 @@ def build_app(run: str) -> st.App:
 
 def page_app(keys: Keys | None = None, **options) -> st.App:
     """The pages and routes of the project that is open, behind the door, with further options of st.App."""
-    send_at_once()
+    set_up_connections()
     door = Middleware(Door, tokens=context.tokens, keys=keys)
     return st.App(SCRIPT, routes=[*ROUTES, Route("/annotate", _to_first_page)], middleware=[door], **options)
 

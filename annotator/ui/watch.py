@@ -7,9 +7,9 @@ import threading
 import time
 from pathlib import Path
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, ProjectMoved
 from annotator.settings import BUSY_STATUS
-from annotator.store import heartbeat
+from annotator.store import heartbeat, place
 from annotator.store.database import Database
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -50,7 +50,14 @@ class Watch:
         self._ending.wait(HEAD_START)
         while not self._ending.is_set():
             started = time.monotonic()
-            self._one_life()
+            try:
+                place.check(self.db.paths.project)
+                self._one_life()
+            except ProjectMoved as error:  # a worker could only say the same, again and again
+                log.error("The worker is not started again. %s", error)
+                return
+            except FileNotFoundError:  # moved just now: the next look says so
+                pass
             if time.monotonic() - started > HEALTHY_AFTER:
                 pause = FIRST_PAUSE
             self._ending.wait(pause)

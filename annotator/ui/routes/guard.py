@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from annotator.errors import AnnotatorError, DiskFull
+from annotator.errors import AnnotatorError, DiskFull, ProjectMoved
 from annotator.ui import context
 from annotator.ui.routes.requests import BadRequest
 
@@ -28,8 +28,12 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             return error(401, "This page's pass is missing or has run out. Reload the page.")
         try:
             return await handler(request, annotator)
+        except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
+            return Response(status_code=400)
         except DiskFull as problem:
             return error(507, str(problem))
+        except ProjectMoved as problem:
+            return error(503, str(problem))
         except AnnotatorError as problem:
             return error(409, str(problem))
         except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
