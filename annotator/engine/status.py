@@ -5,11 +5,13 @@ from annotator.settings import LEFT_OUT
 from annotator.store import acceptances, arrays, classes, contradictions, heartbeat, images, overview, runs
 from annotator.store.database import Database
 
+SUMMED_UP = 20_000  # a page that is drawn every few seconds does not read a million
+
 
 def status(db: Database, listed: int | None = None) -> dict:
     """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
 
-    listed    how many kept-out files and missing images are named at most; None: all
+    listed    how many kept-out files and missing images are named at most, SUMMED_UP files counted by reason; None: all
     """
     counts = overview.image_counts(db)
     bad, missing = images.kept_out(db, listed), images.missing(db, listed)
@@ -28,6 +30,7 @@ def status(db: Database, listed: int | None = None) -> dict:
         "flagged": overview.count_flagged(db),
         "contradictions": contradictions.count(db),
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
+        "files_kept_out_by_reason": images.kept_out_by_reason(db, None if listed is None else SUMMED_UP),
         "files_kept_out_in_all": images.count_kept_out(db),
         "images_missing": [{"image": one.path, "reason": one.reason} for one in missing],
         "images_missing_in_all": images.count_missing(db),

@@ -22,6 +22,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, check_image
 
+GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
 LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
 
 
@@ -150,30 +151,37 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
     recorded    the state at registration; when it differs, the content is hashed again
 
-    Raises AnnotatorError when the file is gone, lies outside its folder, or holds something else now.
+    Raises AnnotatorError when the file is gone, lies outside its folder, or holds something else now: what kind of
+    problem, then ": " and details.
     """
     place = folder / unescaped(path)
+    shown = escaped(str(place))
     try:
         real = Path(os.path.realpath(place, strict=True))
         facts = real.stat()
         if not _is_below(real, os.path.realpath(folder)):
             raise AnnotatorError(
-                f"{escaped(str(place))} leads out of the image folder {escaped(str(folder))}, to {escaped(str(real))}: "
-                "it is not opened."
+                f"its file is a link out of the image folder now: {shown} leads to {escaped(str(real))} and is not "
+                "opened."
             )
         # Before it is opened: reading a named pipe would block for ever.
         if not stat.S_ISREG(facts.st_mode):
-            raise AnnotatorError(f"{escaped(str(place))} is not a file any more, but {_kind(facts.st_mode)}.")
+            raise AnnotatorError(f"its file is not a file any more: {shown} is {_kind(facts.st_mode)}.")
         state = _state(facts)
         if state != recorded and content_of(real) != sha256:
             raise AnnotatorError(
-                f"The file {escaped(str(place))} has changed since it was registered. Its decisions belong to the old "
-                "content; run annotator init again to add the new content as a new image."
+                f"its file holds another picture now: {shown} has changed since it was registered. Its decisions "
+                "belong to the old content; run annotator init again to add the new content as a new image."
             )
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise AnnotatorError(
-            f"The file {escaped(str(place))} cannot be opened ({getattr(error, 'strerror', None) or error}). If it was "
-            "moved, run annotator init again with the folder where it is now: images are known by their content."
+            f"{GONE}: {shown} cannot be opened ({error.strerror}). If it was moved, run annotator init again with the "
+            "folder where it is now: images are known by their content."
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise AnnotatorError(
+            f"its file cannot be opened ({reason}): {shown}. Check its rights and its disk."
         ) from error
     return real, state
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
-from annotator.store.files import FileState, escaped, is_there, open_checked, unescaped
-
-GONE = "no file with this picture is there any more"  # the problem of an image whose files were deleted
+from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
 
 
 def all_images(db: Database) -> list[Image]:
@@ -110,6 +108,18 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     return [BadFile(**row) for row in rows]
 
 
+def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict]:
+    """Files kept out by the kind of reason, the most frequent first: reason, files (how many), example.
+
+    limit    how many files are looked at; None: all
+    """
+    return db.rows(
+        """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example
+        FROM (SELECT reason, path FROM file WHERE reason != '' LIMIT ?) GROUP BY 1 ORDER BY files DESC, reason""",
+        [-1 if limit is None else limit],
+    )
+
+
 def missing(db: Database, limit: int | None = None) -> list[BadFile]:
     """Images that cannot be shown any more, with the reason: their files are gone, hold something else, or cannot be
     decoded. Their decisions stay.
@@ -151,7 +161,7 @@ def image_path(db: Database, image_id: int) -> Path:
         JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
         [image_id],
     )
-    last = AnnotatorError(f"Image {image_id} has no file in any of the project's image folders any more.")
+    last = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
     for row in rows:
         recorded = FileState(row["bytes"], row["modified_ns"], row["stamp"])
         try:
@@ -176,7 +186,7 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
     last = db.value("SELECT max(id) FROM image") or 0
     rows = db.tuples(
         """SELECT i.id, i.problem, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
-        JOIN folder d ON d.id = f.folder_id WHERE i.id > ? AND i.id <= ? AND i.problem IN ('', ?)""",
+        JOIN folder d ON d.id = f.folder_id WHERE i.id > ? AND i.id <= ? AND (i.problem = '' OR i.problem LIKE ? || '%')""",
         [after, after + limit, GONE],
     )
     standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}

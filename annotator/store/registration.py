@@ -14,8 +14,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import Database
-from annotator.store.files import FileState, FoundFile, Known, escaped, inspect_files, is_there
-from annotator.store.images import GONE
+from annotator.store.files import GONE, FileState, FoundFile, Known, escaped, inspect_files, is_there
 
 BATCH = 200  # files registered in one transaction: a kill loses at most this much looking
 

@@ -207,18 +207,20 @@ def _flagged(db: Database) -> None:
 
 
 def _kept_out(found: dict) -> None:
-    for key, title, icon in (
-        ("images_missing", "missing images", "hide_image"),
-        ("files_kept_out", "files kept out", "broken_image"),
-    ):
-        rows, count = found[key], found[f"{key}_in_all"]
-        if rows:
-            with st.expander(f"{count:,} {title}", icon=f":material/{icon}:"):
-                if key == "images_missing":
-                    st.caption("They cannot be shown any more, and nobody is asked about them. Their labels are kept.")
-                if count > len(rows):
-                    st.caption(f"The first {len(rows):,} are listed; annotator status --json lists all.")
-                st.dataframe(pd.DataFrame(rows), hide_index=True)
+    if count := found["images_missing_in_all"]:
+        with st.expander(f"{count:,} missing {'image' if count == 1 else 'images'}", icon=":material/hide_image:"):
+            st.caption("They cannot be shown any more, and nobody is asked about them. Their labels are kept.")
+            _listed(found["images_missing"], count)
+    if count := found["files_kept_out_in_all"]:
+        with st.expander(f"{count:,} {'file' if count == 1 else 'files'} kept out", icon=":material/broken_image:"):
+            st.dataframe(pd.DataFrame(found["files_kept_out_by_reason"]), hide_index=True)
+            _listed(found["files_kept_out"], count)
+
+
+def _listed(rows: list[dict], count: int) -> None:
+    if count > len(rows):
+        st.caption(f"The first {len(rows):,} are listed; annotator status --json lists all.")
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
 @contextmanager
