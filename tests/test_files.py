@@ -5,9 +5,6 @@ import csv
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -176,71 +173,6 @@ def test_no_name_of_a_file_or_class_reaches_the_terminal_as_a_control_sequence(a
     said += annotator("undo", "project").stdout
     assert not set(said) & {"\x1b", "\x07", "\r", "\x9b"}
     assert r"red\x1b[31m\nkept out.jpg" in said
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from annotator.engine.setup import set_up
-from annotator.store import classes, registration
-registration.BATCH = 5
-project, photos, listed, when = sys.argv[1:]
-end = lambda *_: os.kill(os.getpid(), 9)
-if when == "classes":
-    classes.name_warnings = end
-set_up(Path(project), images_folder=Path(photos), class_file=Path(listed),
-    progress=lambda number, of: number == int(when) and end() if when.isdigit() else None)
-"""
-
-
-@pytest.mark.parametrize("when", ["1", "13", "24", "classes"])
-def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_all_of_it(
-    tmp_path, photos, class_file, when
-):
-    project = tmp_path / "project"
-    killed = subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, when], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    with pytest.raises(AnnotatorError, match="no project"):
-        Database(project)
-    (tmp_path / "other.txt").write_text("owl\n")
-    done = set_up(project, images_folder=photos, class_file=tmp_path / "other.txt")
-    db = Database(project)
-    assert done.registered.added + done.registered.known == len(names(db)) == 24
-    assert done.classes_added == ["owl"]
-    assert [path.name for path in project.iterdir() if not path.name.startswith("project.db-")] == ["project.db"]
-
-
-def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_path, photos, class_file):
-    project = tmp_path / "project"
-    subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, "13"], check=False)
-    draw(tmp_path / "few" / "one.jpg", seed=70)
-    set_up(project, images_folder=tmp_path / "few")
-    assert set(names(Database(project)).values()) == {"one.jpg"}
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-from annotator.engine.setup import set_up
-resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
-set_up(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
-"""
-
-
-def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
-    full = subprocess.run(
-        [sys.executable, "-c", FULL, tmp_path / "project", photos], check=False, capture_output=True, text=True
-    )
-    assert "DiskFull" in full.stderr
-    assert not (tmp_path / "project").exists()
-    assert set_up(tmp_path / "project", images_folder=photos).registered.added == 24
-
-
-def test_a_project_that_an_older_version_left_half_made_is_completed(tmp_path, photos, class_file):
-    project = tmp_path / "project"
-    Database(project, create=True)
-    done = set_up(project, images_folder=photos, class_file=class_file)
-    assert (done.registered.added, len(done.classes_added)) == (24, 3)
 
 
 def moved(folder: Path, *pairs: tuple[str, str]) -> None:

@@ -186,7 +186,8 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
     last = db.value("SELECT max(id) FROM image") or 0
     rows = db.tuples(
         """SELECT i.id, i.problem, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
-        JOIN folder d ON d.id = f.folder_id WHERE i.id > ? AND i.id <= ? AND (i.problem = '' OR i.problem LIKE ? || '%')""",
+        JOIN folder d ON d.id = f.folder_id
+        WHERE i.id > ? AND i.id <= ? AND (i.problem = '' OR i.problem LIKE ? || '%')""",
         [after, after + limit, GONE],
     )
     standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}
