@@ -15,6 +15,7 @@ LEFT_OUT = "left_out"  # the setting in which the last training names what it co
 IMPORTER = "import"  # the annotator named on decisions that came from a file
 
 FIRST_RUN_AT = 20  # images with a decision before the worker trains by itself: below that suggestions mislead
+EARLY_POSITIVES = 20  # images with a class below which its heat maps say that they are early
 REVIEW_THRESHOLD = 0.5
 REVIEW_CHIPS = 8  # suggestions shown with one image, the likeliest first
 HEATMAPS_AHEAD = 16  # images at the front of the review queue that get heat maps before anybody asks

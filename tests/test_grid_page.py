@@ -268,7 +268,7 @@ def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
     page.context.close()
 
 
-def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor(browser, ranked):
+def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_is_asked_for(browser, ranked):
     paths = Database(ranked.project).paths
     paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
     for image in range(1, 25):
@@ -282,13 +282,22 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor(browser, 
     expect(heat).to_have_attribute("data-image", str(grid["tiles"][1][0]))
     page.keyboard.up("Shift")
     expect(heat).to_have_count(0)
-    page.locator(".tile").nth(7).hover()
+    with page.expect_response("**/api/heatmap/**"):  # fetched for a pointer that rests, and not shown
+        page.locator(".tile").nth(7).hover()
+    page.keyboard.press("F2")
+    expect(heat).to_have_count(0)
+    page.keyboard.down("Shift")
     expect(heat).to_have_attribute("data-image", str(grid["tiles"][7][0]))
     page.locator(".tile").nth(8).hover()
     expect(heat).to_have_attribute("data-image", str(grid["tiles"][8][0]))
+    expect(page.locator(".words")).to_contain_text("Early heat map: learned from 0 images with this class")
+    page.keyboard.up("Shift")
+    expect(heat).to_have_count(0)
+    expect(page.locator(".words")).to_be_empty()
     page.keyboard.press("PageUp")
     page.keyboard.down("Shift")
     expect(page.locator(".enlarged .heatmap")).to_be_visible()
+    expect(page.locator(".enlarged")).to_contain_text("Early heat map")
     page.keyboard.up("Shift")
     expect(page.locator(".enlarged .heatmap")).to_have_count(0)
     assert page.troubles == []

@@ -172,3 +172,10 @@ def test_what_is_known_of_an_image_follows_the_answers(opened, some):
     page.keyboard.press("Backspace")
     page.keyboard.press("Backspace")
     expect(known).to_contain_text("No label yet")
+
+
+def test_an_early_heat_map_says_that_it_is_early(opened):
+    page = opened("Early")
+    expect(page.locator(".caption")).to_contain_text("Early heat map: learned from 0 images with this class")
+    page.keyboard.press("h")
+    expect(page.locator(".caption")).not_to_contain_text("Early")

@@ -124,6 +124,15 @@ def _newest(db: Database) -> list[dict]:
     return db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [RUNS_KEPT])
 
 
+def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
+    """On how many images a run's training had seen the class, up to `most`, without answers taken back since."""
+    return db.value(
+        """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
+        (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
+        [class_id, run_id, most],
+    )
+
+
 def _run(row: dict) -> Run | None:
     try:
         told = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}

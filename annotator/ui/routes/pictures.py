@@ -11,7 +11,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.engine import suggest
-from annotator.store import copies, jobs
+from annotator.settings import EARLY_POSITIVES
+from annotator.store import copies, jobs, runs
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
@@ -20,6 +21,7 @@ COMPONENTS = Path(__file__).parent.parent / "components"
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again
 HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
+EARLY = "x-annotator-early"
 
 
 async def image(request: Request, annotator: str) -> Response:
@@ -34,7 +36,8 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 
 async def heatmap(request: Request, annotator: str) -> Response:
-    """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again."""
+    """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again. A header says how many
+    images with the class its run had seen, where these are few."""
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()
     run_id = await run_sync(suggest.run_to_explain, db, asked.run_id)
@@ -50,7 +53,9 @@ async def heatmap(request: Request, annotator: str) -> Response:
         if time.monotonic() > until:
             return JSONResponse({"waiting": True}, status_code=202, headers=FRESH)
         await anyio.sleep(HEATMAP_POLL)
-    return FileResponse(str(path), media_type="image/png", headers=IMMUTABLE)
+    seen = await run_sync(runs.positives_seen, db, run_id, class_id, EARLY_POSITIVES)
+    early = {EARLY: str(seen)} if seen < EARLY_POSITIVES else {}
+    return FileResponse(str(path), media_type="image/png", headers=IMMUTABLE | early)
 
 
 async def asset(request: Request, annotator: str) -> Response:

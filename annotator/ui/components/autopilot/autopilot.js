@@ -53,7 +53,10 @@ class AutopilotPage {
       session: this.session,
       size: USUAL,
       next: () => this.nextGrid(),
-      onMarks: (view) => this.deciding.showMarks(view, view.name),
+      onMarks: (view) => {
+        this.deciding.showMarks(view, view.name);
+        if (this.shown) this.headline.again(this.shown);
+      },
     });
     this.picture = new Picture({
       session: this.session,

@@ -30,6 +30,11 @@ export class Headline {
     this.others.replaceChildren(...others.map((one) => el("li", {}, one)));
   }
 
+  /** A grid begins the other way. @param {import("./autopilot.js").Action} action */
+  again(action) {
+    write(this.task, taskOf(action));
+  }
+
   /** @param {string} words while there is no action */
   showNone(words) {
     write(this.line, words);

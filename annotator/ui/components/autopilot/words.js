@@ -3,19 +3,20 @@
 
 import { STAGE_KEYS } from "../shared/stage.js";
 
-const TASKS = {
-  grid: "Mark the wrong ones and decide all of them.",
-  search: "Mark the right ones and decide all of them.",
-  again: "Answered before, and shown without what the model thinks. Mark the wrong ones and decide all of them.",
-  audit: "Shown without what the model thinks, so that its estimates stay honest. Mark the right ones and decide all of them.",
+const MARK = { yes: "Mark the wrong ones and decide all of them.", no: "Mark the right ones and decide all of them." };
+const BEFORE = {
+  again: "Answered before, and shown without what the model thinks. ",
+  audit: "Shown without what the model thinks, so that its estimates stay honest. ",
+};
+const SINGLE = {
   image: "Every class is answered at once: the marked ones are present, all others absent.",
   click: "Press one class that is on the image.",
 };
 
-/** What there is to do. @param {import("./autopilot.js").Action} action */
+/** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
 export function taskOf(action) {
   const { kind, grid } = action;
-  return TASKS[secondLook(action) ? "again" : kind === "grid" && grid.start === "no" ? "search" : kind];
+  return grid ? (BEFORE[secondLook(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
 }
 
 /** Whether it settles nothing: its tiles have answers, which are asked once more. @param {import("./autopilot.js").Action} action */

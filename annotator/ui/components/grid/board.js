@@ -197,7 +197,6 @@ export class Board {
   #change(view) {
     this.view = view;
     this.seen = false;
-    this.peek.resting = false;
     if (this.enlarged.isOpen) this.enlarged.dialog.close();
   }
 

@@ -17,6 +17,7 @@ export class Enlarged {
     this.onMove = onMove;
     this.stage = new Stage();
     this.name = el("span", { class: "name" });
+    this.note = el("span", {});
     this.buttons = STATES.map(([state, text]) =>
       el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text)));
     this.dialog = el("dialog", { class: "enlarged", tabindex: "-1", "aria-label": "One image of the grid" },
@@ -47,7 +48,7 @@ export class Enlarged {
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
     this.item = item;
     const sure = tile.probability == null ? "" : ` · ${name} ${Math.round(tile.probability * 100)} %`;
-    this.name.replaceChildren(`${tile.name}${sure}`);
+    this.name.replaceChildren(`${tile.name}${sure}`, this.note);
     this.stage.show(item);
     this.marked(tile.mark);
     if (!this.dialog.open) {
@@ -72,10 +73,14 @@ export class Enlarged {
     for (const button of this.buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.mark) === state));
   }
 
-  /** Lay a heat map over the picture, or take away the one there is. @param {HTMLImageElement | null} picture */
-  heat(picture) {
+  /**
+   * Lay a heat map over the picture, or take away the one there is.
+   * @param {HTMLImageElement | null} picture @param {string} note how far to trust it, "" when there is nothing to say
+   */
+  heat(picture, note) {
     this.stage.frame.querySelector(".heatmap")?.remove();
     if (picture) this.stage.frame.append(picture);
+    this.note.replaceChildren(picture && note ? ` · ${note}` : "");
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */

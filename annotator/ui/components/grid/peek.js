@@ -1,8 +1,10 @@
 // @ts-check
-/** Heat maps in the grid: of the tile the pointer rests on, and while Shift is held of the tile one has moved to. */
+/**
+ * Heat maps in the grid, while Shift is held and no longer: of the tile under the pointer, or of the one moved to. A
+ * pointer that rests on a tile looks at the tile; the heat map is only fetched then.
+ */
 
 const FETCH = 100; // milliseconds the pointer rests on a tile until its heat map is asked for
-const SHOW = 250;
 
 export class Peek {
   /**
@@ -16,10 +18,9 @@ export class Peek {
     this.say = say;
     /** @type {number | null} the tile under the pointer */
     this.pointed = null;
-    this.resting = false;
     this.held = false;
     this.timer = 0;
-    this.excused = false; // it was said why there is no heat map
+    this.excused = false; // it was said why there is no heat map, or how far to trust it
     /** @type {{view: import("./tiles.js").Tiles, index: number} | null} where a heat map lies */
     this.lying = null;
   }
@@ -36,10 +37,6 @@ export class Peek {
     this.timer = window.setTimeout(() => {
       const spot = this.#spot(index);
       if (spot) this.heatmaps.want([spot]);
-      this.timer = window.setTimeout(() => {
-        this.resting = true;
-        this.show();
-      }, SHOW - FETCH);
     }, FETCH);
   }
 
@@ -47,7 +44,6 @@ export class Peek {
   forget() {
     clearTimeout(this.timer);
     this.pointed = null;
-    this.resting = false;
   }
 
   /** @param {boolean} on while Shift is held */
@@ -69,7 +65,7 @@ export class Peek {
       this.lying.view.heat(this.lying.index, null);
       this.lying = null;
     }
-    if (large) this.enlarged.heat(picture);
+    if (large) this.enlarged.heat(picture, map?.note ?? "");
     else if (view && index != null) {
       view.heat(index, picture);
       this.lying = { view, index };
@@ -79,6 +75,9 @@ export class Peek {
       const why = spot ? map.problem : none;
       this.say(why ? `No heat map: ${why}.` : "The heat map is being drawn.");
       this.excused = true;
+    } else if (this.held && map?.note) {
+      this.say(`${map.note}.`);
+      this.excused = true;
     } else if (this.excused) {
       this.say("");
       this.excused = false;
@@ -87,9 +86,9 @@ export class Peek {
 
   /** @param {import("./tiles.js").Tiles} view */
   #wanted({ grid }) {
-    if (this.enlarged.isOpen) return this.held ? grid.at : null;
-    const index = this.held ? this.pointed ?? grid.at : this.resting ? this.pointed : null;
-    return index != null && index < grid.tiles.length ? index : null;
+    if (!this.held) return null;
+    const index = this.enlarged.isOpen ? grid.at : this.pointed ?? grid.at;
+    return index < grid.tiles.length ? index : null;
   }
 
   /** @param {number} index */

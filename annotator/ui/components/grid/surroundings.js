@@ -5,7 +5,7 @@ import { Deciding, write } from "./deciding.js";
 import { el, kbd, keyButton } from "../shared/dom.js";
 
 const BEST = "Next best class";
-const BLIND = "Blind check: drawn at random, and shown without what the model thinks. Mark those that show the class.";
+const BLIND = "Blind check: drawn at random, and shown without what the model thinks.";
 
 /** @typedef {import("./picker.js").Counts} Counts */
 /** @typedef {{id: number, name: string, description: string}} Class */

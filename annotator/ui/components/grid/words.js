@@ -36,8 +36,8 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "Mark what is wrong: press the key on a tile, click it, or drag over several.",
-  "Press a tile once more when you are unsure.",
+  "Every tile is marked already, ✓ or ✕. Press its key, click it, or drag over several to change that.",
+  "Press a tile once more when you are unsure. Hold Shift to see its heat map.",
   "Enter saves every tile as it is marked and brings the next grid.",
 ];
 

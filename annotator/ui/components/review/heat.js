@@ -15,7 +15,7 @@ const FADE = 90; // milliseconds
 export class Heat {
   /**
    * @param {import("../shared/heatmaps.js").Heatmaps} heatmaps
-   * @param {(problem: string) => void} onProblem why the heat map that should be seen is not, "" when it is
+   * @param {(words: string) => void} onProblem why the heat map that should be seen is not, or how far to trust it
    */
   constructor(heatmaps, onProblem) {
     this.heatmaps = heatmaps;
@@ -80,7 +80,7 @@ export class Heat {
       }
     }
     this.seen = picture;
-    this.onProblem(!map || picture ? "" : map.problem || "drawing the heat map...");
+    this.onProblem(!map ? "" : picture ? map.note : map.problem || "drawing the heat map...");
   }
 
   /** A heat map has come, or it is known why it will not. @param {import("../shared/heatmaps.js").Spot} spot */

@@ -11,8 +11,8 @@ const PATIENCE = 5; // answers "not yet", each after four seconds, before a page
 
 /**
  * @typedef {{run_id: number, image_id: number, class_id: number}} Spot what a heat map is of
- * @typedef {{url: string, problem: string, picture: HTMLImageElement | null}} Heatmap
- *   with neither url nor problem it is on its way; a picture that is there is decoded
+ * @typedef {{url: string, problem: string, note: string, picture: HTMLImageElement | null}} Heatmap
+ *   with neither url nor problem it is on its way; a picture that is there is decoded; note: how far to trust it
  */
 
 export class Heatmaps {
@@ -92,6 +92,7 @@ export class Heatmaps {
       const response = await fetch(this.api.url(`/api/heatmap/${spot.run_id}/${spot.image_id}/${spot.class_id}`));
       if (response.status === 200) {
         const url = URL.createObjectURL(await response.blob());
+        map.note = early(response.headers.get("x-annotator-early"));
         map.picture = await decoded(url, spot).catch(() => null);
         if (map.picture) map.url = url;
         else Object.assign(map, { problem: "this browser cannot show it", again: Infinity });
@@ -114,7 +115,7 @@ export class Heatmaps {
     const key = keyOf(spot);
     let map = this.maps.get(key);
     if (!map) {
-      map = { url: "", problem: "", picture: null, asked: 0, again: 0, busy: false };
+      map = { url: "", problem: "", note: "", picture: null, asked: 0, again: 0, busy: false };
       this.maps.set(key, map);
       if (this.maps.size > MOST_KEPT) this.#drop();
     }
@@ -128,6 +129,11 @@ export class Heatmaps {
       if (!map.busy) this.maps.delete(key);
     }
   }
+}
+
+/** What to say of a heat map of a run that had few examples. @param {string | null} labels how many; null: enough */
+function early(labels) {
+  return labels == null ? "" : `Early heat map: learned from ${labels} ${labels === "1" ? "image" : "images"} with this class`;
 }
 
 /** @param {string} url @param {Spot} spot */

@@ -1,0 +1,44 @@
+"""Heat maps of a run that had seen few images with a class say so; those of a later run do not."""
+
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.benchmark.interface.projects import publish_run
+from annotator.records import Decision
+from annotator.settings import EARLY_POSITIVES
+from annotator.store import decisions, runs
+
+
+def say(db, image_id: int, class_id: int, state: int) -> str:
+    name = str(uuid.uuid4())
+    assert not decisions.decide(db, [Decision(name, "label", "Ann", "click", image_id, class_id, state)]).refused
+    return name
+
+
+@pytest.fixture
+def run(db) -> int:
+    """A run that has seen five foxes, two herons that are none, and nothing else."""
+    for image_id in range(1, 6):
+        say(db, image_id, 1, 1)
+    for image_id in (1, 2):
+        say(db, image_id, 2, -1)
+    return publish_run(db, np.full((24, 3), 0.5))
+
+
+def test_a_run_has_seen_what_was_there_at_its_training_and_no_later_answer(db, run):
+    for image_id in range(6, 10):
+        say(db, image_id, 1, 1)
+    assert [runs.positives_seen(db, run, class_id, EARLY_POSITIVES) for class_id in (1, 2, 3)] == [5, 0, 0]
+    assert runs.positives_seen(db, run, 1, 3) == 3, "counted no further than asked"
+    assert runs.positives_seen(db, publish_run_again(db), 1, EARLY_POSITIVES) == 9
+
+
+def test_an_answer_that_was_taken_back_is_no_example(db, run):
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=say(db, 6, 1, 1))])
+    assert runs.positives_seen(db, publish_run_again(db), 1, EARLY_POSITIVES) == 5
+
+
+def publish_run_again(db) -> int:
+    return publish_run(db, np.full((24, 3), 0.5))
