@@ -118,6 +118,7 @@ def test_links_and_pictures_of_the_documents_exist():
     for name in (
         "README.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "docs/design.md",
         "docs/extending.md",
         "docs/benchmarks.md",
@@ -136,3 +137,11 @@ def test_the_design_names_every_room():
             assert path.name in design, f"docs/design.md does not name {path.relative_to(ROOT)}"
     for path in sorted((ROOT / "annotator" / "benchmark" / "methods").glob("[a-z]*.py")):
         assert path.name in design, f"docs/design.md does not name {path.relative_to(ROOT)}"
+
+
+def test_every_promise_of_the_security_page_names_a_test_that_exists():
+    rows = re.findall(r"^\|.*\|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), re.MULTILINE)[2:]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"tests/test_\w+\.py", row.rsplit("|", 2)[1])
+        assert named and all((ROOT / name).exists() for name in named), row

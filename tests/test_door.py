@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import os
 import re
+import shutil
 import socket
 import stat
 import threading
@@ -26,8 +27,9 @@ from starlette.routing import Route
 from streamlit.web.server.starlette import starlette_server
 
 from annotator.engine.setup import set_up
+from annotator.store.database import Database
 from annotator.ui import sockets
-from annotator.ui.keys import cookie_name, fresh_link
+from annotator.ui.keys import cookie_name, fresh_link, own_secret
 from annotator.ui.sockets import Patient, set_up_connections
 from annotator.ui.tokens import KEY_SECONDS, Tokens
 
@@ -198,6 +200,35 @@ def test_after_a_restart_cookies_hold_and_used_keys_do_not(project, annotator, p
     assert ask(served, "/", Cookie=cookie)[0] == 200
     assert ask(served, used)[0] == ask(served, unused)[0] == 403
     assert ask(served, printed(served))[0] == 303
+
+
+def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_its(project, tmp_path):
+    def secret(folder: Path, changed: bool, **options: bool) -> str:
+        assert own_secret(Database(folder), **options) == changed
+        return (folder / "secret").read_text()
+
+    first = secret(project, False)
+    assert secret(project, False) == first
+    assert secret(Path(project.rename(tmp_path / "renamed")), False) == first
+    shutil.copytree(tmp_path / "renamed", tmp_path / "backup")
+    copied = secret(Path(shutil.copytree(tmp_path / "renamed", tmp_path / "copy")), True)
+    assert (
+        copied != first and secret(tmp_path / "copy", False) == copied and secret(tmp_path / "renamed", False) == first
+    )
+    shutil.rmtree(tmp_path / "renamed")
+    assert secret(Path((tmp_path / "backup").rename(tmp_path / "renamed")), False) == first
+    assert secret(tmp_path / "renamed", True, renew=True) not in (first, copied)
+
+
+def test_a_copy_does_not_let_browsers_of_the_original_in_and_says_so(shared, tmp_path, processes):
+    shutil.copytree(shared.project, tmp_path / "copy")
+    copy = Served(tmp_path / "copy", processes)
+    original = Tokens(shared.project / "secret")
+    cookie = f"{cookie_name(copy.port)}={original.cookie(copy.port)}"
+    assert ask(copy, "/", Cookie=cookie)[0] == 403
+    assert copy.get("/api/image/1", token=original.mint("Ann"))[0] == 401
+    assert copy.get("/api/image/1")[0] == shared.get("/api/image/1")[0] == 200
+    until(lambda: "is a copy of another one" in copy.log.read_text())
 
 
 @pytest.mark.browser

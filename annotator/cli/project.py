@@ -66,18 +66,25 @@ def init(
     print(f"Go on with: annotator serve {project}")
 
 
-@commands.command(epilog=examples("annotator serve birds", "annotator serve birds --port 8600 --no-browser"))
+@commands.command(
+    epilog=examples(
+        "annotator serve birds",
+        "annotator serve birds --port 8600 --no-browser",
+        "annotator serve birds --new-secret   (lets every browser in anew)",
+    )
+)
 def serve(
     project: Project,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65535)] = settings.DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
+    new_secret: Annotated[bool, typer.Option("--new-secret", help="End the access of every browser so far.")] = False,
 ) -> None:
     """Open the app on this machine, with its worker. Ctrl+C ends both; nothing is lost."""
     from annotator.store.private import files_for_owner_only
     from annotator.ui.server import serve as run
 
     files_for_owner_only()
-    run(project, port=port, browser=browser)
+    run(project, port=port, browser=browser, new_secret=new_secret)
 
 
 @commands.command(epilog=examples("annotator link birds"))

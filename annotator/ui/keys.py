@@ -33,6 +33,30 @@ class Keys:
         return fresh
 
 
+def own_secret(db: Database, *, renew: bool = False) -> bool:
+    """Whether the project was given a new secret: because it is a copy of another one, or because that is wanted.
+
+    A copy lies at another path and in other files. A project that was renamed keeps its files, one that was restored
+    from a backup its path; both keep their secret, and with it what browsers have not sent yet.
+    """
+    secret, home = db.paths.secret, db.setting("secret_home")
+    changed = secret.exists() and (renew or (home is not None and _differs(home, _home(db))))
+    if changed:
+        secret.unlink()
+    Tokens(secret)
+    if home != _home(db):
+        db.set_setting("secret_home", _home(db))
+    return changed
+
+
+def _home(db: Database) -> list:
+    return [str(db.paths.project), db.paths.secret.stat().st_ino]
+
+
+def _differs(home: list, here: list) -> bool:
+    return home[0] != here[0] and home[1] != here[1]
+
+
 def fresh_link(project: Path) -> str:
     """An address that lets one more browser in, once, within ten minutes.
 

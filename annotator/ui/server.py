@@ -25,7 +25,7 @@ from annotator.store.private import write_private
 from annotator.ui import context
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
-from annotator.ui.keys import Keys, address_with
+from annotator.ui.keys import Keys, address_with, own_secret
 from annotator.ui.routes import ROUTES
 from annotator.ui.sockets import set_up_connections
 from annotator.ui.streamlit_options import ADDRESS, options
@@ -34,6 +34,11 @@ from annotator.ui.watch import Watch
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and until
 # somebody had opened the first page an address like /grid, also after a restart, led to an empty one.
 SCRIPT = Path(__file__).parent / "entry" / "app.py"
+RENEWED = "The project has a new secret: every browser needs a new address (annotator link).\n"
+COPIED = (
+    "This project is a copy of another one, or was moved to another disk. It has a secret of its own now: browsers\n"
+    "that had the original open have no access here, and answers that they have not sent stay with the original.\n"
+)
 
 
 def build_app(run: str) -> st.App:
@@ -67,8 +72,10 @@ async def _to_first_page(request: Request) -> RedirectResponse:
     return RedirectResponse("/")
 
 
-def serve(project: Path, *, port: int, browser: bool = True) -> None:
+def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = False) -> None:
     """Serve a project until told to end (Ctrl+C, SIGTERM).
+
+    new_secret    no cookie or pass given out so far is accepted any more
 
     Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
     being served already.
@@ -88,6 +95,9 @@ def serve(project: Path, *, port: int, browser: bool = True) -> None:
             f"Port {port} on {ADDRESS} is in use by another program (another annotator, perhaps).\n"
             f"    Try: annotator serve {project} --port {free_port(port + 1)}"
         )
+    if own_secret(context.db(), renew=new_secret):
+        context.open_project(project)
+        sys.stdout.write(RENEWED if new_secret else COPIED)
     address, run = f"http://{ADDRESS}:{port}", secrets.token_urlsafe(9)
     context.db().set_setting("served_at", address)
     context.db().set_setting("served_run", run)
