@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image as Picture
+from test_audit import say as answer_audited
 from test_worker import BACKBONE, say, shown
 
-from annotator.engine import recipe, suggest
+from annotator.engine import calibrate, recipe, suggest
 from annotator.engine.explain import Explainer
+from annotator.engine.export import data_set
 from annotator.engine.parts import PartsInMemory
 from annotator.engine.status import status
 from annotator.engine.train import train
@@ -211,3 +213,20 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
         assert max(picture.size) <= 160 and picture.mode == "RGBA"
     status = json.loads(annotator("status", project, "--json").stdout)
     assert (status["method"], status["run"]["method"], status["last_error"]) == ("auto", "auto", None)
+
+
+def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(db):
+    grown(db.paths.features(recipe.backbone(db)), 1, 24)
+    found = FeatureCache(db.paths.features(recipe.backbone(db)))
+    found.refresh()
+    answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
+    answer_audited(db, answers[:12], "grid")
+    run = train(db, found, "auto", {}, recipe.backbone(db))
+    assert run.calibration is None and not data_set(db, "model").fill.calibrated, "too few answers"
+    answer_audited(db, answers[12:], "grid")
+    run = train(db, found, "auto", {}, recipe.backbone(db))
+    assert run.calibration["kind"] == "stacked" and data_set(db, "model").fill.calibrated
+    before = suggest.predictions(db).probabilities
+    logged = calibrate.answered_before(db, "auto", recipe.backbone(db), run.class_ids)
+    assert not logged.left_out and np.isfinite(before).any()
+    assert train(db, found, "auto", {}, recipe.backbone(db)).calibration == run.calibration

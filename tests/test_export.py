@@ -123,7 +123,7 @@ def test_a_calibrated_run_says_that_it_is(sure):
 def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_unknown(sure):
     fill = data_set(sure, "model", Limits(present_from=0.7, absent_to=0.2)).fill
     assert (fill.classes[0].present, fill.classes[0].absent, fill.classes[0].unknown) == (7, 5, 12)
-    assert "0.7 (as asked for)" in fill.rule()
+    assert "0.7, as asked for" in fill.rule()
     both = data_set(sure, "model", Limits(present_from=0.5, absent_to=0.5)).fill
     assert (both.classes[0].present, both.classes[0].absent, both.classes[0].unknown) == (12, 12, 0)
 

@@ -92,6 +92,12 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
     return fit(KIND, answers.logits, answers.columns, answers.present, weights, classes, anchors)
 
 
+def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
+    """What is kept of a run whose training has calibrated it already (models/stacking.py): it changes nothing, and says
+    that its probabilities mean what they say. None with fewer than FEWEST answers to whole questions."""
+    return None if answers < FEWEST else Calibration("stacked", np.ones(classes), np.zeros(classes))
+
+
 def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
     """Calibrated probabilities (N, C) of the model's; the same ones without a calibration."""
     if calibration is None:

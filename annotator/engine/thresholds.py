@@ -6,15 +6,14 @@ sample, so a class with few cells needs no help from others; one pooled figure w
 pay for a bad one. Within a class no cell is filled in that is itself wrong with more than WORST times the error that
 was asked for: a class with 1 % positives could otherwise be called absent everywhere.
 
-All of that is as good as the probabilities. While too few answers to earlier suggestions are there to calibrate them
-(calibrate.py), WORST is 1: every single cell, not only their mean, must be as sure as was asked for.
+All of that is as good as the probabilities. While too few answers are there to calibrate them (calibrate.py,
+and models/stacking.py for `auto`), WORST is 1: every single cell, not only their mean, must be as sure as was asked for.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.engine.calibrate import FEWEST
 from annotator.store.formats.table import DIGITS
 from models.metrics import confident_threshold
 
@@ -85,13 +84,11 @@ class Fill:
             f"{_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
         ]
         if self.calibrated:
-            said.append(
-                "This figure rests on probabilities that are calibrated with people's answers to earlier suggestions."
-            )
+            said.append("This figure rests on probabilities that are calibrated with people's answers.")
         else:
             said.append(
-                "This figure rests on the model's own probabilities, which are not calibrated yet: that takes "
-                f"{FEWEST} answers to suggestions. More may be wrong."
+                "This figure rests on the model's own probabilities, which are not calibrated yet: too few suggestions, "
+                "grids and blind checks have been answered. More may be wrong."
             )
         return [*said, self.rule()]
 
@@ -100,9 +97,9 @@ class Fill:
         asked = _share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
-            f"{word} a probability of {value:g} (as asked for)"
+            f"{word} a probability of {value:g}, as asked for"
             if value is not None
-            else f"{word} where {asked} of them are expected to be wrong, class by class"
+            else f"{word} where at most {asked} of a class's pairs that are marked so are expected to be wrong"
             for word, value in given
         ]
         worst = _share(worst_of(self.limits, self.calibrated))

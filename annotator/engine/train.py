@@ -143,11 +143,12 @@ def train(
             loss.append(epoch.loss)
             between("training", epoch.number, epoch.of)
         probabilities = head.probabilities(cache.features)
-    calibration = None
+    calibration, kept = None, calibrate.fitted_to_answers(len(known.class_ids), int(known.fair.sum()))
     if not calibrated:  # what has been fitted to fair answers is not bent once more by those that happened to be logged
         answers = calibrate.answered_before(db, method_name, backbone, known.class_ids)
         left_out += answers.left_out
         calibration = calibrate.calibration_of(answers, probabilities, known.unknown(len(probabilities)))
+        kept = calibration
     _write(db, run_id, head, calibrate.calibrated(calibration, probabilities), cache, known)
     runs.publish(
         db,
@@ -155,7 +156,7 @@ def train(
         epochs=len(loss),
         seconds=time.perf_counter() - started,
         loss=loss,
-        calibration=calibration and calibration.as_dict(),
+        calibration=kept and kept.as_dict(),
         threshold=calibrate.threshold_of(calibration, method.threshold),
     )
     runs.forget_old(db)

@@ -94,10 +94,10 @@ def _expected(fill: Fill) -> None:
                 "class": one.name,
                 "present from": "never" if one.present_from is None else f"{one.present_from:g}",
                 "present": f"{one.present:,}",
-                "expected wrong": f"{one.wrong_present:,.1f}",
+                "present, expected wrong": f"{one.wrong_present:,.1f}",
                 "absent up to": "never" if one.absent_to is None else f"{one.absent_to:g}",
                 "absent": f"{one.absent:,}",
-                "of these wrong": f"{one.wrong_absent:,.1f}",
+                "absent, expected wrong": f"{one.wrong_absent:,.1f}",
                 "stay unknown": f"{one.unknown:,}",
             }
             for one in fill.classes
@@ -133,7 +133,9 @@ def _counts(table: Table) -> None:
             counts[key] = counts.get(key, 0) + 1
     st.write(f"{len(table.images):,} images x {len(table.classes):,} classes")
     st.dataframe(
-        pd.DataFrame({"cells": counts.keys(), "how many": counts.values()}).sort_values("how many", ascending=False),
+        pd.DataFrame({"image-class pairs": counts.keys(), "count": counts.values()}).sort_values(
+            "count", ascending=False
+        ),
         hide_index=True,
     )
 
