@@ -6,8 +6,8 @@ sample, so a class with few cells needs no help from others; one pooled figure w
 pay for a bad one. Within a class no cell is filled in that is itself wrong with more than WORST times the error that
 was asked for: a class with 1 % positives could otherwise be called absent everywhere.
 
-All of that is as good as the probabilities. While too few answers are there to calibrate them (calibrate.py,
-and models/stacking.py for `auto`), WORST is 1: every single cell, not only their mean, must be as sure as was asked for.
+All of that is as good as the probabilities. While there are too few answers to calibrate them (calibrate.py, and
+models/stacking.py for `auto`), WORST is 1: every single cell, not only their mean, must be as sure as was asked for.
 """
 
 from dataclasses import dataclass
@@ -87,8 +87,8 @@ class Fill:
             said.append("This figure rests on probabilities that are calibrated with people's answers.")
         else:
             said.append(
-                "This figure rests on the model's own probabilities, which are not calibrated yet: too few suggestions, "
-                "grids and blind checks have been answered. More may be wrong."
+                "This figure rests on the model's own probabilities, which are not calibrated yet: too few "
+                "suggestions, grids and blind checks have been answered. More may be wrong."
             )
         return [*said, self.rule()]
 
