@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from conftest import draw
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotator.engine.export import data_set, export
 from annotator.engine.missing_files import MissingFiles
@@ -96,7 +98,10 @@ def test_nothing_that_lies_in_a_folder_ends_init(tmp_path, class_file):
     assert (again.added, again.known, len(again.bad)) == (0, 6, 6)
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"a\\xe9", b"\\x5c", b"\\x5cxe9\xe9", b"\\\\xff\xff", "Zoë".encode()])
+PIECES = (b"\\", b"x", b"5c", b"e9", b"\xe9", b"\xff", b"\\xe9", b"\\x5c", b"a", b"\n", "ë".encode())
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1).map(b"".join))
 def test_an_escaped_name_is_text_and_opens_the_same_file(name):
     stored = escaped(os.fsdecode(name))
     assert os.fsencode(unescaped(stored)) == name
@@ -141,7 +146,6 @@ def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
     assert "1 images added" in said and "24 files kept out" in said
     assert "23 kept out: a link that leads out of the image folder\n      00.jpg, 01.jpg, 02.jpg" in said
     assert "1 kept out: not an image file" in said
-    assert "23 kept out" in annotator("status", "project").stdout
     found = json.loads(annotator("status", "project", "--json").stdout)["files_kept_out_by_reason"]
     assert [(one["files"], one["example"]) for one in found] == [(23, "00.jpg"), (1, "notes.txt")]
 
@@ -162,15 +166,13 @@ def test_no_name_of_a_file_or_class_reaches_the_terminal_as_a_control_sequence(a
     draw(photos / "red\x1b[31m\nkept out.jpg", seed=60)
     (photos / "torn\x1b]0;title\x07\r.jpg").write_bytes(b"")
     (photos / raw(b"torn\xe9\xc2\x9b.jpg")).write_bytes(b"")
-    said = annotator("init", "project", "--images", "photos").stdout
+    (photos.parent / "labels.csv").write_text('image,labels\n00.jpg,"fox"\n')
+    said = annotator("init", "project", "--images", "photos", "--labels", "labels.csv").stdout
     assert r"torn\x1b]0;title\x07\r.jpg" in said
     assert r"torn\xe9\x9b.jpg" in said
     said += annotator("status", "project").stdout
-    said += annotator("decide", "project", "red\x1b[31m\nkept out.jpg", "fox", "present", code=1).stderr
-    (photos.parent / "labels.csv").write_text('image,labels\n00.jpg,"fox"\n')
-    annotator("init", "project", "--labels", "labels.csv")
+    said += annotator("decide", "project", "\x1b]0;no image\x07", "fox", "present", code=1).stderr
     said += annotator("decide", "project", "red\x1b[31m\nkept out.jpg", "fox", "present").stdout
-    said += annotator("undo", "project").stdout
     assert not set(said) & {"\x1b", "\x07", "\r", "\x9b"}
     assert r"red\x1b[31m\nkept out.jpg" in said
 
