@@ -231,6 +231,48 @@ def bench_methods(
     print(json.dumps(result) if as_json else report.text(result))
 
 
+@commands.command(
+    "faults",
+    epilog=examples("annotator bench faults", "annotator bench faults --kills 250 --seed 1..4 --work faults --json"),
+)
+def bench_faults(
+    kills: Annotated[int, typer.Option(help="Processes killed, for each seed.", min=1)] = 100,
+    seconds: Annotated[
+        float | None, typer.Option(help="Of each seed at most [default: until the kills are done].")
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or several, summed up.")] = "0",
+    people: Annotated[int, typer.Option(help="With two open pages each.", min=1, max=8)] = 4,
+    work: Annotated[
+        Path | None, typer.Option(help="Keep the result of each seed: asked again, it goes on from there.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Kill server, worker and commands while people work, fill and stall the disk, turn the clock: what was lost?
+
+    Ends with status 1 when a promise was broken.
+    """
+    from annotator.benchmark.faults.measure import measure
+
+    result = measure(kills, seconds, seeds(seed), people, work)
+    print_bench(result, as_json)
+    for one in result["broken"]:
+        print(f"BROKEN {one}", file=sys.stderr)
+    if result["broken"]:
+        raise typer.Exit(1)
+
+
+def seeds(text: str) -> range:
+    """What `--seed` names: 3, or 1..4. Raises AnnotatorError for anything else."""
+    first, dots, last = text.partition("..")
+    try:
+        found = range(int(first), int(last if dots else first) + 1)
+    except ValueError:
+        found = range(0)
+    if not found:
+        raise AnnotatorError(f"--seed takes a whole number, or two such as 1..4, not {text!r}.")
+    return found
+
+
 def names(text: str) -> tuple[str, ...]:
     """The words between commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -1,0 +1,191 @@
+"""The processes that are harmed: a real `annotator serve` with its worker, and commands beside them.
+
+SIGKILL for kills, SIGSTOP for a disk that does not answer, a limit on the size of files (RLIMIT_FSIZE) for a full one,
+and, where libfaketime is installed, another clock for a server and its worker.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from annotator.benchmark.processes import ADDRESS, free_port, start, wait_for
+from annotator.errors import AnnotatorError
+from annotator.store import heartbeat
+from annotator.store.database import Database
+from annotator.ui.keys import headers_for
+
+FAKE_TIME = [
+    *Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"),
+    *Path("/usr/lib").glob("faketime/libfaketimeMT.so.1"),
+]
+JUMPS = ("-2d", "+2d", "-1h", "+0")
+ENDING = 20.0
+UNLIMITED = -1
+
+
+class Server:
+    """`annotator serve` on one port, again and again."""
+
+    def __init__(self, db: Database, logs: Path):
+        self.db, self.port, self._logs, self._starts = db, free_port(), logs, 0
+        self.address = f"http://{ADDRESS}:{self.port}"
+        self.process: subprocess.Popen | None = None
+        self._headers: dict[str, dict[str, str]] = {}
+
+    def start(self, jump: str = "") -> None:
+        """Start it and wait until it answers. jump: how its clock differs, as libfaketime has it; "": not at all."""
+        self._starts += 1
+        faked = {"LD_PRELOAD": str(FAKE_TIME[0]), "FAKETIME": jump, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if jump else {}
+        with (self._logs / f"serve-{self._starts}.log").open("wb") as words:
+            self.process = start(
+                "annotator", "serve", self.db.paths.project, "--port", self.port, "--no-browser",
+                words=words, env=os.environ | faked,
+            )  # fmt: skip
+        self._headers.clear()
+        wait_for(lambda: self.process.poll() is not None or self._answers(), "the server")
+        if self.process.poll() is not None:
+            said = (self._logs / f"serve-{self._starts}.log").read_text(errors="replace")[-2000:]
+            raise AnnotatorError(f"The server did not start again:\n{said}")
+
+    def headers(self, annotator: str) -> dict[str, str]:
+        """What a request of this person carries."""
+        if annotator not in self._headers:
+            self._headers[annotator] = headers_for(self.db.paths.project, self.address, annotator)
+        return self._headers[annotator]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+
+    def end(self) -> None:
+        """Ask it to end, as Ctrl+C does. Raises AnnotatorError when it does not."""
+        self.process.terminate()
+        try:
+            self.process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AnnotatorError(f"The server did not end {ENDING:.0f} s after SIGTERM.") from None
+        self.process.stdin.close()
+
+    def kill_worker(self) -> str:
+        """Kill the worker, if there is one; what it was doing."""
+        state = heartbeat.worker_state(self.db)
+        if not self._is_worker(state.pid):
+            return ""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(state.pid, signal.SIGKILL)
+        return state.state
+
+    def stall(self, seconds: float) -> None:
+        """Nothing of them moves for so long."""
+        pids = self._pids()
+        _signal(pids, signal.SIGSTOP)
+        time.sleep(seconds)
+        _signal(pids, signal.SIGCONT)
+
+    def fill_disk(self, seconds: float, room: int) -> bool:
+        """No file may grow beyond `room` bytes for so long; False where that cannot be had (Linux has it)."""
+        import resource  # not on Windows
+
+        if not hasattr(resource, "prlimit"):
+            return False
+        for limit in (room, UNLIMITED):
+            for pid in self._pids():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if limit == UNLIMITED else limit, hard))
+            if limit != UNLIMITED:
+                time.sleep(seconds)
+        return True
+
+    def _pids(self) -> list[int]:
+        worker = heartbeat.worker_state(self.db).pid
+        return [self.process.pid, *([worker] if self._is_worker(worker) else [])]
+
+    def _is_worker(self, pid: int | None) -> bool:
+        # A process id may belong to somebody else by now.
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(bytes(1))
+        except OSError:
+            return False
+        return b"worker" in words and str(self.db.paths.project).encode() in words
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=5).read()
+            return True
+        return False
+
+
+class Commands:
+    """Commands of the command line beside the server, one after another; most are killed at a random moment.
+
+    killed     how many were, by name
+    ended      how many came to their end, by name
+    odd        the last words of those that ended with a traceback
+    """
+
+    NAMES = ("audit", "export", "certificate", "accept", "train", "once", "export")
+
+    def __init__(self, db: Database, folder: Path, seed: int):
+        self.killed: dict[str, int] = {}
+        self.ended: dict[str, int] = {}
+        self.odd: list[str] = []
+        self.exports: list[Path] = []
+        self._db, self._folder, self._chance = db, folder, random.Random(f"commands {seed}")
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def count(self) -> int:
+        return sum(self.killed.values())
+
+    def run(self, name: str, seconds: float) -> None:
+        """Run one, and kill it after so many seconds."""
+        project, target = self._db.paths.project, self._folder / f"{len(self.exports)}.csv"
+        words = {
+            "audit": ["audit", project, "--cells", 40],
+            "export": ["export", project, target],
+            "certificate": ["certificate", project],
+            "accept": ["accept", project, "--precision", 0.9],
+            "train": ["train", project],
+            "once": ["worker", project, "--once"],
+        }[name]
+        if name == "export":
+            self.exports.append(target)
+        said = self._folder / "command.log"
+        with said.open("wb") as log:
+            process = start("annotator", *words, words=log)
+        try:
+            process.wait(seconds)
+            self.ended[name] = self.ended.get(name, 0) + 1
+            if b"Traceback" in said.read_bytes():
+                self.odd.append(f"{name}: {said.read_text(errors='replace')[-1500:]}")
+            if name == "export" and process.returncode == 0 and not target.exists():
+                self.odd.append(f"{target} is not there, though the export ended well")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.killed[name] = self.killed.get(name, 0) + 1
+        process.stdin.close()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            self.run(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 6))
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

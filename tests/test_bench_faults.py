@@ -1,0 +1,127 @@
+"""The long test of faults: a short one keeps every promise, and a promise that is broken is seen."""
+
+import json
+import uuid
+
+import pytest
+
+from annotator.benchmark.faults import compare
+from annotator.benchmark.faults.hands import WHOLE, Hands
+from annotator.benchmark.faults.measure import measure
+from annotator.benchmark.faults.people import Sent
+from annotator.cli.bench import seeds
+from annotator.errors import AnnotatorError
+from annotator.records import Batch, Decision
+from annotator.store import decisions
+
+
+def sent_and_stored(db) -> Sent:
+    """A label, a batch, an undo of each, and a flag, as people send them; all of it acknowledged."""
+    names = [str(uuid.UUID(int=number)) for number in range(5)]
+    shared = {"annotator": "Ann", "milliseconds": 1}
+    entries = [
+        {"action": "label", "image": 1, "class": 2, "state": 1, "source": "click"},
+        {"action": "batch", "cells": [[2, 1, 1, 0.5], [3, 1, -1, 0.4]], "run": None, "source": "grid"},
+        {"action": "undo", "undoes": names[0], "source": "click"},
+        {"action": "undo", "undoes": f"{names[1]}:0", "source": "click"},
+        {"action": "flag", "image": 4, "note": "odd", "source": "click"},
+    ]
+    entries = [one | shared | {"uuid": name} for one, name in zip(entries, names, strict=True)]
+    for one in entries:
+        if one["action"] == "batch":
+            given = Batch(one["uuid"], "Ann", "grid", [tuple(cell) for cell in one["cells"]])
+        else:
+            given = Decision(
+                one["uuid"], one["action"], "Ann", "click", one.get("image"), one.get("class"), one.get("state"),
+                undoes=one.get("undoes"), note=one.get("note", ""),
+            )  # fmt: skip
+        assert not decisions.decide(db, [given]).refused
+    return Sent({one["uuid"]: one for one in entries}, set(names))
+
+
+def put(db, *statements: str) -> None:
+    db.sql.conn.execute("PRAGMA foreign_keys = OFF")
+    with db.writing() as sql:
+        for statement in statements:
+            sql.execute(statement)
+
+
+AGAIN = """INSERT INTO decision (uuid, action, image_id, class_id, state, source, annotator, batch, decided_at)
+    SELECT '{uuid}', action, image_id, class_id, state, source, annotator, batch, 0 FROM decision WHERE id = {id}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "statement"),
+    [
+        ("lost", "DELETE FROM decision WHERE id = 1"),
+        ("lost", "DELETE FROM decision WHERE action = 'flag'"),
+        ("moved", "UPDATE decision SET image_id = 7 WHERE id = 1"),
+        ("moved", "UPDATE decision SET class_id = 1 WHERE id = 1"),
+        ("moved", "UPDATE decision SET state = -1 WHERE id = 2"),
+        ("moved", "UPDATE decision SET annotator = 'Bob' WHERE id = 1"),
+        ("moved", "UPDATE decision SET undoes = 7 WHERE undoes = 1"),
+        ("in_parts", "DELETE FROM decision WHERE id = 3"),
+        ("doubled", AGAIN.format(uuid=f"{uuid.UUID(int=1)}:2", id=2)),
+        ("doubled", AGAIN.format(uuid=f"{uuid.UUID(int=0)}:1", id=1)),
+        ("from_nobody", AGAIN.format(uuid="another", id=1)),
+    ],
+)
+def test_a_decision_that_is_not_as_it_was_sent_is_seen(db, kind, statement):
+    sent = sent_and_stored(db)
+    assert not any(compare.decisions_broken(db, sent).values())
+    put(db, statement)
+    told = compare.decisions_broken(db, sent)
+    assert [name for name, every in told.items() if every] == [kind], told
+
+
+def test_an_unacknowledged_decision_may_be_there_or_not(db):
+    sent = sent_and_stored(db)
+    sent.acknowledged.discard(str(uuid.UUID(int=4)))
+    put(db, "DELETE FROM decision WHERE action = 'flag'")
+    assert not any(compare.decisions_broken(db, sent).values())
+
+
+def test_a_cell_in_two_hands_is_seen_until_one_lets_go():
+    hands = Hands()
+    hands.take("a", [(1, WHOLE), (2, 5)])
+    hands.take("b", [(3, WHOLE), (2, 6)])
+    assert not hands.twice
+    hands.take("c", [(1, 4), (2, WHOLE), (2, 5)])
+    assert {(cell, other) for cell, _, other in hands.twice} == {
+        ((1, 4), "a"), ((2, WHOLE), "a"), ((2, WHOLE), "b"), ((2, 5), "a")
+    }  # fmt: skip
+    before = len(hands.twice)
+    hands.keep("b", [(2, 6)])
+    hands.rename("d", "b")
+    hands.take("e", [(3, WHOLE)])
+    assert len(hands.twice) == before
+    hands.take("e", [(2, 6)])
+    assert ((2, 6), "e", "d") in hands.twice[before:]
+
+
+def test_files_in_parts_are_seen(db, tmp_path):
+    (tmp_path / "0.csv").write_text("image,fox\n")
+    place = db.paths.selections / "odd.npy"
+    place.parent.mkdir()
+    place.write_bytes(b"\x93NUMPY\x01")
+    told = compare.files_broken(db, [tmp_path / "0.csv", tmp_path / "none.csv"])
+    assert len(told) == 2 and "odd.npy" in told[0] and "0.csv has not 25 lines" in told[1]
+
+
+def test_seeds_are_one_or_several():
+    assert [*seeds("3")] == [3] and [*seeds("1..4")] == [1, 2, 3, 4]
+    for wrong in ("a", "4..1", "1..", ""):
+        with pytest.raises(AnnotatorError, match="--seed takes"):
+            seeds(wrong)
+
+
+@pytest.mark.process
+def test_after_twenty_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch):
+    monkeypatch.setattr("annotator.benchmark.faults.measure.IMAGES", 400)
+    result = measure(kills=20, seconds=45, seeds=[5], work=tmp_path / "kept")
+    figures = result["figures"]
+    assert not result["broken"]
+    assert figures["kills"] > 5 and figures["decisions_acknowledged"] > 100
+    assert figures["decisions_acknowledged"] + figures["decisions_refused"] == figures["decisions_sent"]
+    again = measure(kills=20, seeds=[5], work=tmp_path / "kept")
+    assert again == result and json.loads((tmp_path / "kept" / "seed-5.json").read_text())["figures"] == figures
