@@ -1,6 +1,6 @@
 """Kills, full and stalled disks and jumping clocks, while people work: what is left of what was acknowledged.
 
-A made-up project of small drawn images, nearly all with features drawn at random. Everything is drawn from the seed,
+A made-up project of small drawn images, with features drawn at random. Everything is drawn from the seed,
 but not when processes get to run: two runs of one seed differ.
 """
 
@@ -24,20 +24,22 @@ from annotator.benchmark.faults.system import FAKE_TIME, JUMPS, Commands, Server
 from annotator.benchmark.processes import say, wait_for
 from annotator.engine.worker import Worker
 from annotator.errors import AnnotatorError
-from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import classes, images, jobs, registration, runs
+from annotator.records import Decision
+from annotator.settings import DEFAULT_BACKBONE, IMPORTER
+from annotator.store import classes, decisions, images, registration, runs
 from annotator.store.arrays import add_features
 from annotator.store.database import Database
 
 NAMES = ("Ann", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal")
 PAGES_EACH = 2
 IMAGES, CLASSES = 1500, 6
-WITHOUT_FEATURES = 40  # images that the worker has to embed
 DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
 PAUSE = 0.8  # seconds between two faults, on average
-LONGER = 0.15  # of the pauses are ten times as long, so that a worker comes to train
+TRAINS = ("training", "looking at parts of images")  # states of a worker in the middle of a training
+TRAINING = 20.0  # seconds that a training is waited for, to be killed
+IMPORTED = 60  # labels from the start, and a run from them: every page has something to show
 DRAIN = 120.0
-FAULTS = {"server": 34, "worker": 30, "both": 10, "stalled disk": 8, "full disk": 10, "clock": 8}
+FAULTS = {"server": 32, "worker": 20, "both": 8, "training": 10, "stalled disk": 8, "full disk": 10, "clock": 6}
 
 
 def measure(
@@ -113,8 +115,7 @@ def _one(kills: int, seconds: float | None, seed: int, people: int) -> dict:
         while sum(tally.kills.values()) + commands.count() < kills:
             if seconds is not None and time.monotonic() - started > seconds:
                 break
-            pause = chance.expovariate(1 / PAUSE) * (10 if chance.random() < LONGER else 1)
-            time.sleep(pause)
+            time.sleep(chance.expovariate(1 / PAUSE))
             _harm(chance, server, hands, tally)
             say(
                 f"seed {seed}: {sum(tally.kills.values()) + commands.count():,} kills, {len(sent.acknowledged):,} saved"
@@ -132,6 +133,10 @@ def _asker(server: Server):
 
 def _harm(chance: random.Random, server: Server, hands: Hands, tally: _Tally) -> None:
     kind = chance.choices(list(FAULTS), list(FAULTS.values()))[0]
+    if kind == "training":
+        if server.wait_for_worker(TRAINS, TRAINING):
+            time.sleep(chance.uniform(0, 1.5))
+        kind = chance.choice(["worker", "worker", "both"])
     if kind in ("worker", "both") and (state := server.kill_worker()):
         tally.kills["worker"] += 1
         tally.worker_states[state] += 1
@@ -175,12 +180,7 @@ def _result(
     locks = [lock.name for lock in (db.paths.server_lock, db.paths.worker_lock) if not _is_free(lock)]
     left = [f"{one} is still held" for one in locks]
     if not locks:
-        jobs.ask_training(db)
-        worker = Worker(db.paths.project)  # clears up after those that were killed
-        try:
-            worker._train_or_note()
-        finally:
-            worker.close()
+        _train(db)  # a worker clears up after those that were killed
         commands.run("export", 60)
     told = compare.decisions_broken(db, sent) | {
         "tables": compare.tables_broken(db),
@@ -198,7 +198,7 @@ def _result(
         "kills": sum(tally.kills.values()) + commands.count(),
         "kills_of_server": tally.kills["server"],
         "kills_of_worker": tally.kills["worker"],
-        "kills_of_worker_while_training": tally.worker_states["training"],
+        "kills_of_worker_while_training": sum(tally.worker_states[state] for state in TRAINS),
         **{f"kills_of_{name}": count for name, count in sorted(commands.killed.items())},
         **{f"ended_{name}": count for name, count in sorted(commands.ended.items())},
         "clock_jumps": tally.other["clock_jumps"],
@@ -241,8 +241,22 @@ def _make_project(folder: Path) -> Database:
     db = Database(folder / "project", create=True)
     registration.register(db, pictures, sorted(path.name for path in pictures.iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(CLASSES)])
-    ids = np.array([image.id for image in images.all_images(db)])[:-WITHOUT_FEATURES]
+    ids = np.array([image.id for image in images.all_images(db)])
     features = np.maximum(chance.normal(size=(len(ids), DIMENSIONS)), 0).astype(np.float16)
     regions = np.broadcast_to(features[:, None], (len(ids), REGIONS, DIMENSIONS))
     add_features(db.paths.features(DEFAULT_BACKBONE), ids, features, regions)
+    given = [
+        Decision(f"imported-{image_id}", "label", IMPORTER, "import", image_id, 1 + number % CLASSES, 1)
+        for number, image_id in enumerate(ids[:IMPORTED].tolist())
+    ]
+    decisions.decide(db, given)
+    _train(db)
     return db
+
+
+def _train(db: Database) -> None:
+    worker = Worker(db.paths.project)
+    try:
+        worker._train_or_note()
+    finally:
+        worker.close()

@@ -12,11 +12,12 @@ import subprocess
 import threading
 import time
 import urllib.request
+from collections.abc import Collection
 from pathlib import Path
 
 from annotator.benchmark.processes import ADDRESS, free_port, start, wait_for
 from annotator.errors import AnnotatorError
-from annotator.store import heartbeat
+from annotator.store import heartbeat, jobs
 from annotator.store.database import Database
 from annotator.ui.keys import headers_for
 
@@ -73,6 +74,13 @@ class Server:
             self.kill()
             raise AnnotatorError(f"The server did not end {ENDING:.0f} s after SIGTERM.") from None
         self.process.stdin.close()
+
+    def wait_for_worker(self, states: Collection[str], seconds: float) -> bool:
+        """Ask for a training and wait until the worker is at something; False when it does not come to it in time."""
+        jobs.ask_training(self.db)
+        with contextlib.suppress(AnnotatorError):
+            return wait_for(lambda: heartbeat.worker_state(self.db).state in states, "a training", seconds)
+        return False
 
     def kill_worker(self) -> str:
         """Kill the worker, if there is one; what it was doing."""
@@ -182,7 +190,8 @@ class Commands:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self.run(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 6))
+            self.run(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 8))
+            self._ending.wait(self._chance.uniform(0, 3))  # the worker, which is niced, shall come to train as well
 
 
 def _signal(pids: list[int], number: int) -> None:
