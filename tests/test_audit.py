@@ -281,7 +281,7 @@ def test_reasons_follow_what_was_looked_at():
     assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels taken as right)"
     assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no label yet)"
     assert recall_reason(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
-    assert lasting(None) == "not measured" and lasting(0.0) == "nothing to find" and lasting(0.2) == "1 s"
+    assert lasting(None) == "not measured" and lasting(0.0) == "none expected" and lasting(0.2) == "1 s"
 
 
 def test_two_answers_are_too_few_for_a_time(db):

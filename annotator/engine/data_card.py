@@ -24,7 +24,7 @@ MISSING_NAMED = 20  # in the card for people; the other one has all
 
 ASSUMED = (
     "What people decided is taken as true. Where people looked twice, the share of answers they took back lowers "
-    "precision.",
+    "precision, of all classes by the same share.",
     "Cells on which two people disagree count as right or wrong, whichever makes the interval wider.",
     "People who answered drawn cells were not told what the model thinks or what had been said before.",
 )

@@ -91,11 +91,11 @@ def percent(share: float) -> str:
 
 
 def lasting(seconds: float | None) -> str:
-    """A time as people say it. None: nothing is known of it; 0: there is nothing to do."""
+    """A time as people say it. None: nothing is known of it; 0: no missing ones are expected."""
     if seconds is None:
         return NOT_MEASURED
     if not seconds:
-        return "nothing to find"
+        return "none expected"
     if seconds < 120:
         return f"{math.ceil(seconds)} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"

@@ -183,6 +183,11 @@ def _numbers(found: Certificate) -> None:
             f"is missing is found, at {'an assumed ' if found.pace_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
             f"image{' (nobody has answered a grid yet)' if found.pace_is_assumed else ''}."
         )
+        if found.looks.present:
+            st.caption(
+                f"Precision of people's labels rests on {found.looks.present:,} blind second looks at labels of all "
+                "classes together."
+            )
         rows = [_line(one) for one in [found.overall, *_missing_first(found)]]
         tables.show(rows, "The certificate, class by class")
 
