@@ -20,6 +20,10 @@ class ProjectMoved(AnnotatorError):
     """The project is not where it was opened: nothing may be written there."""
 
 
+class NoAnswer(AnnotatorError):
+    """A disk did not answer in time. Nothing is wrong with the file, as far as anybody knows."""
+
+
 class AlreadyRunning(AnnotatorError):
     """Another process holds what only one may hold at a time (the worker's or the server's lock)."""
 

@@ -1,5 +1,7 @@
 import io
+import os
 import struct
+import threading
 import zlib
 
 import numpy as np
@@ -7,7 +9,10 @@ import profiles
 import pytest
 from PIL import Image, PngImagePlugin
 
+from annotator.store import originals
+from annotator.store.files import content_of
 from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb, write_display
+from annotator.store.reading import open_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
 
@@ -232,3 +237,20 @@ def test_the_display_copy_is_never_enlarged_and_leaves_nothing_behind_when_it_fa
     with pytest.raises(BadImage):
         write_display(tmp_path / "bad.jpg", shown / "b.jpg", 500)
     assert [path.name for path in shown.iterdir()] == ["a.webp"]
+
+
+@pytest.mark.parametrize("read", [check_image, open_rgb, originals.media_type, content_of, open_file])
+def test_a_named_pipe_is_never_waited_for(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    answers = []
+
+    def ask():
+        try:
+            answers.append(read(tmp_path / "pipe.jpg"))
+        except (BadImage, OSError) as error:
+            answers.append(str(error))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert answers == [None] or "not a file" in answers[0]

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, check_image
+from annotator.store.reading import open_file
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
 LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
@@ -193,7 +194,7 @@ def is_there(folder: str, path: str) -> bool:
 
 def content_of(path: Path) -> str:
     """The sha256 of a file. Raises OSError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from annotator.errors import AnnotatorError, DiskFull, ProjectMoved
+from annotator.errors import AnnotatorError, DiskFull, NoAnswer, ProjectMoved
 from annotator.ui import context
 from annotator.ui.routes.requests import BadRequest
 
@@ -34,6 +34,8 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             return error(507, str(problem))
         except ProjectMoved as problem:
             return error(503, str(problem))
+        except NoAnswer as problem:
+            return error(504, str(problem))
         except AnnotatorError as problem:
             return error(409, str(problem))
         except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400

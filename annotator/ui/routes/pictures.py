@@ -1,19 +1,27 @@
 """Pictures out: images as a browser can show them, and heat maps; and the components' scripts."""
 
+import contextlib
+import os
 import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from annotator.engine import suggest
+from annotator.errors import AnnotatorError, NoAnswer
 from annotator.settings import EARLY_POSITIVES
 from annotator.store import copies, jobs, runs
+from annotator.store.reading import open_file
 from annotator.ui import context
+from annotator.ui.readers import Readers
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
 
@@ -22,6 +30,7 @@ HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser 
 HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
 EARLY = "x-annotator-early"
+CHUNK = 4_000_000  # bytes of a picture that are read at a time
 
 
 async def image(request: Request, annotator: str) -> Response:
@@ -76,17 +85,62 @@ ROUTES = [
 ]
 
 
+@dataclass(frozen=True)
+class _Picture:
+    """A file to send; content is None for one of more than CHUNK bytes."""
+
+    path: Path
+    media_type: str
+    bytes: int
+    content: bytes | None
+
+
 async def _picture(request: Request, kind: copies.Kind) -> Response:
     image_id = converted(request.path_params, ImagePath).image_id
-    found = await run_sync(copies.ready, context.db(), image_id, kind)
+    found = await _readers().read(image_id, ("ready", kind.name), _read, copies.ready, context.db(), image_id, kind)
     if found is None:
-        limiter = _few() if kind == copies.THUMB else None
-        found = await run_sync(copies.make, context.db(), image_id, kind, limiter=limiter)
+        # A grid asks for dozens at once: were they all made at once, a decision would wait for the machine.
+        async with _few() if kind == copies.THUMB else contextlib.nullcontext():
+            found = await _readers().read(
+                image_id, ("made", kind.name), _read, copies.make, context.db(), image_id, kind
+            )
+    if found.content is not None:
+        return Response(found.content, media_type=found.media_type, headers=IMMUTABLE)
+    length = {"content-length": str(found.bytes)}
+    return StreamingResponse(_chunks(image_id, found), media_type=found.media_type, headers=IMMUTABLE | length)
+
+
+def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
+    found = find(*arguments)
+    if found is None:
+        return None
     path, media_type = found
-    return FileResponse(path, media_type=media_type, headers=IMMUTABLE)
+    try:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            return _Picture(path, media_type, size, file.read() if size <= CHUNK else None)
+    except OSError as problem:
+        raise AnnotatorError(f"The file {path.name} cannot be read: {problem.strerror or problem}.") from problem
+
+
+async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:
+    readers, mine = _readers(), object()  # no other request shares this one's place in the file
+    try:
+        file = await readers.read(image_id, mine, open_file, picture.path)
+        left = picture.bytes
+        while left and (chunk := await readers.read(image_id, mine, file.read, min(CHUNK, left))):
+            left -= len(chunk)
+            yield chunk
+    except (NoAnswer, OSError):
+        return  # the browser sees that bytes are missing
+    file.close()  # only here: while another thread reads, this would wait for it
+
+
+@cache
+def _readers() -> Readers:
+    return Readers()
 
 
 @cache
 def _few() -> anyio.CapacityLimiter:
-    # A grid asks for dozens at once: were they all made at once, a decision would wait behind them.
     return anyio.CapacityLimiter(THUMBS_AT_ONCE)
