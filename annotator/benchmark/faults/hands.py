@@ -46,8 +46,3 @@ class Hands:
                 for class_, holder in classes.items():
                     if holder == before:
                         classes[class_] = page
-
-    def forget(self) -> None:
-        """After a jump of the clock: all leases may have run out."""
-        with self._lock:
-            self._held.clear()

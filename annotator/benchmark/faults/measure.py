@@ -116,7 +116,7 @@ def _one(kills: int, seconds: float | None, seed: int, people: int) -> dict:
             if seconds is not None and time.monotonic() - started > seconds:
                 break
             time.sleep(chance.expovariate(1 / PAUSE))
-            _harm(chance, server, hands, tally)
+            _harm(chance, server, tally)
             say(
                 f"seed {seed}: {sum(tally.kills.values()) + commands.count():,} kills, {len(sent.acknowledged):,} saved"
             )
@@ -131,7 +131,7 @@ def _asker(server: Server):
     return lambda annotator, path, body, patience: ask(server.address, server.headers(annotator), path, body, patience)
 
 
-def _harm(chance: random.Random, server: Server, hands: Hands, tally: _Tally) -> None:
+def _harm(chance: random.Random, server: Server, tally: _Tally) -> None:
     kind = chance.choices(list(FAULTS), list(FAULTS.values()))[0]
     if kind == "training":
         if server.wait_for_worker(TRAINS, TRAINING):
@@ -146,13 +146,11 @@ def _harm(chance: random.Random, server: Server, hands: Hands, tally: _Tally) ->
         jump = chance.choice(JUMPS) if kind == "clock" and FAKE_TIME else ""
         if jump:
             tally.other["clock_jumps"] += 1
-            hands.forget()
         server.start(jump)
         if jump:  # and back
             time.sleep(chance.uniform(0.5, 3))
             server.kill()
             tally.kills["server"] += 1
-            hands.forget()
             server.start()
     elif kind == "stalled disk":
         server.stall(chance.uniform(0.3, 3))
