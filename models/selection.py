@@ -203,6 +203,11 @@ def taking_turns(orders: Sequence[np.ndarray]) -> np.ndarray:
     return rows[np.argsort(first)]
 
 
+def fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Those first of which the fewest classes are answered; equal ones at random."""
+    return _by(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
+
+
 MIXED = ("random", "uncertainty", "class_balance", "expected_missing", "diversity")  # a fifth of the turns each
 
 
@@ -224,7 +229,7 @@ STRATEGIES = {
         ),
         Strategy(
             "uncertainty",
-            "Most doubtful",
+            "Least certain",
             "Images of which the model knows least come first: it learns most from them.",
             "Lewis and Gale, A Sequential Algorithm for Training Text Classifiers, SIGIR 1994; for many labels Wu et "
             "al., Multi-Label Active Learning Algorithms for Image Classification, ACM Computing Surveys 2020",
@@ -252,7 +257,7 @@ STRATEGIES = {
         ),
         Strategy(
             "expected_missing",
-            "Most to find",
+            "Most missing labels",
             "Images that probably show the most classes come first: the most labels for one look.",
             "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR 2021",
             "https://arxiv.org/abs/2106.09708",
@@ -261,7 +266,7 @@ STRATEGIES = {
         ),
         Strategy(
             "mix",
-            "A bit of each",
+            "Mixed",
             "All of these in turn; every fifth image is random, so that nothing is missed and the estimates stay "
             "honest.",
             "This project's own, built on Baram et al., Online Choice of Active Learning Algorithms, JMLR 2004",
@@ -271,6 +276,16 @@ STRATEGIES = {
         ),
     )
 }
+
+INCOMPLETE = Strategy(
+    "incomplete",
+    "Incomplete images",
+    "Images with some answers come first, those with the fewest before all others; then images without a label.",
+    "None: it orders images that have answers, all others order images that have none",
+    "",
+    "",
+    fewest_answers,
+)
 
 
 def _check(features, probabilities, labels, candidates) -> None:

@@ -324,6 +324,33 @@ def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_pa
         page.context.close()
 
 
+def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
+    with served_photos(tmp_path, 4, ["fox", "heron"]) as served:
+        page = open_page(browser, served, "Ann")
+        scribe = Scribe(page)
+        seen = [scribe.press("1") for _ in range(4)]
+        assert len(set(seen)) == 4
+        expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label, 4 incomplete")
+        first = scribe.press(" ")
+        again = [scribe.press("Enter") for _ in range(3)]
+        assert set(again) == set(seen) - {first}, "what was passed by comes last"
+        wait_for_image(page, first)
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Enter")
+        wait_for_image(page, first)
+        page.keyboard.press("Enter")
+        expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label ·")
+        expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
+        page.get_by_role("link", name="Go to Review").click()
+        expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)
+        actions = [row["action"] for row in decided(served, "Ann")]
+        assert actions == ["label"] * 4 + ["skip"] + ["done"] * 3 + ["undo", "done", "done"]
+        assert page.troubles == []
+        page.context.close()
+
+
 def test_on_a_phone_everything_is_large_enough_for_a_finger(browser, many):
     page = open_page(browser, many, "Phone", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     wait_for_picture(page)

@@ -151,7 +151,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     page = open_page(browser, served, "Ann", accept_downloads=True)
     page.get_by_role("link", name="Review").click()
     expect(page.locator(".empty")).to_contain_text("label about 20 more images", timeout=30_000)
-    page.get_by_role("link", name="Annotate").click()
+    page.get_by_role("link", name="Go to Annotate").click()
     wait_for_picture(page)
     for _ in range(22):
         wait_for_picture(page)

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import sqlite_utils
 
+from annotator.benchmark.interface.projects import publish_run
 from annotator.engine import review, worklist
 from annotator.records import Batch, Decision, Filter, Wanted
-from annotator.store import arrays, contradictions, decisions, runs
+from annotator.store import arrays, contradictions, decisions, leases, runs
 from annotator.store.database import Database
 from annotator.store.schema import MIGRATIONS
 
+NO_CONTRADICTION = "People disagree on none of these answers."
 WORDS = {"+": 1, "-": -1, "?": 0}
 
 
@@ -158,7 +160,29 @@ def test_review_shows_who_said_what_before_there_is_a_model(db):
     say(db, "C+", image_id=3)
     assert [image_id for image_id, _ in shown(db)] == [5]
     work = worklist.next_work(db, Wanted("review", "x", "Ann", (), 8, Filter(kind="contradictions", class_id=3)))
-    assert work.items == [] and "contradict" in work.empty
+    assert work.items == [] and work.empty == NO_CONTRADICTION
+
+
+def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere(db):
+    for image_id in (3, 5, 7):
+        say(db, "A+", "B-", image_id=image_id, class_id=2)
+    leases.take(db, "other", "Bob", [3, 5, 7, 9], 4)
+
+    def empty(**only) -> str:
+        return worklist.next_work(
+            db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "contradictions"} | only))
+        ).empty
+
+    assert "no other of these answers. 3 images are open elsewhere" in empty()
+    assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_CONTRADICTION
+    say(db, "C+", image_id=3, class_id=2)
+    leases.hold(db, "other", "Bob", [3, 5, 9])
+    leases.take(db, "third", "Cy", [7], 1)
+    assert "2 images are open elsewhere" in empty()
+    publish_run(db, np.full((24, 3), 0.9))
+    leases.take(db, "fourth", "Di", range(1, 25), 24)
+    assert "No other suggestion is left here. 24 images are open elsewhere" in empty(kind="missing")
+    assert empty(kind="missing", low=0.95).startswith("No suggestion is left here")
 
 
 def test_review_begins_where_the_model_is_surest_of_either_side(db):

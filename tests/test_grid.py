@@ -185,7 +185,7 @@ def test_an_empty_grid_says_what_to_do(db, predicted):
     everything = [(image_id, 1) for image_id in range(1, 25)]
     assert "another class" in grid.next_grids(db, wanted(passed=everything)).empty
     grid.next_grids(db, wanted("bob", size=24, annotator="Bob"))
-    assert "open on other pages" in grid.next_grids(db, wanted()).empty
+    assert "open elsewhere" in grid.next_grids(db, wanted()).empty
     empty = Database(db.paths.project.parent / "empty", create=True)
     assert "no images" in grid.next_grids(empty, wanted(class_id=None)).empty
     assert classes.all_classes(empty) == []

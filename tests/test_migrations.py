@@ -74,7 +74,13 @@ def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
     assert names <= {row["name"] for row in db.rows("SELECT name FROM sqlite_master")}, "an index is missing"
     assert [one.key for one in classes.all_classes(db)] == [*classes.KEYS, *[""] * (40 - len(classes.KEYS))]
     assert kept(db) == counted(db)
-    assert overview.image_counts(db) == {"all": 40, "without_decision": 38, "skipped": 1, "complete": 1}
+    assert overview.image_counts(db) == {
+        "all": 40,
+        "without_decision": 38,
+        "skipped": 1,
+        "incomplete": 1,
+        "complete": 1,
+    }
     assert db.value("SELECT class_id FROM lease") == 0
     assert db.value("PRAGMA foreign_keys") == 1 and db.rows("PRAGMA foreign_key_check") == []
 

@@ -252,7 +252,7 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
         assert labels_of(served, 2) == {3: 1}
         assert decided(served, "Cid")[0]["source"] == "settlement"
         assert decided(served, "Cid")[0]["score"] is None, "the model had learned the answers: no test of it"
-        expect(page.locator(".empty")).to_contain_text("contradict each other on none")
+        expect(page.locator(".empty")).to_contain_text("People disagree on none of these answers")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
         page.context.close()

@@ -3,9 +3,12 @@
 import time
 import uuid
 
-from annotator.engine import worklist
+import numpy as np
+
+from annotator.benchmark.interface.projects import publish_run
+from annotator.engine import orders, worklist
 from annotator.records import Decision, Wanted
-from annotator.store import decisions, images, leases, overview
+from annotator.store import decisions, images, incomplete, leases, overview
 
 
 def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> Wanted:
@@ -78,7 +81,76 @@ def test_skipped_images_come_back_last_and_at_once_when_nothing_else_is_left(db)
     for image in images.all_images(db):
         if image.id != first:
             decide(db, "label", image.id, 1)
-    assert ids(worklist.next_work(db, wanted("tab-ann"))) == [first]
+    assert ids(worklist.next_work(db, wanted("tab-ann")))[0] == first
+
+
+def answer(db, image_id: int, *class_ids: int) -> None:
+    for class_id in class_ids:
+        decide(db, "label", image_id, class_id)
+
+
+def test_incomplete_images_follow_the_unlabeled_ones_and_come_first_where_that_is_chosen(db):
+    for image in images.all_images(db):
+        answer(
+            db, image.id, *((1, 2, 3) if image.id > 4 else (1, 2) if image.id == 2 else (1,) if image.id > 1 else ())
+        )
+    everything = {"have": (), "want": 24}
+    assert ids(worklist.next_work(db, wanted("a", **everything))) == [1, 3]  # half of what is free
+    assert ids(worklist.next_work(db, wanted("b", **everything))) == [4], "the fewest answers first"
+    assert ids(worklist.next_work(db, wanted("a", have=[1, 3]))) == [2]
+    for holder in "ab":
+        worklist.next_work(db, wanted(holder, want=0))
+    assert ids(worklist.next_work(db, wanted("a", order="incomplete"))) == [3, 4]
+    assert ids(worklist.next_work(db, wanted("a", order="incomplete", have=[3, 4]))) == [2, 1]
+    work = worklist.next_work(db, wanted("a"))
+    assert (work.left, work.incomplete, work.of) == (1, 3, 24)
+
+
+def test_an_image_that_is_said_to_show_nothing_else_does_not_come_again_and_a_passed_by_one_comes_last(db):
+    for image in images.all_images(db):
+        answer(db, image.id, *((1,) if image.id < 5 else (1, 2, 3)))
+    decide(db, "skip", 1)
+    decide(db, "done", 2)
+    answer(db, 3, 2)
+    assert [ids(worklist.next_work(db, wanted("a", want=1, have=have))) for have in ([], [4], [4, 3])] == [
+        [4],
+        [3],
+        [1],
+    ]
+    undone = db.value("SELECT uuid FROM decision WHERE action = 'done'")
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=undone)])
+    assert ids(worklist.next_work(db, wanted("a", want=1, have=[4]))) == [2], "taken back, it is open again"
+    answer(db, 1, 2)  # no longer passed by
+    decide(db, "skip", 3)
+    assert ids(worklist.next_work(db, wanted("a", want=1, have=[4, 2]))) == [1]
+
+
+def test_images_that_one_keeps_skipping_do_not_keep_the_incomplete_ones_away(db):
+    for image in images.all_images(db)[1:]:
+        answer(db, image.id, 1)
+    decide(db, "skip", 1)
+    assert ids(worklist.next_work(db, wanted("a", want=1))) == [1]
+    decide(db, "skip", 1)
+    assert ids(worklist.next_work(db, wanted("a", want=1))) == [2]
+    for image in images.all_images(db)[2:]:
+        answer(db, image.id, 2, 3)
+    decide(db, "skip", 2)
+    decide(db, "skip", 1)
+    assert [ids(worklist.next_work(db, wanted("a", want=1, have=have))) for have in ([], [2])] == [[2], [1]]
+
+
+def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker_counted_them(db, monkeypatch):
+    monkeypatch.setattr(incomplete, "WINDOW", 3)
+    for image in images.all_images(db):
+        answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
+    assert ids(worklist.next_work(db, wanted("a", want=2))) == [1, 2], "the longest without a decision"
+    labels = np.array([[1, 1, 0]] * 20 + [[1, 0, 0]] * 4, np.int8)
+    found = orders.build(db, np.arange(1, 25), None, None, labels, 0)["incomplete"].tolist()
+    assert (set(found[:4]), set(found)) == ({21, 22, 23, 24}, set(range(1, 25)))
+    run = publish_run(db, np.full((24, 3), 0.5))
+    orders.save(db.paths.run(run), {"incomplete": np.array(found)})
+    answer(db, found[0], 2)
+    assert ids(worklist.next_work(db, wanted("b", want=2))) == sorted(found[1:3]), "counted once more"
 
 
 def test_the_order_is_not_the_order_of_the_folder(db):
@@ -91,15 +163,21 @@ def test_an_empty_page_says_what_to_do_next(db):
     assert "label about 20 more images" in worklist.next_work(db, wanted("tab", mode="review")).empty
     for image in images.all_images(db):
         decide(db, "label", image.id, 1)
-    assert "Review page" in worklist.next_work(db, wanted("tab")).empty
-    assert "first training is on its way" in worklist.next_work(db, wanted("tab", mode="review")).empty
+    review = worklist.next_work(db, wanted("tab", mode="review"))
+    assert "first training is on its way" in review.empty and review.onward == ("annotate", "autopilot")
+    for image in images.all_images(db):
+        decide(db, "done", image.id)
+    work = worklist.next_work(db, wanted("tab"))
+    assert "Every image is complete" in work.empty and work.onward == ("review", "certificate", "export")
+    assert worklist.next_work(db, wanted("tab", mode="review")).onward == ("autopilot", "certificate")
 
 
 def test_a_page_is_told_that_the_last_images_are_open_elsewhere(db):
     for image in images.all_images(db)[1:]:
-        decide(db, "label", image.id, 1)
+        decide(db, "done", image.id)
     assert len(ids(worklist.next_work(db, wanted("tab-bob")))) == 1
-    assert "open on other pages" in worklist.next_work(db, wanted("tab-ann")).empty
+    work = worklist.next_work(db, wanted("tab-ann"))
+    assert "1 image is open elsewhere" in work.empty and "autopilot" in work.onward
 
 
 def test_counts_follow_the_decisions(db):
@@ -107,4 +185,10 @@ def test_counts_follow_the_decisions(db):
     decide(db, "skip", 2)
     work = worklist.next_work(db, wanted("tab"))
     assert (work.left, work.mine) == (23, 1)
-    assert overview.image_counts(db) == {"all": 24, "without_decision": 23, "skipped": 1, "complete": 0}
+    assert overview.image_counts(db) == {
+        "all": 24,
+        "without_decision": 23,
+        "skipped": 1,
+        "incomplete": 1,
+        "complete": 0,
+    }

@@ -15,7 +15,7 @@ from annotator.engine import audit, grid, offers, second_looks, suggest, worklis
 from annotator.engine.grid import Grid, Known, Out
 from annotator.engine.offers import LIKELY, Anything, Offer
 from annotator.engine.tempo import Tempo, tempo_of
-from annotator.engine.worklist import Work, WorkItem, with_surroundings
+from annotator.engine.worklist import Work, WorkItem, elsewhere, with_surroundings
 from annotator.records import Class, Run, WantedActions, WantedGrids
 from annotator.store import cells, classes, images, leases, overview, runs
 from annotator.store import tempo as tempo_store
@@ -77,7 +77,7 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
         while len(found) < wanted.want and (action := pilot.next()):
             found.append(action)
     empty = "" if found or not wanted.want else _empty(db, wanted, counts, bool(every), run)
-    return with_surroundings(db, wanted.annotator, found, empty, counts, run)
+    return with_surroundings(db, wanted, found, empty, counts, run, ("certificate", "review", "annotate"))
 
 
 class _Pilot:
@@ -307,11 +307,8 @@ def _empty(db: Database, wanted: WantedActions, counts: dict[str, int], has_clas
         return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
-    if elsewhere := len(leases.held(db, wanted.holder)):
-        return (
-            f"Nothing is free: {elsewhere:,} images or cells are open on other pages and come here within three "
-            "minutes of being let go."
-        )
+    if still := leases.held_by_others(db, wanted.holder):
+        return f"Nothing is free: {elsewhere(still)}. What is not answered there comes here within three minutes."
     if run is None:
         missing = suggest.labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:

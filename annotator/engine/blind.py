@@ -23,7 +23,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     run, counts, every = grid.renewed(db, wanted)
     found = list(_grids(db, wanted, every)) if wanted.want else []
     empty = "" if found or not wanted.want else _empty(db, wanted)
-    return with_surroundings(db, wanted.annotator, found, empty, counts, run)
+    return with_surroundings(db, wanted, found, empty, counts, run)
 
 
 def _grids(db: Database, wanted: WantedGrids, every: list[int]) -> Iterator[Grid]:
@@ -64,7 +64,7 @@ def _empty(db: Database, wanted: WantedGrids) -> str:
     left = sum((one.image_id, one.class_id) not in in_hand for one in audit.open_cells(db))
     if left:
         return (
-            f"The last {left:,} drawn cells are open on other pages. Those that are left there come back here within "
+            f"The last {left:,} drawn cells are open on other pages. What is not answered there comes back here within "
             "three minutes."
         )
     return "Every drawn cell has been answered. The Certificate page says what follows from it."

@@ -11,10 +11,10 @@ from annotator.engine import selected
 from annotator.engine.answered import AnsweredSince, answered_since
 from annotator.engine.predictions import Predictions, predictions, rankings_of
 from annotator.engine.rankings import Rankings
-from annotator.engine.worklist import Work, with_surroundings
+from annotator.engine.worklist import Work, elsewhere, with_surroundings
 from annotator.errors import AnnotatorError
 from annotator.records import Image, Run, WantedGrids
-from annotator.store import acceptances, cells, classes, images, leases, overview, runs
+from annotator.store import acceptances, cells, classes, images, leases, overview, runs, selections
 from annotator.store.database import Database
 
 EVEN = 0.5  # from this expected share on a grid starts with every tile as "yes"
@@ -97,7 +97,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
             if grids:
                 break
     empty = "" if grids or not wanted.want else _empty(db, wanted, counts, bool(every), run)
-    return with_surroundings(db, wanted.annotator, grids, empty, counts, run)
+    return with_surroundings(db, wanted, grids, empty, counts, run)
 
 
 def class_counts(db: Database) -> list[ClassCount]:
@@ -279,17 +279,31 @@ def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
     return Grid(name, class_id, run_id, None if share is None else round(share, 4), start, tiles)
 
 
+_ALL_SHOWN = "Every image of this selection has been shown."
+
+
+def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
+    """How many images that other pages have open would be tiles here, if they were free."""
+    ids = {image_id for image_id, of in leases.held(db, wanted.holder) if of in (0, wanted.class_id)}
+    ids -= {image_id for image_id, of in wanted.passed if of == wanted.class_id}
+    if wanted.selection:
+        return len(ids & set(selections.load(db, wanted.selection).tolist()))
+    if wanted.class_id is not None:
+        ids -= cells.states(db, wanted.class_id, list(ids)).keys()
+    return len(ids)
+
+
 def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classes: bool, run: Run | None) -> str:
     if not counts["all"]:
         return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
+    still = _open_elsewhere(db, wanted)
+    come = f"{elsewhere(still)}; what is not answered there comes here within three minutes."
     if wanted.selection:
-        return "Every image of this selection has been shown. Choose another class, or leave the selection."
-    if elsewhere := sum(of in (0, wanted.class_id) for _, of in leases.held(db, wanted.holder)):
-        return (
-            f"Nothing of this class is left here; {elsewhere:,} images are open on other pages and come here within "
-            "three minutes of being let go. Another class may have more."
-        )
+        shown = f"Every other image of this selection has been shown. {come}" if still else _ALL_SHOWN
+        return f"{shown} Choose another class, or leave the selection."
+    if still:
+        return f"Nothing else of this class is left here. {come} Another class may have more."
     more = " The next run of the model brings those that come after them." if run else ""
     return f"Nothing of this class is left to decide here.{more} Choose another class."

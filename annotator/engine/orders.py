@@ -1,8 +1,10 @@
-"""In which order Annotate shows images that nobody has labeled: the order in use, and what a run leaves for it.
+"""In which order Annotate shows images: the order in use, and what a run leaves for it.
 
 The worker works out every order of models/selection.py once a run, over at most CONSIDERED images without a label; the
 page walks the one that is chosen and takes what is still free. Whatever is not in it - images that came since, skipped
-ones, all of them before the first run - follows in the order of the sha256, which is as good as random.
+ones, all of them before the first run - follows in the order of the sha256, which is as good as random. Incomplete
+images come after them, or first where that is chosen. A run leaves an order of these, too, and the page counts the
+answers of its beginning once more (store/incomplete.py).
 """
 
 from functools import lru_cache
@@ -15,8 +17,10 @@ from annotator.settings import DEFAULT_ORDER
 from annotator.store import cells, runs
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
-from models.selection import MIXED, STRATEGIES, Strategy, order, taking_turns
+from annotator.store.incomplete import incomplete
+from models.selection import INCOMPLETE, MIXED, STRATEGIES, Strategy, order, taking_turns
 
+ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
 CONSIDERED = 50_000  # of a million images a fresh sample of so many in every run
 
 
@@ -33,9 +37,9 @@ def choose(db: Database, name: str) -> None:
 
 def about(name: str) -> Strategy:
     """What there is to know of an order. Raises AnnotatorError for one there is not, listing those there are."""
-    if name not in STRATEGIES:
-        raise AnnotatorError(f"No order is called {name!r}. {did_you_mean(name, STRATEGIES, shown=len(STRATEGIES))}")
-    return STRATEGIES[name]
+    if name not in ORDERS:
+        raise AnnotatorError(f"No order is called {name!r}. {did_you_mean(name, ORDERS, shown=len(ORDERS))}")
+    return ORDERS[name]
 
 
 def build(
@@ -46,7 +50,8 @@ def build(
     labels: np.ndarray,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Every order but the random one, over the images that nobody has labeled, skipped, or found broken.
+    """Every order but the random one, over the images that nobody has labeled, skipped, or found broken; and that of
+    the incomplete images.
 
     image_ids        (N,) int64, in any order: what the rows of the others are
     features         (N, D) float16
@@ -61,6 +66,8 @@ def build(
     found = {name: order(name, features, probabilities, labels, rows, rng).rows for name in MIXED}
     found["mix"] = taking_turns(list(found.values()))
     del found["random"]
+    partly = np.flatnonzero(np.isin(image_ids, incomplete(db)))
+    found[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, partly, rng)[:CONSIDERED]
     return {name: image_ids[one] for name, one in found.items()}
 
 

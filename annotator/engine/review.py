@@ -40,15 +40,9 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         raise AnnotatorError(f"There is no kind of suggestions {only.kind!r}. {did_you_mean(only.kind, KINDS)}")
     leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
     found = predictions(db)
-    low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
-    low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
-    if only.kind == "contradictions":
-        source = Contradicted(db, found, only, low)
-    else:
-        rankings = rankings_of(db, found) if found else None
-        if found is None or rankings is None:
-            return []
-        source = (Missing if only.kind == "missing" else Doubted)(db, found, rankings, only, low)
+    source = _source(db, found, only, threshold)
+    if source is None:
+        return []
     chosen: list[tuple[int, list[Suggestion]]] = []
     blocks = _of_person(db, only.by, source.images())
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
@@ -60,6 +54,35 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         if len(chosen) >= wanted.want:
             break
     return chosen
+
+
+def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
+    """How many images that other pages have open would be shown here, if they were free."""
+    found, only = predictions(db), wanted.only
+    source = _source(db, found, only, threshold)
+    ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
+    if source is None or not len(ids):
+        return 0
+    if only.kind != "contradictions":
+        ids = ids[found.rows(ids)[1]]
+    for some in _of_person(db, only.by, iter([ids])):
+        chips = source.chips(list(_each_once(iter([some]), wanted.passed)))
+        return sum(bool(ones) for ones in chips.values())
+    return 0
+
+
+def _source(
+    db: Database, found: Predictions | None, only: Filter, threshold: float
+) -> "Missing | Doubted | Contradicted | None":
+    """Where the images of a filter come from; None where a run is needed and there is none."""
+    low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
+    low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
+    if only.kind == "contradictions":
+        return Contradicted(db, found, only, low)
+    rankings = rankings_of(db, found) if found else None
+    if found is None or rankings is None:
+        return None
+    return (Missing if only.kind == "missing" else Doubted)(db, found, rankings, only, low)
 
 
 def front(db: Database, found: Predictions, threshold: float, count: int) -> list[int]:

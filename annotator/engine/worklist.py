@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from annotator.engine import orders, review, suggest
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.records import Image, Label, Run, Suggestion, Wanted
+from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActions, WantedGrids
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
+from models.selection import INCOMPLETE
 
 MODES = ("annotate", "review")
 
@@ -33,8 +34,11 @@ class Work:
     """What a page gets: images or grids, and what it shows around them.
 
     left      images without a label, whoever has them open
+    incomplete    images with an answer and an open class
     mine      decisions of this person that hold
-    empty     what to do when there is nothing (more) to do, "" while there is
+    empty     why there is nothing (more) to do, "" while there is
+    onward    then: the pages that have something, by name, the best first
+    lost      of what the page has in hand, what another page has open by now; named as the page named it
     worker    what the worker does, in one line
     run       the current run's id, None before the first
     fresh     which version of which run this was looked up in: what a page holds of another one is out of date
@@ -49,6 +53,9 @@ class Work:
     run: int | None
     fresh: str
     of: int
+    incomplete: int = 0
+    onward: tuple[str, ...] = ()
+    lost: Sequence = ()
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
@@ -68,32 +75,53 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         found = []
     elif wanted.mode == "annotate":
         # Never more than half of what is free: the next person to come finds something to do.
-        free = counts["without_decision"] - leases.held_by_others(db, wanted.holder)
+        free = counts["all"] - counts["complete"] - leases.held_by_others(db, wanted.holder)
         want = min(wanted.want, max(1, free // 2))
-        first = orders.ahead(db, order)
-        taken = leases.take_next(db, wanted.holder, wanted.annotator, wanted.have, want, first, resumed)
+        partly = order == INCOMPLETE.name
+        first, ahead = () if partly else orders.ahead(db, order), orders.ahead(db, INCOMPLETE.name)
+        taken = leases.take_next(
+            db, wanted.holder, wanted.annotator, wanted.have, want, first, resumed, ahead, incomplete_first=partly
+        )
         found = items(db, taken)
     else:
-        chosen = review.next_to_review(db, wanted, run.threshold if run else REVIEW_THRESHOLD)
+        chosen = review.next_to_review(db, wanted, _threshold(run))
         found = items(db, [image_id for image_id, _ in chosen], dict(chosen))
-    empty = "" if found or not wanted.want else _empty(db, wanted, counts, run)
-    return with_surroundings(db, wanted.annotator, found, empty, counts, run)
+    empty, onward = ("", ()) if found or not wanted.want else _empty(db, wanted, counts, run)
+    return with_surroundings(db, wanted, found, empty, counts, run, onward)
 
 
 def with_surroundings(
-    db: Database, annotator: str, found: list, empty: str, counts: dict[str, int], run: Run | None
+    db: Database,
+    wanted: Wanted | WantedGrids | WantedActions,
+    found: list,
+    empty: str,
+    counts: dict[str, int],
+    run: Run | None,
+    onward: tuple[str, ...] = ("autopilot", "annotate"),
 ) -> Work:
-    """What was found with what every page shows around it; counts as overview.image_counts gives them."""
+    """What was found with what every page shows around it.
+
+    counts    as overview.image_counts gives them
+    onward    where to go from an empty page
+    """
     return Work(
         found,
         counts["without_decision"],
-        overview.decided_by(db, annotator),
+        overview.decided_by(db, wanted.annotator),
         empty,
         worker_line(db, run),
         run.id if run else None,
         f"{run.id}.{run.version}" if run else "",
         counts["all"],
+        counts["incomplete"],
+        onward if empty and counts["all"] else (),
+        leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
     )
+
+
+def elsewhere(count: int) -> str:
+    """That something is open on other pages, in words."""
+    return f"{count:,} {'image is' if count == 1 else 'images are'} open elsewhere"
 
 
 def worker_line(db: Database, run: Run | None) -> str:
@@ -112,36 +140,50 @@ def worker_line(db: Database, run: Run | None) -> str:
     return line
 
 
-def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> str:
+def _threshold(run: Run | None) -> float:
+    return run.threshold if run else REVIEW_THRESHOLD
+
+
+def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> tuple[str, tuple[str, ...]]:
+    """Why there is nothing, and the pages that have something."""
     if not counts["all"]:
-        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER", ()
     if wanted.mode == "annotate":
-        if not counts["without_decision"]:
-            return "Every image has a label. On the Review page the model shows which ones it thinks are missing."
-        if elsewhere := leases.held_by_others(db, wanted.holder):
-            return (
-                f"The last {elsewhere:,} images without a label are open on other pages. "
-                "Those that are left there come back here by themselves within three minutes."
-            )
-        return "Nothing is left to show here: the remaining files cannot be read (see the Progress page)."
+        return _nothing_to_annotate(db, wanted, counts)
+    still = review.open_elsewhere(db, wanted, _threshold(run))
+    more = f" {elsewhere(still)}: what is not answered there comes here within three minutes." if still else ""
+    onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "contradictions":
-        return "People contradict each other on none of these cells."
+        return f"People disagree on {'no other' if still else 'none'} of these answers.{more}", onward
     if run is None:
         missing = suggest.labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:
-            return f"No suggestions yet: label about {missing:,} more images on the Annotate page."
-        return "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded."
-    if wanted.only.kind == "disagreements":
-        return "The model contradicts none of these decisions. The next run may find others."
-    if elsewhere := leases.held_by_others(db, wanted.holder):
+            return f"No suggestions yet: label about {missing:,} more images on the Annotate page.", onward
         return (
-            "No suggestion is left above this probability, except perhaps on the "
-            f"{elsewhere:,} images that are open on other pages: those come here within three minutes of being let go."
+            "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded.",
+            onward,
         )
+    if wanted.only.kind == "disagreements":
+        none = "no other" if still else "none"
+        return f"The model contradicts {none} of these answers.{more or ' The next run may find others.'}", onward
+    if more:
+        return f"No other suggestion is left here.{more}", onward
     return (
         "No suggestion is left here. Lower the probability, choose other classes, or label more images: "
         "every run brings new ones."
-    )
+    ), onward
+
+
+def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -> tuple[str, tuple[str, ...]]:
+    if counts["complete"] == counts["all"]:
+        return "Every image is complete: each class has an answer.", ("review", "certificate", "export")
+    if open_there := leases.held_by_others(db, wanted.holder):
+        return (
+            f"Nothing is left here. {elsewhere(open_there)}; what is not completed there comes back here within three "
+            "minutes.",
+            ("autopilot", "grid", "review"),
+        )
+    return "Nothing is left here: the remaining files cannot be read.", ("progress", "autopilot", "review")
 
 
 def items(

@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlite_utils
 
 from annotator.settings import LEASE_SECONDS
+from annotator.store import incomplete
 from annotator.store.database import Database
-from annotator.store.history import SKIPPED, UNTOUCHED
+from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
 
 WHOLE = 0  # the class of a lease of a whole image
-AT_ONCE = 1000  # images of an order looked at in one SELECT
 MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
 
 _LIVE = "until BETWEEN ? AND ?"  # with _times()
@@ -33,12 +33,19 @@ def take_next(
     want: int,
     first: Sequence[int] = (),
     resumed: bool = False,
+    ahead: Sequence[int] = (),
+    incomplete_first: bool = False,
 ) -> list[int]:
-    """Up to `want` images without a label that nobody else holds, untouched ones before skipped ones; leased at once.
+    """Up to `want` images with an open class that nobody else holds, leased at once.
+
+    Untouched images come first, then skipped ones, then incomplete ones, and last what was skipped a second time, or
+    with answers on it: who keeps skipping the same few images still reaches all others.
 
     have       images this page has in hand already (their leases are renewed; they are not given again)
     first      image ids in the order in which they are wanted before all others, as far as they are untouched
     resumed    what this page holds without having it in hand comes first of all: it was in hand before a reload
+    ahead      image ids with the fewest answers, as the worker counted them
+    incomplete_first    incomplete images come before all others
     """
     with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, _whole(have))
@@ -47,9 +54,16 @@ def take_next(
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
         chosen = _in_order(sql, held)[:want] if resumed else []
-        chosen += _free_of(sql, first, taken | set(chosen), want - len(chosen))
-        for stage in (UNTOUCHED, SKIPPED):
-            chosen += _free(sql, stage, taken | set(chosen), want - len(chosen))
+        unlabeled = [
+            lambda out, room: _free_of(sql, first, out, room),
+            lambda out, room: _free(sql, UNTOUCHED, out, room),
+            lambda out, room: _free(sql, SKIPPED, out, room),
+        ]
+        partly = [lambda out, room: incomplete.fewest_answers(sql, ahead, out, room)]
+        last = [lambda out, room: incomplete.skipped_again(sql, out, room)]
+        for more in [*partly, *unlabeled, *last] if incomplete_first else [*unlabeled, *partly, *last]:
+            if len(chosen) < want:
+                chosen += more(taken | set(chosen), want - len(chosen))
         _let_go(sql, holder, _whole([*have, *chosen]))
         _lease(sql, holder, annotator, _whole(chosen))
     return chosen
@@ -112,11 +126,11 @@ def held(db: Database, but: str) -> list[tuple[int, int]]:
 
 
 def held_by_others(db: Database, holder: str) -> int:
-    """How many images without a label somebody else has open, in whatever way."""
+    """How many images with an open class somebody else has open, in whatever way."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
-        WHERE l.holder != ? AND {_LIVE} AND i.stage <= ?""",
-        [holder, *_times(), SKIPPED],
+        WHERE l.holder != ? AND {_LIVE} AND i.stage < ?""",
+        [holder, *_times(), COMPLETE],
     )
 
 
@@ -187,10 +201,10 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
 def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int], taken: set[int], want: int) -> list[int]:
     """The first `want` untouched ones of these images, in their order."""
     found: list[int] = []
-    for start in range(0, len(wanted), AT_ONCE):
+    for start in range(0, len(wanted), incomplete.AT_ONCE):
         if want <= len(found):
             break
-        some = [image_id for image_id in map(int, wanted[start : start + AT_ONCE]) if image_id not in taken]
+        some = [image_id for image_id in map(int, wanted[start : start + incomplete.AT_ONCE]) if image_id not in taken]
         rows = sql.execute(
             f"SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({','.join('?' * len(some))})",
             [UNTOUCHED, *some],
@@ -205,8 +219,11 @@ def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) ->
     if want <= 0:
         return found
     # Leases are few, the index gives the order: walking past the taken ones is cheaper than a join.
+    skipped_once = "AND (SELECT count(*) FROM decision WHERE image_id = image.id AND action = 'skip') < 2"
     for (image_id,) in sql.execute(
-        "SELECT id FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256", [stage]
+        f"""SELECT id FROM image WHERE stage = ? AND problem = '' {skipped_once if stage == SKIPPED else ""}
+        ORDER BY stage_decision, sha256""",
+        [stage],
     ):
         if image_id not in taken:
             found.append(image_id)

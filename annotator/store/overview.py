@@ -6,7 +6,7 @@ a thousand.
 
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.database import Database
-from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
+from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
 SCORE_BINS = 20  # as many as the schema's view `counted` sorts scores into
 NEWEST = 20_000  # decisions that are looked at one by one for a picture by the minute
@@ -22,12 +22,13 @@ _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
 
 
 def image_counts(db: Database) -> dict[str, int]:
-    """images: in all, without_decision, skipped, complete."""
+    """images: in all, without_decision, skipped, incomplete (an answer and an open class), complete."""
     stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
     return {
         "all": sum(stages.values()),
         "without_decision": stages.get(UNTOUCHED, 0) + stages.get(SKIPPED, 0),
         "skipped": stages.get(SKIPPED, 0),
+        "incomplete": stages.get(LABELED, 0),
         "complete": stages.get(COMPLETE, 0),
     }
 

@@ -5,7 +5,6 @@ from annotator.store import classes
 from annotator.ui import context, frame
 from annotator.ui.components import mount
 from annotator.ui.pages.class_form import first_form
-from models.selection import STRATEGIES
 
 
 def page() -> None:
@@ -16,5 +15,5 @@ def page() -> None:
         first_form()
         return
     db = context.db()
-    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in STRATEGIES.values()]
+    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in orders.ORDERS.values()]
     mount("annotate", known, orders=choices, order=orders.chosen(db))

@@ -14,7 +14,6 @@ from annotator.store.database import Database
 from annotator.ui import context, frame
 from annotator.ui.pages.class_form import HOW, class_form
 from models import catalogue
-from models.selection import STRATEGIES
 
 
 def page() -> None:
@@ -117,15 +116,15 @@ def _order(db: Database) -> None:
     now = orders.chosen(db)
     chosen = st.selectbox(
         "Order of the images, unless somebody chooses another on the Annotate page",
-        list(STRATEGIES),
-        index=list(STRATEGIES).index(now) if now in STRATEGIES else 0,
-        format_func=lambda name: STRATEGIES[name].title,
+        list(orders.ORDERS),
+        index=list(orders.ORDERS).index(now) if now in orders.ORDERS else 0,
+        format_func=lambda name: orders.ORDERS[name].title,
         key="order",
     )
     if chosen != now:
         orders.choose(db, chosen)
-        st.toast(f"From now on: {STRATEGIES[chosen].title.lower()}.")
-    one = STRATEGIES[chosen]
+        st.toast(f"From now on: {orders.ORDERS[chosen].title.lower()}.")
+    one = orders.ORDERS[chosen]
     st.caption(f"{one.about} [{one.paper}]({one.url})" if one.url else one.about)
 
 

@@ -10,6 +10,7 @@ import { STATE_WORDS, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
 import { Hand } from "../shared/hand.js";
+import { onward } from "../shared/onward.js";
 import { Order } from "./order.js";
 import { Session } from "../shared/session.js";
 import { STAGE_KEYS, Stage } from "../shared/stage.js";
@@ -23,9 +24,9 @@ const PAUSE = 250; // milliseconds an image is on screen before its likely class
 const WIDE = window.matchMedia("(min-width: 761px)");
 
 const HINTS = [
-  "Press the key on a class: the image is labeled and the next one is there.",
+  "Press the key on a class: the image is labeled and the next image appears.",
   "Press / and type to find any class by its name.",
-  "Backspace takes back whatever you did; ? lists all keys.",
+  "Backspace undoes; ? lists all keys.",
 ];
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 const KEYS = [
@@ -44,7 +45,7 @@ const KEYS = [
   {
     title: "Move on, go back",
     rows: [
-      [" ", "skip: the image comes back later; on a labeled image, go on"],
+      [" ", "skip: the image comes back later; once you have labeled it, go on"],
       [["ArrowLeft", "ArrowRight"], "the image before, the image after"],
       [",", "flag the image with a note"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
@@ -205,8 +206,10 @@ class AnnotatePage {
   skip() {
     const item = this.hand.current;
     if (!item) return;
-    // With a label on it the image is not left open: going on is all that is meant.
-    if (item.labels.length) this.hand.advance();
+    // Answered just now, gone back to, or complete: going on is all that is meant. An image that came with some answers
+    // and gets none is passed over like one without, and comes last.
+    const answered = item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
+    if (item.passedOn || answered) this.hand.advance();
     else this.answer(item, { action: "skip" }, item.labels, true);
   }
 
@@ -221,15 +224,17 @@ class AnnotatePage {
 
   /**
    * A decision about an image, which has these labels from then on.
-   * @param {any} item @param {object} decision @param {any[]} labels @param {boolean} goOn to the next image
+   * @param {any} item @param {any} decision @param {any[]} labels @param {boolean} goOn to the next image
    */
   answer(item, decision, labels, goOn) {
     const before = item.labels;
+    const all = this.session.classes.length;
+    const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
     const first = Number(before.length === 0 && labels.length > 0);
-    const one = Number(labels.length > 0);
+    const one = Number(decision.action !== "skip");
     const become = (/** @type {any[]} */ now, /** @type {number} */ sign) => {
       item.labels = now;
-      this.hand.count(sign * first, sign * one);
+      this.hand.count(sign * first, sign * one, sign * (partly(labels) - partly(before)));
     };
     become(labels, 1);
     this.session.decide({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
@@ -303,7 +308,7 @@ class AnnotatePage {
   ready() {
     if (this.hand.ready) return this.hand.current;
     if (!this.hand.current) return null;
-    this.session.say("The picture is still on its way.");
+    this.session.say("Loading image...");
     this.shown = null; // its arrival takes these words away
     return null;
   }
@@ -347,11 +352,11 @@ class AnnotatePage {
 
   show() {
     const item = this.hand?.current;
-    if (!item) this.stage.empty(this.hand?.news.empty || "One moment...");
+    if (item) item.arrived ??= item.labels;
+    if (!item) this.stage.empty(this.hand?.news.empty || "One moment...", onward(this.hand?.news.onward));
     else if (item.broken) this.stage.empty(`${item.name} cannot be shown: ${item.broken} Press Space to go on.`);
     else if (item.loaded) this.stage.show(item);
-    else this.stage.empty("Loading the picture...");
-    this.caption.textContent = item?.name ?? "";
+    else this.stage.empty("Loading image...");
     this.list.forgetLikely();
     this.showLabels();
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
@@ -363,6 +368,8 @@ class AnnotatePage {
     const item = this.hand?.current;
     const labels = item?.labels ?? [];
     this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
+    const partly = labels.length > 0 && ` · ${labels.length} of ${this.session.classes.length} classes answered`;
+    this.caption.textContent = item ? item.name + (partly || "") : "";
     // What is not there is crossed out in the list; only a correction by hand is worth a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")

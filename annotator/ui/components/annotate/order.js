@@ -41,7 +41,7 @@ export class Order {
   /** Say what the order does. @param {boolean} hasModel whether there has been a run */
   tell(hasModel) {
     const about = this.orders.find(({ name }) => name === this.name)?.about ?? "";
-    const later = this.name === "random" || hasModel ? "" : " Random until the model has learned something.";
+    const later = ["random", "incomplete"].includes(this.name) || hasModel ? "" : " Random until the model has learned something.";
     if (this.about.textContent === about + later) return;
     this.about.textContent = this.element.title = about + later;
   }

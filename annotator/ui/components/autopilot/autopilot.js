@@ -10,6 +10,7 @@ import { HINTS, KEYS, secondLook } from "./words.js";
 import { Hand } from "../shared/hand.js";
 import { Headline } from "./headline.js";
 import { Picture } from "./picture.js";
+import { onward } from "../shared/onward.js";
 import { Session } from "../shared/session.js";
 import { batchInWords } from "../grid/words.js";
 import { el, keyButton } from "../shared/dom.js";
@@ -290,7 +291,7 @@ class AutopilotPage {
       this.deciding.showMarks(action.grid.view, action.grid.view.name);
     } else {
       this.deciding.showNone();
-      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words)));
+      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.hand.news.onward)));
       else if (single) this.board.fill(el("div"));
       else this.board.wait(USUAL);
     }

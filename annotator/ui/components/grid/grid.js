@@ -10,6 +10,7 @@ import { Counting } from "./counting.js";
 import { HINTS, KEYS, batchInWords } from "./words.js";
 import { Hand } from "../shared/hand.js";
 import { Picker } from "./picker.js";
+import { onward } from "../shared/onward.js";
 import { Session } from "../shared/session.js";
 import { Surroundings } from "./surroundings.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
@@ -227,6 +228,7 @@ class GridPage {
     const { audit } = this.choice;
     return el("div", { class: "nothing" },
       el("p", { class: "empty" }, words),
+      onward(audit ? [] : this.hand.news.onward),
       audit ? el("div", { class: "tools" },
         el("a", { href: "certificate" }, "See the certificate"),
         el("button", { type: "button", onclick: () => this.check(false) }, "Leave the blind check"))

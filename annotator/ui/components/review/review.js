@@ -273,7 +273,7 @@ class ReviewPage {
   /** The item a key is about: the one whose picture is on screen. @returns {any} */
   ready() {
     if (this.hand.ready) return this.hand.current;
-    if (this.hand.current) this.session.say("The picture is still on its way.");
+    if (this.hand.current) this.session.say("Loading image...");
     return null;
   }
 

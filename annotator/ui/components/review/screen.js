@@ -10,6 +10,7 @@ import { Heat } from "./heat.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Known } from "./known.js";
 import { Line } from "./line.js";
+import { onward } from "../shared/onward.js";
 import { Stage } from "../shared/stage.js";
 
 const AHEAD = 4; // images whose lists are built and whose heat maps are fetched before they are needed
@@ -64,8 +65,8 @@ export class ReviewScreen {
       this.stage.show(item, [this.heat.layer]);
     } else {
       this.heat.show(null, null);
-      this.stage.empty(this.#instead(item));
-      if (!item && this.filter.active) this.stage.message.append(this.#unfilter());
+      const more = item ? [] : [onward(this.session.hand?.news.onward), ...(this.filter.active ? [this.#unfilter()] : [])];
+      this.stage.empty(this.#instead(item), ...more);
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
     if (chip) this.#point(at, chip);
@@ -184,7 +185,7 @@ export class ReviewScreen {
   #instead(item) {
     if (!item) return this.session.hand?.news.empty || "One moment...";
     if (item.broken) return `${item.name} cannot be shown: ${item.broken} Press Space to go on.`;
-    return "Loading the picture...";
+    return "Loading image...";
   }
 
   #unfilter() {

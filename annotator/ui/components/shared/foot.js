@@ -46,9 +46,11 @@ export class Foot {
     ];
     write(this.trouble, words.filter(Boolean).join(" "));
     if (!hand || hand.news.of == null) return;
-    const { left, of, mine, worker } = hand.news;
-    this.bar.setAttribute("value", of ? String((of - left) / of) : "0");
-    write(this.far, `${(of - left).toLocaleString("en")} of ${of.toLocaleString("en")} images have a label · ${mine.toLocaleString("en")} decisions by you`);
+    const { left, of, incomplete, mine, worker } = hand.news;
+    const labeled = Math.min(of, of - left);
+    this.bar.setAttribute("value", of ? String(labeled / of) : "0");
+    const open = incomplete > 0 ? `, ${incomplete.toLocaleString("en")} incomplete` : "";
+    write(this.far, `${labeled.toLocaleString("en")} of ${of.toLocaleString("en")} images have a label${open} · ${mine.toLocaleString("en")} decisions by you`);
     write(this.worker, worker);
   }
 

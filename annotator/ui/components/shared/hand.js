@@ -54,7 +54,7 @@ export class Hand {
     this.earlierItems = [];
     /** Ids that are not to come again. @type {Set<any>} */
     this.passed = new Set();
-    this.news = { left: null, of: null, mine: 0, empty: "", worker: "", run: null };
+    this.news = { left: null, of: null, incomplete: 0, mine: 0, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
     this.shownAt = 0;
     this.asking = false;
@@ -83,10 +83,14 @@ export class Hand {
     return Math.round(performance.now() - this.shownAt);
   }
 
-  /** Keep the counts in step until the server sends its own. @param {number} labeled @param {number} decided */
-  count(labeled, decided) {
+  /**
+   * Keep the counts in step until the server sends its own.
+   * @param {number} labeled @param {number} decided @param {number} [incomplete] how many more images are incomplete
+   */
+  count(labeled, decided, incomplete = 0) {
     if (this.news.left != null) this.news.left -= labeled;
     this.news.mine += decided;
+    this.news.incomplete += incomplete;
   }
 
   /** Go on: past what was gone back over, to the first that has not been on screen. */
@@ -102,6 +106,7 @@ export class Hand {
     if (!this.earlierItems.length) await this.#fetchOlder();
     const item = this.earlierItems.pop();
     if (!item || this.closed) return false;
+    this.queue = this.queue.filter((other) => other.id !== item.id); // incomplete, it was given again
     if (this.current) this.queue.unshift(this.current);
     this.current = null;
     this.queue.unshift(item);
@@ -256,7 +261,9 @@ export class Hand {
 
   #leaveCurrent() {
     if (!this.current) return;
+    const { id } = this.current;
     this.current.passedOn = true;
+    this.earlierItems = this.earlierItems.filter((other) => other.id !== id);
     this.earlierItems.push(this.current);
     const far = this.earlierItems.at(-1 - KEPT_BACK);
     if (far) forget(far);

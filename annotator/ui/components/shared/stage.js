@@ -54,7 +54,7 @@ export class Stage {
     /** @type {{x: number, y: number, pointer: number} | null} */
     this.swipe = null;
     this.frame = el("div", { class: "frame" });
-    this.message = el("p", { class: "empty", hidden: true });
+    this.message = el("div", { class: "empty", hidden: true });
     this.badge = el("div", { class: "swipe", "aria-hidden": "true" });
     this.tools = this.#buildTools();
     this.element = el("div", { class: "stage" }, this.frame, this.message, this.badge, this.tools);
@@ -79,12 +79,15 @@ export class Stage {
     if (this.scale !== 1 || this.x || this.y) this.#place(1, 0, 0);
   }
 
-  /** Words instead of a picture. @param {string} text */
-  empty(text) {
+  /** Words instead of a picture, and what may be pressed. @param {string} text @param {Element[]} more */
+  empty(text, ...more) {
+    // Said already: what is in it may have the focus.
+    const words = text + more.map((one) => one.textContent).join("");
+    if (!this.item && !this.message.hidden && this.message.textContent === words) return;
     this.item = null;
     this.frame.replaceChildren();
     this.message.hidden = false;
-    this.message.replaceChildren(text);
+    this.message.replaceChildren(text, ...more);
     if (this.scale !== 1 || this.x || this.y) this.#place(1, 0, 0);
   }
 
