@@ -17,13 +17,15 @@ def counted_view() -> str:
     return f"""CREATE VIEW counted (decision_id, kind, one, two) AS
 SELECT id, 'annotator', annotator, '' FROM decision WHERE action IN ('label', 'done')
 UNION ALL
-SELECT id, 'source', {kind}, '' FROM decision WHERE action != 'undo'
+SELECT id, 'source', {kind}, ''
+FROM decision WHERE action != 'undo'
 UNION ALL
-SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER), {kind} FROM decision
-WHERE action != 'undo' AND source NOT IN {in_sql(chosen_by="file")}
+SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER), {kind}
+FROM decision WHERE action != 'undo' AND source NOT IN {in_sql(chosen_by="file")}
 UNION ALL
 SELECT id, 'score', max(0, min(19, CAST(score * 20 AS INTEGER))), state FROM decision
 WHERE action = 'label' AND score IS NOT NULL AND source IN {scored}
 UNION ALL
 SELECT id, 'run', run_id, state FROM decision
-WHERE action = 'label' AND score IS NOT NULL AND run_id IS NOT NULL AND source IN {scored}"""
+WHERE action = 'label' AND score IS NOT NULL AND run_id IS NOT NULL
+    AND source IN {scored}"""

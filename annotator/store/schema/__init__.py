@@ -1,0 +1,19 @@
+"""The tables of project.db, as numbered steps, a file each: new ones are added at the end, old ones are never edited.
+
+Decisions are appended and never changed; `label` holds the newest state of each image-class cell and can be rebuilt
+from them. `image` is a content, `file` a place where that content lies, so a moved or doubled file is never a second
+image. Whether something is newer is asked of ids, never of clocks.
+"""
+
+from sqlite_utils import Migrations
+
+from annotator.store.schema.m001 import m001
+from annotator.store.schema.m002 import m002
+from annotator.store.schema.m003 import m003
+from annotator.store.schema.m004 import m004
+from annotator.store.schema.m005 import m005
+from annotator.store.schema.m006 import m006
+
+MIGRATIONS = Migrations("annotator")
+for step in (m001, m002, m003, m004, m005, m006):
+    MIGRATIONS()(step)
