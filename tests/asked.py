@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from anyio import sleep_forever
 from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
@@ -29,9 +30,12 @@ class Asked:
             "headers": [(b"x-annotator-token", (self.token if token is None else token).encode())],
         }  # fmt: skip
         sent: list[dict] = []
+        waiting = [{"type": "http.request", "body": body}]
 
         async def receive() -> dict:
-            return {"type": "http.request", "body": body}
+            if not waiting:
+                await sleep_forever()  # the browser stays
+            return waiting.pop()
 
         async def collect(message: dict) -> None:
             sent.append(message)

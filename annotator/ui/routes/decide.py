@@ -40,7 +40,9 @@ async def decide(request: Request, annotator: str) -> Response:
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
-    return JSONResponse({"saved": result.saved, "refused": refused | more | result.refused}, headers=FRESH)
+    refused |= more | result.refused
+    saved = [uuid for uuid in result.saved if uuid not in refused]  # one uuid with two contents is told as refused
+    return JSONResponse({"saved": saved, "refused": refused}, headers=FRESH)
 
 
 ROUTES = [
