@@ -37,8 +37,9 @@ CLASSES = {
 }
 
 
-def draw_scene(index: int) -> tuple[bytes, list[str]]:
-    """The JPEG of one scene and its labels in the order of CLASSES; tries again while nothing can be seen."""
+def draw_scene(index: int) -> tuple[bytes, list[str], list[tuple]]:
+    """The JPEG of one scene, its labels in the order of CLASSES, and (class, box) of each thing; tries again while
+    nothing can be seen."""
     for attempt in range(20):
         rng = np.random.default_rng([SEED, index, attempt])
         biome = BIOMES[int(rng.choice(len(BIOMES), p=BIOME_CHANCES))]
@@ -46,29 +47,36 @@ def draw_scene(index: int) -> tuple[bytes, list[str]]:
         weights = np.array([biome.chances[name] for name in names], float)
         count = 1 + int(rng.choice(len(LABEL_CHANCES), p=LABEL_CHANCES))
         wanted = [str(name) for name in rng.choice(names, size=count, replace=False, p=weights / weights.sum())]
-        image, seen = paint_scene(rng, biome, wanted)
-        if seen:
+        image, boxes = paint_scene(rng, biome, wanted)
+        if boxes:
+            seen = {name for name, _ in boxes}
             buffer = BytesIO()
             image.save(buffer, "JPEG", quality=QUALITY)
-            return buffer.getvalue(), [name for name in CLASSES if name in seen]
+            return buffer.getvalue(), [name for name in CLASSES if name in seen], boxes
     raise RuntimeError(f"Scene {index} stayed empty after 20 attempts; are LEAST_SHARE or LEAST_PIXELS too strict?")
 
 
 def write_all(out: Path) -> dict[str, list[str]]:
-    """Write images/, classes.txt and truth.csv under out; returns the labels by file name."""
+    """Write images/, classes.txt, truth.csv and boxes.csv under out; returns the labels by file name."""
     folder = out / "images"
     folder.mkdir(parents=True, exist_ok=True)
     truth: dict[str, list[str]] = {}
+    places: list[tuple] = []
     with ProcessPoolExecutor(max_workers=2) as pool:
-        for index, (jpeg, labels) in enumerate(pool.map(draw_scene, range(IMAGES), chunksize=4)):
+        for index, (jpeg, labels, boxes) in enumerate(pool.map(draw_scene, range(IMAGES), chunksize=4)):
             name = f"scene_{index:03d}.jpg"
             (folder / name).write_bytes(jpeg)
             truth[name] = labels
+            places += [(name, kind, *box) for kind, box in boxes]
     (out / "classes.txt").write_text("".join(f"{name}\t{text}\n" for name, text in CLASSES.items()), encoding="utf-8")
     with (out / "truth.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["image", "labels"])
         writer.writerows([name, "|".join(labels)] for name, labels in truth.items())
+    with (out / "boxes.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["image", "class", "left", "top", "right", "bottom"])
+        writer.writerows(places)
     return truth
 
 

@@ -19,6 +19,7 @@ from light import CHANCES, LIGHTS, Light, over_snow, tinted
 from paint import noise, pick
 from PIL import Image, ImageDraw, ImageFilter
 
+Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
 SCALE = 3  # painted this many times larger, then reduced: all the anti-aliasing there is
 LEAST_SHARE = 0.5  # of a thing's pixels that must stay visible
 LEAST_PIXELS = 170  # of the finished image
@@ -72,8 +73,8 @@ class Thing:
 
 def paint_scene(
     rng: np.random.Generator, biome: Biome, wanted: Sequence[str], size: tuple[int, int] | None = None
-) -> tuple[Image.Image, list[str]]:
-    """A finished picture and the names of the classes that can be seen in it (a subset of wanted, in any order)."""
+) -> tuple[Image.Image, list[tuple[str, Box]]]:
+    """A finished picture and where the classes that can be seen in it are (a subset of wanted, in any order)."""
     small = size or pick(rng, SIZES)
     light = LIGHTS[int(rng.choice(len(LIGHTS), p=CHANCES))]
     season, side = pick(rng, biome.seasons), pick(rng, (-1, 1))
@@ -90,7 +91,16 @@ def paint_scene(
     things = visible_only(things, land.image.size)
     for thing in things:
         _compose(rng, land, thing, light, side)
-    return _expose(rng, land, light, side, season, small), sorted({thing.name for thing in things} & set(KINDS))
+    boxes = [(thing.name, _box(thing, small)) for thing in things if thing.name in KINDS]
+    return _expose(rng, land, light, side, season, small), boxes
+
+
+def _box(thing: Thing, size: tuple[int, int]) -> Box:
+    """Left, top, right and bottom of a thing in the finished picture, whether or not others stand before it."""
+    left, top, right, bottom = thing.sprite.getchannel("A").point(lambda alpha: 255 * (alpha > 127)).getbbox()
+    left, top, right, bottom = thing.left + left, thing.top + top, thing.left + right, thing.top + bottom
+    edges = max(0, left), max(0, top), min(size[0] * SCALE, right), min(size[1] * SCALE, bottom)
+    return tuple(round(edge / SCALE, 1) for edge in edges)
 
 
 def _depth(rng: np.random.Generator, name: str, biome: Biome) -> tuple[float, bool]:

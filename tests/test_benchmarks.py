@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.benchmark import browser, freshness, interface, processes, suggestions
+from annotator.benchmark import browser, freshness, heatmaps, interface, processes, suggestions
 from annotator.benchmark.interface import annotate, bursts, presses, projects
 from annotator.errors import AnnotatorError
 
@@ -58,6 +58,34 @@ def test_suggestions_rank_what_was_hidden_with_a_handful_of_methods(folder):
     assert values["chance_hidden_ap"] == pytest.approx(9 / 27, abs=1e-4)
     assert values["clicked_images"] == 9
     assert {"gr_over_an", "auto_over_an"} < set(values) and "an_over_an" not in values
+
+
+def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_path):
+    images, truth = folder
+    boxes = tmp_path / "boxes.csv"
+    rows = ["image,class,left,top,right,bottom"]
+    for name, kinds in (row.split(",") for row in truth.read_text().splitlines()[1:]):
+        edges = "0,0,64,64" if int(name[:2]) % 4 < 2 else "0,0,1,1"  # all of it, always hit; or its corner, never
+        rows += [f"{name},{kind},{edges}" for kind in kinds.split("|")]
+    boxes.write_text("\n".join(rows) + "\n")
+    values = numbers(heatmaps.measure(images, truth, boxes, labels=[9], backbone="efficientnet_lite0"), "heatmaps")
+    # 18 labels, 9 of them clicked.
+    assert values["labels_9_maps"] == 9 == sum(values[f"positives_{low}_maps"] for low in heatmaps.BINS)
+    assert values["hit_share"] == values["centre_share"] == pytest.approx(values["labels_9_hits"] / 9, abs=1e-4)
+    share = values["centre_share"]
+    assert 0 < share < 1 and values["random_share"] == pytest.approx(share + (1 - share) / 64**2, abs=1e-3)
+
+
+def test_all_lines_of_boxes_that_cannot_be_used_are_told_at_once(tmp_path):
+    path = tmp_path / "boxes.csv"
+    path.write_text("image,class,left,top,right,bottom\na.jpg,fox,5,0,4,9\nb.jpg,fox,0,0,1,1\na.jpg,fox,x,0,1,1\n")
+    seen = suggestions.Seen(np.zeros((1, 1)), None, ["a.jpg"], ["fox"])
+    with pytest.raises(AnnotatorError) as told:
+        heatmaps.read_boxes(path, seen)
+    assert all(words in str(told.value) for words in ("line 2", "line 3", "'b.jpg'", "line 4"))
+    path.write_text("image,class\n")
+    with pytest.raises(AnnotatorError, match="no column left, top, right, bottom"):
+        heatmaps.read_boxes(path, seen)
 
 
 def test_suggestions_can_be_asked_of_every_method_that_learns_from_clicks_and_features():

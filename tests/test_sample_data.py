@@ -38,7 +38,7 @@ def test_the_script_draws_the_committed_images_and_knows_their_labels():
     script = (
         "import base64, json, generate\n"
         "drawn = {index: generate.draw_scene(index) for index in (3, 90)}\n"
-        "text = {index: [base64.b64encode(jpeg).decode(), labels] for index, (jpeg, labels) in drawn.items()}\n"
+        "text = {index: [base64.b64encode(jpeg).decode(), labels] for index, (jpeg, labels, _) in drawn.items()}\n"
         "print(json.dumps(text))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=SAMPLE, capture_output=True, text=True, check=True)
@@ -49,3 +49,14 @@ def test_the_script_draws_the_committed_images_and_knows_their_labels():
         kept = np.asarray(Image.open(SAMPLE / "images" / name), float)
         # Byte-identical with the same Pillow; another version may round a pixel differently.
         assert np.abs(drawn - kept).mean() < 2
+
+
+def test_every_label_has_a_box_within_its_image():
+    boxes = list(csv.DictReader((SAMPLE / "boxes.csv").open()))
+    assert {(row["image"], row["class"]) for row in boxes} == {
+        (image, name) for image, names in TRUTH.items() for name in names
+    }
+    for row in boxes:
+        width, height = Image.open(SAMPLE / "images" / row["image"]).size
+        left, top, right, bottom = (float(row[edge]) for edge in ("left", "top", "right", "bottom"))
+        assert 0 <= left < right <= width and 0 <= top < bottom <= height, row

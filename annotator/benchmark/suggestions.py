@@ -37,10 +37,12 @@ RIVAL = "an"  # always measured: the others are given as multiples of it
 
 @dataclass(frozen=True)
 class Seen:
-    """Features (N, D) float16 and parts of the images."""
+    """Features (N, D) float16 and parts of the images, the images' names, and those of the C classes."""
 
     features: np.ndarray
     parts: Parts
+    names: list[str]
+    classes: list[str]
 
 
 def measure(
@@ -72,19 +74,19 @@ def measure(
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
     if not 0 < share <= 1 or seeds < 1:
         raise AnnotatorError(f"The share is {share} and the seeds {seeds}; it must be in (0, 1], and at least one.")
-    seen, there = _embedded(images or SAMPLE / "images", truth or SAMPLE / "truth.csv", backbone)
+    seen, there = embedded(images or SAMPLE / "images", truth or SAMPLE / "truth.csv", backbone)
     clicked = min(round(share * len(there)), int(there.any(1).sum()))
     if clicked < 1:
         raise AnnotatorError(f"A share of {share} of {len(there)} images, of which some have no label, is no image.")
     scores: dict[str, list[float]] = {}
     for seed in range(seeds):
-        labels = _clicks(there, clicked, np.random.default_rng(seed))
+        labels = clicks(there, clicked, np.random.default_rng(seed))
         hidden = there[labels == UNSEEN]
         if not hidden.any():
             raise AnnotatorError("Every label of every image was clicked: there is nothing hidden to find.")
         scores.setdefault("chance_hidden_ap", []).append(float(hidden.mean()))
         for name in names:
-            probabilities = _trained(name, seen, labels, seed)
+            probabilities = trained(name, seen, labels, seed)
             ranked = hidden_average_precision(probabilities, labels, there).cells
             first = precision_at(probabilities[labels == UNSEEN], hidden, FIRST)
             scores.setdefault(f"{name}_hidden_ap", []).append(ranked)
@@ -121,7 +123,7 @@ def _names(asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([RIVAL, *wanted]))
 
 
-def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarray]:
+def embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarray]:
     """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
     names = list_files(folder, leave_out=truth).images()
     if not names:
@@ -142,10 +144,10 @@ def _embedded(folder: Path, truth: Path, backbone: str) -> tuple[Seen, np.ndarra
             there[rows[label.image], columns[label.class_name]] = True
     features = np.concatenate([part.features for part in parts]).astype(np.float16)
     regions = np.concatenate([part.regions for part in parts])
-    return Seen(features, encode(learn_basis(features, regions), regions)), there
+    return Seen(features, encode(learn_basis(features, regions), regions), kept, list(columns)), there
 
 
-def _clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
+def clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
     """(N, C) int8: on `count` of the images that show anything, one of what they show; everything else unseen."""
     labels = np.zeros(there.shape, np.int8)
     for row in chance.choice(np.flatnonzero(there.any(1)), count, replace=False):
@@ -153,7 +155,7 @@ def _clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.nd
     return labels
 
 
-def _trained(name: str, seen: Seen, labels: np.ndarray, seed: int) -> np.ndarray:
+def trained(name: str, seen: Seen, labels: np.ndarray, seed: int) -> np.ndarray:
     """(N, C) float16 probabilities, as a run of the worker publishes them."""
     method, rows = make_method(name), np.flatnonzero(labels.any(1))
     if method.reads == "regions":

@@ -168,6 +168,26 @@ def bench_suggestions(
 
 
 @commands.command(
+    "heatmaps",
+    epilog=examples(
+        "annotator bench heatmaps",
+        "annotator bench heatmaps --images photos --truth truth.csv --boxes boxes.csv --labels 50,200 --json",
+    ),
+)
+def bench_heatmaps(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    boxes: Annotated[Path | None, typer.Option(help="CSV image,class,left,top,right,bottom, in pixels.")] = None,
+    labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
+    as_json: AsJson = False,
+) -> None:
+    """How often a heat map's hottest spot lies in a box of its class, against the centre and a random point."""
+    from annotator.benchmark.heatmaps import measure
+
+    print_bench(told(measure, images, truth, boxes, labels=[int(one) for one in numbers(labels)]), as_json)
+
+
+@commands.command(
     "methods",
     epilog=examples(
         "annotator bench methods",

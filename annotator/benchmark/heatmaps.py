@@ -1,0 +1,168 @@
+"""Whether heat maps point at what they are about: the hottest spot lies in a box of the class, or it does not.
+
+The pointing game of Zhang et al., "Top-down Neural Attention by Excitation Backprop", ECCV 2016,
+https://arxiv.org/abs/1608.00507, without its margin of 15 pixels. Some images get one of their true labels each, as a
+person who takes the first thing they see would give it. The default method is trained on them, and heat maps are drawn
+as the worker draws them, of classes that are there and were not clicked: those that a person would be shown. The floors
+are the centre of the image, and a random point, which is right as often as the boxes are large.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.processes import say
+from annotator.benchmark.suggestions import SAMPLE, Seen, clicks, embedded, trained
+from annotator.errors import AnnotatorError, several
+from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
+from annotator.store.pixels import check_image, open_rgb
+from models.cam import heat_map
+from models.labels import PRESENT, UNSEEN
+from models.methods import DEFAULT_METHOD
+from models.networks import Backbone, load_backbone
+from models.stand_in import linear_stand_in
+
+LABELS = (20, 40, 80, 160)
+FIELDS = ("image", "class", "left", "top", "right", "bottom")
+BINS = (1, 5, 10, EARLY_POSITIVES)  # positives that the training has seen of a class, from so many on
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """One heat map: how many positives of its class the training had seen, and whether it and the floors hit."""
+
+    positives: int
+    hit: bool
+    centre: bool
+    area: float
+
+
+def measure(
+    images: Path | None = None,
+    truth: Path | None = None,
+    boxes: Path | None = None,
+    *,
+    labels: Sequence[int] = LABELS,
+    backbone: str = DEFAULT_BACKBONE,
+    seed: int = 0,
+) -> dict:
+    """How often the hottest spot of a heat map lies in a box of its class, by labels and by positives of the class.
+
+    images     folder of images, searched recursively; None: the sample data
+    truth      CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's
+    boxes      CSV `image,class,left,top,right,bottom` in pixels of the image as people see it; None: the sample data's
+    labels     numbers of images that get one click each; more than there are means all of them
+    returns    {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over
+               all numbers of labels; `centre_share` and `random_share`, the floors, in [0, 1]
+
+    Raises AnnotatorError when only some of the files are given or when they do not fit together.
+    """
+    given = (images, truth, boxes)
+    if any(given) and not all(given):
+        raise AnnotatorError("Images, their truth and their boxes belong together: give all three, or none.")
+    folder = images or SAMPLE / "images"
+    seen, there = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
+    placed = read_boxes(boxes or SAMPLE / "boxes.csv", seen)
+    network = load_backbone(backbone)
+    figures: dict[str, float] = {}
+    every: list[Pointed] = []
+    for count in labels:
+        chance = np.random.default_rng(seed)
+        clicked = clicks(there, min(count, int(there.any(1).sum())), chance)
+        pointed = list(_points(folder, seen, clicked, placed, network, seed))
+        hits = sum(one.hit for one in pointed)
+        say(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
+        figures |= {f"labels_{count}_hits": hits, f"labels_{count}_maps": len(pointed)}
+        every += pointed
+    if not every:
+        raise AnnotatorError("No class with a box was left to point at: every one was clicked, or none was learned.")
+    for low, high in zip(BINS, (*BINS[1:], 1 << 60), strict=True):
+        some = [one for one in every if low <= one.positives < high]
+        figures |= {f"positives_{low}_hits": sum(one.hit for one in some), f"positives_{low}_maps": len(some)}
+    share = sum(one.hit for one in every) / len(every)
+    centre, area = (float(np.mean([getattr(one, name) for one in every])) for name in ("centre", "area"))
+    figures |= {"hit_share": share, "centre_share": centre, "random_share": area}
+    return {
+        "bench": "heatmaps",
+        "figures": {name: round(value, 4) for name, value in figures.items()},
+        "ratios": {f"heatmaps_over_{name}": round(share / max(floor, 1e-9), 3) for name, floor in
+                   (("centre", centre), ("random", area))},
+    }  # fmt: skip
+
+
+def read_boxes(path: Path, seen: Seen) -> dict[tuple[int, int], list[Box]]:
+    """(row, column) -> boxes. Raises AnnotatorError that names all lines that cannot be used."""
+    rows = {name: row for row, name in enumerate(seen.names)}
+    columns = {name: column for column, name in enumerate(seen.classes)}
+    placed: dict[tuple[int, int], list[Box]] = defaultdict(list)
+    problems = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file)
+            if missing := [name for name in FIELDS if name not in (table.fieldnames or ())]:
+                raise AnnotatorError(f"{path} has no column {', '.join(missing)}; it must have {','.join(FIELDS)}.")
+            for line in table:
+                try:
+                    box = tuple(float(line[name]) for name in FIELDS[2:])
+                    if not (box[0] < box[2] and box[1] < box[3]):
+                        raise ValueError
+                    placed[rows[line["image"]], columns[line["class"]]].append(box)
+                except KeyError as error:
+                    problems.append(f"line {table.line_num}: the images and the truth know no {error.args[0]!r}")
+                except (ValueError, TypeError):
+                    problems.append(f"line {table.line_num}: no box with left < right and top < bottom")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AnnotatorError(f"The boxes {path} cannot be read: {error}.") from error
+    if problems:
+        raise several(f"The boxes {path} cannot be used:", problems)
+    return placed
+
+
+def _points(
+    folder: Path,
+    seen: Seen,
+    clicked: np.ndarray,
+    placed: dict[tuple[int, int], list[Box]],
+    network: Backbone,
+    seed: int,
+) -> Iterator[Pointed]:
+    """A Pointed for each cell that has a box, was not clicked, and whose class the training knows."""
+    positives = (clicked == PRESENT).sum(0)
+    head = linear_stand_in(seen.features, trained(DEFAULT_METHOD, seen, clicked, seed).astype(np.float32))
+    wanted: dict[int, list[int]] = defaultdict(list)
+    for row, column in sorted(placed):
+        if clicked[row, column] == UNSEEN and positives[column]:
+            wanted[row].append(column)
+    side = network.input_size
+    for row, columns in wanted.items():
+        path = folder / seen.names[row]
+        facts = check_image(path)
+        image = network.preprocess(open_rgb(path, at_least=(side, side)))
+        for column, heat in zip(columns, heat_map(network, head.weight, head.bias, image, columns), strict=True):
+            down, across = np.unravel_index(int(heat.argmax()), heat.shape)
+            spot = ((across + 0.5) / heat.shape[1] * facts.width, (down + 0.5) / heat.shape[0] * facts.height)
+            boxes = placed[row, column]
+            yield Pointed(
+                int(positives[column]),
+                bool(heat.any()) and _inside(spot, boxes),
+                _inside((facts.width / 2, facts.height / 2), boxes),
+                _area(boxes, facts.width, facts.height),
+            )
+
+
+def _inside(spot: tuple[float, float], boxes: list[Box]) -> bool:
+    return any(left <= spot[0] < right and top <= spot[1] < bottom for left, top, right, bottom in boxes)
+
+
+def _area(boxes: list[Box], width: int, height: int) -> float:
+    """The share of the image that its boxes cover, together."""
+    covered = np.zeros((height, width), bool)
+    for left, top, right, bottom in boxes:
+        covered[max(0, round(top)) : max(0, round(bottom)), max(0, round(left)) : max(0, round(right))] = True
+    return float(covered.mean())
