@@ -29,7 +29,7 @@ from streamlit.web.server.starlette import starlette_server
 from annotator.engine.setup import set_up
 from annotator.store.database import Database
 from annotator.ui import sockets
-from annotator.ui.keys import cookie_name, fresh_link, own_secret
+from annotator.ui.keys import cookie_name, fresh_link, own_secret, storage_name
 from annotator.ui.sockets import Patient, set_up_connections
 from annotator.ui.tokens import KEY_SECONDS, Tokens
 
@@ -218,6 +218,18 @@ def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_
     shutil.rmtree(tmp_path / "renamed")
     assert secret(Path((tmp_path / "backup").rename(tmp_path / "renamed")), False) == first
     assert secret(tmp_path / "renamed", True, renew=True) not in (first, copied)
+
+
+def test_a_new_secret_leaves_the_place_where_browsers_keep_unsent_decisions_and_a_copy_has_its_own(project, tmp_path):
+    def name(folder: Path, **options: bool) -> str:
+        own_secret(Database(folder), **options)
+        return storage_name(Database(folder))
+
+    first = name(project)
+    assert first == Tokens(project / "secret").project, "as browsers of older versions have it"
+    assert name(project, renew=True) == name(project, renew=True) == name(project) == first
+    copied = name(Path(shutil.copytree(project, tmp_path / "copy")))
+    assert copied != first and name(tmp_path / "copy") == copied and name(project) == first
 
 
 def test_a_copy_does_not_let_browsers_of_the_original_in_and_says_so(shared, tmp_path, processes):

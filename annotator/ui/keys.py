@@ -1,5 +1,6 @@
 """The ways in: keys that are taken once, the addresses they stand in, and the cookie they become."""
 
+import secrets
 import threading
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from annotator.errors import AnnotatorError
 from annotator.settings import Paths
 from annotator.store.database import Database
 from annotator.ui.tokens import Tokens
+
+STORAGE_NAME = "storage_name"  # the setting; without it the name follows from the secret, as it always did
 
 
 class Keys:
@@ -37,16 +40,25 @@ def own_secret(db: Database, *, renew: bool = False) -> bool:
     """Whether the project was given a new secret: because it is a copy of another one, or because that is wanted.
 
     A copy lies at another path and in other files. A project that was renamed keeps its files, one that was restored
-    from a backup its path; both keep their secret, and with it what browsers have not sent yet.
+    from a backup its path; both keep their secret.
     """
     secret, home = db.paths.secret, db.setting("secret_home")
-    changed = secret.exists() and (renew or (home is not None and _differs(home, _home(db))))
+    copied = secret.exists() and home is not None and _differs(home, _home(db))
+    changed = copied or (renew and secret.exists())
     if changed:
+        # Before the secret goes, so that a kill in between loses nothing that a browser still has to send.
+        db.set_setting(STORAGE_NAME, secrets.token_hex(8) if copied else storage_name(db))
         secret.unlink()
     Tokens(secret)
     if home != _home(db):
         db.set_setting("secret_home", _home(db))
     return changed
+
+
+def storage_name(db: Database) -> str:
+    """Under which name browsers keep what they have not sent to this project: a new secret does not change it, since
+    nobody would look for their decisions under the old one; a copy has a name of its own."""
+    return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
 
 
 def _home(db: Database) -> list:

@@ -13,6 +13,7 @@ import streamlit as st
 
 from annotator.records import Class
 from annotator.ui import context, frame
+from annotator.ui.keys import storage_name
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
@@ -52,7 +53,7 @@ def mount(name: str, known: Sequence[Class], **more: object) -> None:
     data = {
         "token": frame.token(),
         "annotator": frame.annotator_name(),
-        "project": context.tokens().project,
+        "project": storage_name(context.db()),
         "classes": [asdict(one) for one in known],
     }
     _component(name)(data=data | more, key=name, on_expired_change=lambda: None)
