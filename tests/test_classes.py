@@ -89,3 +89,9 @@ def test_descriptions_have_a_bound_on_every_way_in(db):
 )
 def test_names_that_look_alike_are_warned_about(new, known, told):
     assert classes.name_warnings(new, known) == told
+
+
+def test_a_name_given_twice_is_added_once_with_the_description_that_it_has(db):
+    assert classes.add_classes(db, [("owl", ""), ("owl", "big eyes"), ("fox", "red"), ("owl", "")]) == ["owl"]
+    told = {one.name: one.description for one in classes.all_classes(db)}
+    assert told == {"fox": "red", "heron": "grey, with a long neck", "deer": "", "owl": "big eyes"}

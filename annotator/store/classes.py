@@ -37,15 +37,16 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
         free = [key for key in KEYS if key not in taken]
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        added = []
         for name, description in new:
-            if name in known:
+            if name in known or name in added:
                 if description:
                     sql.execute("UPDATE class SET description = ? WHERE name = ?", [description, name])
             else:
                 row = {"name": name, "description": description, "since_decision": newest}
                 sql["class"].insert(row | {"key": free.pop(0) if free else ""})
+                added.append(name)
         # "Nothing else here" covered the classes of its time: images complete until now have something open again.
-        added = [name for name, _ in new if name not in known]
         if added:
             sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
     return added

@@ -30,7 +30,7 @@ class Tokens:
         self._signer = URLSafeSerializer(secret, salt="annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
         self._keys = URLSafeSerializer(secret, salt="annotator key")
-        # What browsers' storage is named by (keys.storage_name): one may have been served several projects at one address.
+        # Names what browsers keep (keys.storage_name): one may have been served several projects at the same address.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
