@@ -101,6 +101,21 @@ def test_decoding_may_take_longer_than_the_deadline_of_reading(files):
     assert run(story()) == ["whole", "whole"]
 
 
+def test_a_picture_of_another_disk_does_not_wait_until_a_stalled_one_is_given_up(files):
+    go_on = threading.Event()
+
+    async def story():
+        reader = Readers(at_once=1, deadline=30)
+        hangs = asyncio.create_task(told(reader, files[0], lambda _: b"late" if go_on.wait(30) else b"never"))
+        await asyncio.sleep(0)  # so that it is the first in the queue
+        assert await told(reader, files[1]) == "whole"
+        assert not hangs.done()
+        go_on.set()
+        return await hangs
+
+    assert run(story()) == "late"
+
+
 def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
     go_on = threading.Event()
 

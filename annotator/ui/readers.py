@@ -20,6 +20,7 @@ from annotator.store.reading import Clock, timed
 AT_ONCE = 8  # readings in progress
 MOST_HUNG = 16  # threads left behind
 DEADLINE = 15.0  # seconds for one reading
+SLOW = 1.5  # seconds after which a thread is not counted as one of AT_ONCE
 LOOK = 0.2  # seconds between two looks at the clocks
 
 WHAT_TO_DO = (
@@ -70,8 +71,10 @@ class Readers:
             self._start_threads()
         while not call.future.done():
             await asyncio.wait({call.future}, timeout=LOOK)
-            if not call.future.done() and self._is_late(call):
-                self._give_up(call)
+            if not call.future.done():
+                if self._is_late(call):
+                    self._give_up(call)
+                self._start_threads()
         return call.future.result()
 
     def _refuse(self, file: Hashable) -> None:
@@ -102,7 +105,10 @@ class Readers:
         self._start_threads()
 
     def _start_threads(self) -> None:
-        while self._threads - self._hung < min(self.at_once, len(self._calls)) and self._hung < self.most_hung:
+        # A reading that is slow already holds up no other: it may be of another disk.
+        at_work = [call.clock.seconds() for call in self._calls.values() if call.clock is not None and not call.hung]
+        stuck = self._hung + sum(seconds > SLOW for seconds in at_work)
+        while self._threads - stuck < min(self.at_once, len(self._calls)) and stuck < self.most_hung:
             self._threads += 1
             threading.Thread(target=self._run, name=f"reader {self._threads}", daemon=True).start()
 
