@@ -20,11 +20,11 @@ from person import (
     wait_until_saved,
 )
 from playwright.sync_api import Page, expect
-from served import Served
+from served import Served, until
 
 from annotator.benchmark.interface.projects import publish_run
 from annotator.engine import orders
-from annotator.store import classes, decisions, images
+from annotator.store import classes, decisions, images, leases
 from annotator.store.database import Database
 
 pytestmark = pytest.mark.browser
@@ -331,7 +331,7 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         seen = [scribe.press("1") for _ in range(4)]
         assert len(set(seen)) == 4
         expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label, 4 incomplete")
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label, 4 incomplete", timeout=20_000)
         first = scribe.press(" ")
         again = [scribe.press("Enter") for _ in range(3)]
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
@@ -341,12 +341,39 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         wait_for_image(page, first)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label ·")
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label ·", timeout=20_000)
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
         expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)
         actions = [row["action"] for row in decided(served, "Ann")]
         assert actions == ["label"] * 4 + ["skip"] + ["done"] * 3 + ["undo", "done", "done"]
+        assert page.troubles == []
+        page.context.close()
+
+
+def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_rest_to_others(browser, tmp_path):
+    with served_photos(tmp_path, 12, LINES) as served:
+        db = Database(served.project)
+
+        def held() -> list[int]:
+            return [image_id for image_id, _ in leases.held(db, "bob")]
+
+        page = open_page(browser, served, "Ann")
+        page.clock.install()
+        page.reload()
+        wait_for_picture(page)
+        first = on_screen(page)
+        until(lambda: len(held()) == 12)
+        page.clock.fast_forward(31_000)
+        until(lambda: held() == [first])
+        left = max(image.id for image in images.all_images(db) if image.id != first)
+        leases.take(db, "bob", "Bob", [image.id for image in images.all_images(db) if image.id != left], 12)
+        page.keyboard.press("1")
+        wait_for_image(page, left)
+        until(lambda: left in held())
+        page.keyboard.press("2")
+        wait_until_saved(page, 2)
+        assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ann")] == [(first, 1), (left, 2)]
         assert page.troubles == []
         page.context.close()
 

@@ -65,7 +65,8 @@ class GridPage {
       want: WANT,
       steady: 1,
       request: () => this.choice.request,
-      have: (grids) => [...grids.flatMap((grid) => grid.tiles.map((tile) => [tile.id, grid.class])), ...this.session.outbox.cells()],
+      cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
+      waiting: () => this.session.outbox.cells(),
       load: (grid) => {
         grid.blind = grid.waiting != null;
         return this.board.load(/** @type {any} */ (grid), this.named(grid.class)?.name ?? "");

@@ -3,6 +3,9 @@
  * What a person has in hand: the image (or grid) on screen, those that come next, fetched and decoded already, and
  * those that were on screen before. What comes next is the server's affair; here it only never has to be waited for.
  * When the model has learned something, what is in hand but for the next few is asked for anew.
+ *
+ * A person who does nothing for half a minute keeps only what is on screen: the leases of the rest are given back, and the
+ * pictures are kept. The next key or click asks for these leases again; what somebody else has taken leaves the hand.
  */
 
 import { afterPaint } from "./dom.js";
@@ -13,21 +16,23 @@ const KEPT_BACK = 30; // pictures of earlier images kept decoded
 const RENEW = 8000; // milliseconds: the lease of everything in hand is renewed, the worker's line refreshed
 const LEARNED = 1200; // after a decision, until the model has probably learned from it
 const RETRY = 1500;
+const IDLE = 30_000; // without a key or click: others get what is not on screen
 const LOOK_AGAIN = 3000; // with nothing in hand
 
-/** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
+/** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
 
 export class Hand {
   /**
    * @param {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
    *          path?: string, request?: () => object, low?: number, want?: number,
-   *          load?: (item: Item) => Promise<unknown>, have?: (items: Item[]) => any[],
+   *          load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
    *          steady?: number, follows?: "version" | "run"}} options
+   *   cells: what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
    *   steady: how many of those that come next stay as they are, whatever the model learns
    *   follows: the rest is asked for anew when the model has learned from single decisions, or only after a new run
    */
   constructor({
-    session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, have, steady = 2,
+    session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, cells, waiting, steady = 2,
     follows = "version",
   }) {
     this.session = session;
@@ -42,7 +47,8 @@ export class Hand {
     this.steady = steady;
     this.follows = follows;
     this.loadItem = load;
-    this.have = have ?? ((items) => [...new Set([...items.map((item) => item.id), ...session.outbox.images()])]);
+    this.cells = cells ?? ((item) => [item.id]);
+    this.waiting = waiting ?? (() => session.outbox.images());
     const { holder, instead } = holderNames(mode);
     this.holder = holder;
     this.instead = instead;
@@ -70,12 +76,24 @@ export class Hand {
     window.addEventListener("pagehide", this.leaving);
     window.addEventListener("pageshow", this.returning);
     this.refill = afterPaint(() => this.#refill());
+    this.wake = afterPaint(() => !this.closed && this.ask());
+    this.actedAt = performance.now();
+    /** Whether only what is on screen is leased. */
+    this.resting = false;
     this.ask();
   }
 
-  /** Whether what is on screen is the current item's picture, so that a key can be about it. */
+  /** Whether what is on screen is the current item's picture, leased to this page, so that a key can be about it. */
   get ready() {
-    return Boolean(this.current?.loaded);
+    return Boolean(this.current?.loaded && !this.current.unheld);
+  }
+
+  /** The person has pressed a key or clicked. */
+  acted() {
+    this.actedAt = performance.now();
+    if (!this.resting) return;
+    this.resting = false;
+    this.wake();
   }
 
   /** Milliseconds for which the current item has been on screen. */
@@ -172,16 +190,20 @@ export class Hand {
     let pause = RENEW;
     const request = this.request();
     const asked = JSON.stringify(request);
-    const anew = this.outdated || !this.current;
+    const resting = performance.now() - this.actedAt >= IDLE;
+    this.resting = resting;
+    const anew = !resting && (this.outdated || !this.current);
     const replaced = new Set(anew ? this.#replaceable() : []);
+    const inHand = resting ? this.#inHand().slice(0, 1) : this.#inHand().filter((item) => !replaced.has(item));
+    if (resting) for (const item of this.#inHand().slice(1)) item.unheld = true;
     try {
-      const inHand = this.#inHand().filter((item) => !replaced.has(item));
-      const room = anew || inHand.length < this.low ? Math.max(0, this.want - inHand.length) : 0;
+      const more = resting ? 1 : anew || inHand.length < this.low ? this.want : 0;
+      const room = Math.max(0, more - inHand.length);
       const news = await this.api.post(this.path, {
         ...request,
         holder: this.holder,
         instead: this.instead,
-        have: this.have(inHand),
+        have: [...inHand.flatMap(this.cells), ...this.waiting()],
         passed: [...this.passed].slice(-5000),
         want: room,
       });
@@ -190,16 +212,20 @@ export class Hand {
         this.again = true; // it was for something else
         return;
       }
+      this.#leave(new Set(news.lost.map(String)));
+      for (const item of inHand) item.unheld = false;
       this.#receive(news, replaced);
       const model = this.follows === "run" ? news.run : news.fresh;
       if (anew) this.model = model;
       this.outdated = this.model !== model;
-      if (this.outdated && this.#replaceable().length) this.again = true;
+      if (!resting && this.outdated && this.#replaceable().length) this.again = true;
+      if (!resting && this.#inHand().some((item) => item.unheld)) this.again = true; // shown since it was asked
       if (!this.current) pause = LOOK_AGAIN;
     } catch (error) {
       this.trouble = error.message;
       if (error.status === 401) this.session.renew();
       pause = RETRY;
+      if (!resting) for (const item of inHand) item.unheld = false; // whoever is cut off works on
     } finally {
       this.asking = false;
       if (!this.closed) {
@@ -221,6 +247,15 @@ export class Hand {
   /** What the person neither sees next nor has seen: nobody notices when something else takes its place. */
   #replaceable() {
     return this.queue.filter((item) => !item.seen).slice(this.steady);
+  }
+
+  /** What somebody else has open by now leaves the hand, unless the person has seen it. @param {Set<string>} lost */
+  #leave(lost) {
+    if (!lost.size) return;
+    const taken = (/** @type {Item} */ item) => this.cells(item).some((cell) => lost.has(String(cell)));
+    this.queue = this.queue.filter((item) => item.seen || !taken(item));
+    // It was put on screen while the server was asked: no key has been about it.
+    if (this.current?.unheld && taken(this.current)) this.#show();
   }
 
   /** @param {any} news @param {Set<Item>} replaced what was asked for anew */

@@ -13,6 +13,7 @@ import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
 
 const REMEMBERED = 500; // decisions that can be taken back
+const ACTIONS = ["keydown", "pointerdown", "wheel"]; // what shows that somebody is there
 const ADOPT = 3000; // milliseconds between two looks for what other tabs have left behind
 
 /**
@@ -64,6 +65,9 @@ export class Session {
       keyButton("Redo", "Shift+Backspace", () => this.redo()),
       keyButton("Keys", "?", () => this.help.open()),
     );
+    this.acted = () => this.hand?.acted();
+    // Before the keys, which stop here.
+    for (const event of ACTIONS) window.addEventListener(event, this.acted, { capture: true, passive: true });
     this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), onKeyUp);
     this.adopting = window.setInterval(() => this.outbox.adopt(), ADOPT);
     this.loading = this.#loadRecent();
@@ -154,6 +158,7 @@ export class Session {
 
   close() {
     this.stopListening();
+    for (const event of ACTIONS) window.removeEventListener(event, this.acted, { capture: true });
     clearInterval(this.adopting);
     this.foot.close();
     this.outbox.close();
