@@ -84,7 +84,9 @@ def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(d
     assert len(leases.take_next(db, "cy", "Cy", [], 24)) == 24
 
 
-@pytest.mark.parametrize("until", [9e9, 1.8e9, time.monotonic() + 2 * 86_400, 0.0])
+@pytest.mark.parametrize(
+    "until", [9e9, 1.8e9, time.monotonic() + 2 * 86_400, 0.0], ids=["far", "a wall clock's", "in two days", "begin"]
+)
 def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, until):
     leases.take_cells(db, "before", "Ann", [(image, 1) for image in range(1, 9)], 8)
     leases.take(db, "before", "Ann", range(9, 25), 16)
