@@ -186,6 +186,15 @@ def test_an_empty_grid_says_what_to_do(db, predicted):
     assert "another class" in grid.next_grids(db, wanted(passed=everything)).empty
     grid.next_grids(db, wanted("bob", size=24, annotator="Bob"))
     assert "open elsewhere" in grid.next_grids(db, wanted()).empty
+    for image_id in range(1, 25):
+        one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id)
+        decisions.decide(db, [one])
+    complete = grid.next_grids(db, wanted("cy"))
+    assert complete.empty.startswith("Every image is complete") and complete.onward == (
+        "review",
+        "certificate",
+        "export",
+    )
     empty = Database(db.paths.project.parent / "empty", create=True)
     assert "no images" in grid.next_grids(empty, wanted(class_id=None)).empty
     assert classes.all_classes(empty) == []

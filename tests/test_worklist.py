@@ -176,6 +176,8 @@ def test_a_page_is_told_that_the_last_images_are_open_elsewhere(db):
     for image in images.all_images(db)[1:]:
         decide(db, "done", image.id)
     assert len(ids(worklist.next_work(db, wanted("tab-bob")))) == 1
+    [last] = ids(worklist.next_work(db, wanted("tab-bob")))
+    assert "Saving" in worklist.next_work(db, wanted("tab-bob", have=[last])).empty, "answered, and on its way"
     work = worklist.next_work(db, wanted("tab-ann"))
     assert "1 image is open elsewhere" in work.empty and "autopilot" in work.onward
 

@@ -7,7 +7,7 @@ from itertools import count, islice
 
 import numpy as np
 
-from annotator.engine import selected
+from annotator.engine import selected, worklist
 from annotator.engine.answered import AnsweredSince, answered_since
 from annotator.engine.predictions import Predictions, predictions, rankings_of
 from annotator.engine.rankings import Rankings
@@ -303,6 +303,8 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
     if wanted.selection:
         shown = f"Every other image of this selection has been shown. {come}" if still else _ALL_SHOWN
         return f"{shown} Choose another class, or leave the selection."
+    if counts["complete"] == counts["all"]:
+        return worklist.COMPLETE
     if still:
         return f"Nothing else of this class is left here. {come} Another class may have more."
     more = " The next run of the model brings those that come after them." if run else ""

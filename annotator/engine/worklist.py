@@ -11,6 +11,8 @@ from annotator.store import classes, decisions, heartbeat, images, leases, overv
 from annotator.store.database import Database
 from models.selection import INCOMPLETE
 
+COMPLETE = "Every image is complete: each class has an answer."
+FINISHED = ("review", "certificate", "export")  # the pages for whom everything is answered
 MODES = ("annotate", "review")
 
 
@@ -97,13 +99,14 @@ def with_surroundings(
     empty: str,
     counts: dict[str, int],
     run: Run | None,
-    onward: tuple[str, ...] = ("autopilot", "annotate"),
+    onward: tuple[str, ...] = (),
 ) -> Work:
     """What was found with what every page shows around it.
 
     counts    as overview.image_counts gives them
-    onward    where to go from an empty page
+    onward    where to go from an empty page; without it where there is work, or a look at what was done
     """
+    complete = counts["complete"] == counts["all"]
     return Work(
         found,
         counts["without_decision"],
@@ -114,7 +117,7 @@ def with_surroundings(
         f"{run.id}.{run.version}" if run else "",
         counts["all"],
         counts["incomplete"],
-        onward if empty and counts["all"] else (),
+        (onward or (FINISHED if complete else ("autopilot", "annotate"))) if empty and counts["all"] else (),
         leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
     )
 
@@ -176,7 +179,9 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
 
 def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -> tuple[str, tuple[str, ...]]:
     if counts["complete"] == counts["all"]:
-        return "Every image is complete: each class has an answer.", ("review", "certificate", "export")
+        return COMPLETE, FINISHED
+    if wanted.have:  # answered on this page, and not saved yet
+        return "Saving your last answers...", ()
     if open_there := leases.held_by_others(db, wanted.holder):
         return (
             f"Nothing is left here. {elsewhere(open_there)}; what is not completed there comes back here within three "

@@ -229,14 +229,14 @@ class GridPage {
     const { audit } = this.choice;
     return el("div", { class: "nothing" },
       el("p", { class: "empty" }, words),
-      onward(audit ? [] : this.hand.news.onward),
       audit ? el("div", { class: "tools" },
         el("a", { href: "certificate" }, "See the certificate"),
         el("button", { type: "button", onclick: () => this.check(false) }, "Leave the blind check"))
       : el("div", { class: "tools" },
         keyButton("Next best class", ".", () => this.best()),
         keyButton("Choose a class", "/", () => this.openPicker()),
-        ...(this.choice.selection ? [el("button", { type: "button", onclick: () => this.leaveSelection() }, "Leave the selection")] : [])));
+        ...(this.choice.selection ? [el("button", { type: "button", onclick: () => this.leaveSelection() }, "Leave the selection")] : [])),
+      onward(audit ? [] : this.hand.news.onward));
   }
 
   /** The class that was found to be best stays until the person wants another: it never changes under their hands. @param {import("./tiles.js").Grid} grid */
