@@ -4,6 +4,7 @@ In both themes at the width of a desk, and at the width of a phone. Findings cou
 Streamlit's own widgets, which nobody here can change, stand in STREAMLITS with the reason.
 """
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from annotator.benchmark.interface import projects
 from annotator.benchmark.processes import server
 from annotator.engine import audit
 from annotator.engine.map import save_map
+from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store import decisions, images
 
@@ -83,7 +85,14 @@ def full(tmp_path_factory) -> Path:
     projects.draw_heatmaps(db, projects.publish_run(db, probabilities), probabilities > 0.5)
     ids = [image.id for image in images.all_images(db)]
     save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
-    audit.draw(db, 60, seed=1)
+    audit.draw(db, 1200, seed=1)
+    # Of two classes every drawn cell is answered, so that the certificate has something to draw.
+    answered = [one for one in audit.open_cells(db) if one.class_id <= 2]
+    answers = [
+        Decision(str(uuid.uuid4()), "label", "Ann", "audit", one.image_id, one.class_id, -1 if number % 3 else 1)
+        for number, one in enumerate(answered)
+    ]
+    assert answers and not decisions.decide(db, answers).refused
     assert decisions.newest_decision(db) > 0
     return db.paths.project
 

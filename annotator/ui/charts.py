@@ -341,7 +341,10 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
     line = alt.Chart(pd.DataFrame({"target": [target]})).mark_rule(
         color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5
     )
-    return (line.encode(x="target:Q") + intervals + points).properties(height=CERTIFIED_AROUND + 28 * len(names))
+    layers = line.encode(x="target:Q") + intervals
+    if table["estimate"].notna().any():  # an empty layer would be a picture without a name to screen readers
+        layers += points
+    return layers.properties(height=CERTIFIED_AROUND + 28 * len(names))
 
 
 def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:

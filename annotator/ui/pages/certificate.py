@@ -164,6 +164,9 @@ def _by_class(found: Certificate, target: float) -> None:
                 for kind, value in (("recall", one.recall), ("precision", one.precision))
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
+        if table["low"].isna().all():
+            st.caption("No class has enough answers yet: a blind check brings them, and its intervals are drawn here.")
+            return
         if table["low"].isna().any():
             st.caption("A class without a line was not measured, or has too few answers.")
         colours = charts.palette(st.context.theme.type)
