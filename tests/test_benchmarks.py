@@ -106,7 +106,7 @@ def test_suggestions_say_which_methods_are_measured_elsewhere_and_which_do_not_e
 def test_a_click_is_a_true_label_and_one_an_image():
     there = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
     for seed in range(20):
-        labels = suggestions._clicks(there, 2, np.random.default_rng(seed))
+        labels = suggestions.clicks(there, 2, np.random.default_rng(seed))
         assert labels.sum() == 2 and labels.sum(1).max() == 1
         assert there[labels == 1].all()
 
