@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import annotator
 from annotator.shares import percent
 
 
@@ -38,3 +39,26 @@ def test_every_whole_percent_is_itself():
 def test_no_page_and_no_command_rounds_a_share_up(room):
     files = (Path(__file__).parents[1] / "annotator" / room).glob("*.py")
     assert [path.name for path in files if ".0%}" in path.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.browser
+def test_a_model_is_never_said_to_be_certain(browser):
+    script = (Path(annotator.__file__).parent / "ui" / "components" / "shared" / "dom.js").read_text()
+    page = browser.new_page()
+    told = page.evaluate(
+        """async ([script, values]) => {
+          const { chance } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+          return values.map(chance);
+        }""",
+        [script, [0, 0.0049, 0.006, 0.29, 0.994, 0.9951, 1]],
+    )
+    page.close()
+    assert [one.replace("\N{NO-BREAK SPACE}", " ") for one in told] == [
+        "<1 %",
+        "<1 %",
+        "1 %",
+        "29 %",
+        "99 %",
+        ">99 %",
+        ">99 %",
+    ]

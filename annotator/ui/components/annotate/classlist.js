@@ -4,7 +4,7 @@
  * stand above. A new picture touches only the buttons that were marked or are to be.
  */
 
-import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
 const AT_A_GLANCE = 35; // up to here the whole list is seen, and each class has a key
 const LIKELY = 8;
@@ -84,7 +84,7 @@ export class ClassList {
       .slice(0, LIKELY);
     this.near.replaceChildren(
       ...best.map(([id, share]) => {
-        const button = classButton(/** @type {Class} */ (this.byId.get(id)), [el("span", { class: "percent" }, `${Math.round(100 * share)} %`)]);
+        const button = classButton(/** @type {Class} */ (this.byId.get(id)), [el("span", { class: "percent" }, chance(share))]);
         this.#set(button, this.marked.get(id));
         return button;
       }),

@@ -6,7 +6,7 @@
  * changes no label of the image.
  */
 
-import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 import { fit } from "../shared/fit.js";
 
 const MOST = 40; // rows; more are found by typing more
@@ -194,7 +194,7 @@ function row(one, index, likely, state) {
   const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": one.id };
   const node = el("div", props, el("span", { class: "name" }, one.name));
   if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
-  if (likely != null) node.append(el("span", { class: "percent" }, `${Math.round(100 * likely)} %`));
+  if (likely != null) node.append(el("span", { class: "percent" }, chance(likely)));
   if (one.key) node.append(kbd(one.key));
   return node;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
 
-import { el, kbd } from "../shared/dom.js";
+import { chance, el, kbd } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
@@ -47,7 +47,7 @@ export class Enlarged {
     picture.alt = tile.name;
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
     this.item = item;
-    const sure = tile.probability == null ? "" : ` · ${name} ${Math.round(tile.probability * 100)} %`;
+    const sure = tile.probability == null ? "" : ` · ${name} ${chance(tile.probability)}`;
     this.name.replaceChildren(`${tile.name}${sure}`, this.note);
     this.stage.show(item);
     this.marked(tile.mark);

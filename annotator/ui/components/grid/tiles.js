@@ -4,7 +4,7 @@
  * needed; what is decided outlives its elements, so that a grid of an hour ago can be built again as it was.
  */
 
-import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
 /** Keys of the first tiles, in the order in which hands find them. Commands use none of them. */
@@ -145,7 +145,7 @@ export class Tiles {
     const key = TILE_KEYS[index];
     const picture = pictureOf(tile.id);
     const badge = el("span", { class: "badge", "aria-hidden": "true" });
-    const percent = tile.probability == null ? "" : `${Math.round(tile.probability * 100)} %`;
+    const percent = tile.probability == null ? "" : chance(tile.probability);
     const button = el(
       "button",
       {
@@ -173,7 +173,7 @@ export class Tiles {
     box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
     badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
     const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark];
-    const sure = tile.probability == null ? "" : `, ${Math.round(tile.probability * 100)} %`;
+    const sure = tile.probability == null ? "" : `, ${chance(tile.probability)}`;
     button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
   }

@@ -4,7 +4,7 @@
  * accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
  */
 
-import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
 /** What a person does with a suggestion, and with an answer that the model doubts. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
@@ -26,7 +26,7 @@ export class Chips {
         { type: "button", class: "pick", "aria-keyshortcuts": at < 9 ? at + 1 : null, onclick: () => onSelect(at) },
         at < 9 ? kbd(String(at + 1)) : el("span"),
         el("span", { class: "name" }, name(chip.class_id)),
-        el("span", { class: "percent" }, chip.probability == null ? "" : percent(chip.probability)));
+        el("span", { class: "percent" }, chip.probability == null ? "" : chance(chip.probability)));
       if (chip.known != null) pick.append(el("span", { class: "against" }, contradiction(item, chip)));
       const said = el("span", { class: "said" });
       const answers = [1, -1].map((state) => el("button",
@@ -111,7 +111,7 @@ function contradiction(item, chip) {
   const by = item.labels.find((label) => label.class === chip.class_id)?.by || "somebody";
   const said = chip.said.length ? chip.said : [[by, chip.known]];
   const people = said.map(([who, state]) => `${who} said ${STATE_WORDS[state]}`).join(", ");
-  return chip.probability == null ? people : `${people}; the model says ${percent(chip.probability)}`;
+  return chip.probability == null ? people : `${people}; the model says ${chance(chip.probability)}`;
 }
 
 let last = "";

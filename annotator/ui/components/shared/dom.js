@@ -48,6 +48,15 @@ export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/**
+ * What a model believes, in percent. It is never certain, however small what it leaves open: 100 % and 0 % are for counts.
+ * @param {number} probability 0..1
+ */
+export function chance(probability) {
+  const whole = Math.round(probability * 100);
+  return whole > 99 ? ">99\u00a0%" : whole < 1 ? "<1\u00a0%" : `${whole}\u00a0%`;
+}
+
 export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
 
 /**
