@@ -152,3 +152,41 @@ def test_no_command_runs_code_from_the_folder_it_is_called_in(project, tmp_path,
     assert subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout == "answers\n"
     assert not (folder / "ran").exists(), (folder / "ran").read_text()
     assert not {path.name for path in folder.iterdir()} & {"__pycache__", "project.db"}
+
+
+COMMANDS = """
+import sys
+from typer.main import get_command
+from annotator.cli import app
+project, photos, labels = sys.argv[1:]
+called = [
+    ["init", project, "--images", photos, "--labels", labels],
+    ["methods"],
+    ["worker", project, "--once"],
+    ["train", project],
+    ["decide", project, "01.jpg", "heron", "present"],
+    ["suggest", project],
+    ["status", project, "--json"],
+    ["audit", project, "--cells", "6"],
+    ["certificate", project],
+    ["accept", project, "--list"],
+    ["undo", project],
+    ["export", project, project + "-labels.csv"],
+]
+for words in called:
+    app(words, standalone_mode=False)
+left = set(get_command(app).commands) - {words[0] for words in called}
+print("\\n" + " ".join(sorted(left)), sorted({"", "."} & set(sys.path)))
+"""
+
+
+@pytest.mark.process
+def test_every_command_that_ends_by_itself_runs_nothing_from_the_folder_it_is_called_in(photos, tmp_path):
+    folder = hostile(tmp_path / "dataset")
+    (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,fox\n01.jpg,fox|deer\n02.jpg,heron\n")
+    places = [str(tmp_path / "project"), str(photos), str(tmp_path / "labels.csv")]
+    command = [sys.executable, "-P", "-c", COMMANDS, *places]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "bench demo link serve []", "the others are called here, and those above"
+    assert not (folder / "ran").exists(), (folder / "ran").read_text()
