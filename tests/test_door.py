@@ -17,7 +17,7 @@ import uvicorn
 import websockets
 import websockets.sync.client
 from conftest import draw
-from person import wait_for_picture
+from person import served_photos, wait_for_picture
 from playwright.sync_api import expect
 from served import Served, free_port, until
 from starlette.applications import Starlette
@@ -26,7 +26,6 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit.web.server.starlette import starlette_server
 
-from annotator.engine.setup import set_up
 from annotator.store.database import Database
 from annotator.ui import sockets
 from annotator.ui.keys import cookie_name, fresh_link, own_secret, storage_name
@@ -50,16 +49,8 @@ PATHS = (
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Served]:
     """One app for the tests that leave it as it was."""
-    folder = tmp_path_factory.mktemp("door")
-    for number in range(4):
-        draw(folder / "photos" / f"{number}.jpg", seed=number)
-    (folder / "classes.txt").write_text("fox\nheron\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    processes = []
-    yield Served(folder / "project", processes)
-    for process in processes:
-        process.terminate()
-        process.wait(30)
+    with served_photos(tmp_path_factory.mktemp("door"), 4, ("fox", "heron"), size=(96, 72)) as served:
+        yield served
 
 
 def ask(served: Served, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:

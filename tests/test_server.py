@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from conftest import draw
+from person import served_photos
 from PIL import Image
 from served import Served, free_port, until
 
@@ -39,16 +40,8 @@ def served(project, processes) -> Served:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Served]:
     """One app for the tests that leave it as it was."""
-    folder = tmp_path_factory.mktemp("shared")
-    for number in range(4):
-        draw(folder / "photos" / f"{number}.jpg", seed=number)
-    (folder / "classes.txt").write_text("fox\nheron\ndeer\n")
-    set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    processes = []
-    yield Served(folder / "project", processes)
-    for process in processes:
-        process.terminate()
-        process.wait(30)
+    with served_photos(tmp_path_factory.mktemp("shared"), 4, ("fox", "heron", "deer"), size=(96, 72)) as served:
+        yield served
 
 
 def label(image_id: int, class_id: int = 1, **more) -> dict:

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from annotator.settings import Paths
+from annotator.store.files import content_of
 from annotator.store.read_only import may_write
 
 EXPORTS_FOLDER = "exports"  # in a project: the one place there that exports may be written to
@@ -95,8 +96,7 @@ def _seal(card: dict) -> str:
 
 def _sha256(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return content_of(path)
     except OSError:
         return None
 

@@ -1,7 +1,6 @@
 """The data set as it stands: which cells are filled in, and by whom. The page and the command line both come here."""
 
 import glob
-import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.store import acceptances, classes, decisions, images, overview
 from annotator.store.arrays import replacing, sweep
 from annotator.store.database import Database
+from annotator.store.files import content_of
 from annotator.store.formats import EXPORTS
 from annotator.store.formats.table import UNKNOWN_CHOICES, Accepted, File, Table
 
@@ -118,8 +118,7 @@ def write(export: Prepared) -> list[Path]:
             part = stack.enter_context(replacing(path))
             with part.open("x", newline="", encoding="utf-8") as file:
                 write_to(file)
-            with part.open("rb") as file:
-                written[path] = hashlib.file_digest(file, "sha256").hexdigest()
+            written[path] = content_of(part)
 
         for one in EXPORTS[export.kind]:
             put(one.path(target), lambda file, one=one: one.write(table, file))

@@ -6,7 +6,6 @@ into again; nothing else of an earlier attempt is kept, since it may have been a
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
+from annotator.store.folders import sync_folder
 
 LOCK = f"{UNFINISHED}.lock"
 FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-journal", LOCK)
@@ -93,12 +93,7 @@ def _rename(unfinished: Path, database: Path) -> None:
     if log.exists() and log.stat().st_size:
         raise AnnotatorError(f"{unfinished} is still open in another program, so the project was not made. Try again.")
     unfinished.replace(database)
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(database.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(database.parent)
 
 
 def _remove(project: Path, names: tuple[str, ...] | list[str]) -> None:
