@@ -15,8 +15,9 @@ import uuid
 from pathlib import Path
 
 from annotator.benchmark.browser import chromium, let_in
-from annotator.engine import audit, autopilot
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
+from annotator.quality import audit
+from annotator.queues.autopilot import planner
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store import classes, decisions, images, runs
 from annotator.store.database import Database
@@ -152,7 +153,7 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
         rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
         decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
 
-    for image_id in images.in_working_order(db)[-autopilot.SEEDS :]:
+    for image_id in images.in_working_order(db)[-planner.SEEDS :]:
         answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
     wait_for_run(db)
     audit.draw(db, seed=1)

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 from annotator.benchmark.browser import chromium
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store.database import Database
 
 CLASSES = ("fox", "heron", "deer")

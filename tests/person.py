@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from served import Served
 
 from annotator.benchmark.browser import let_in
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store import decisions
 from annotator.store.database import Database
 

@@ -17,10 +17,10 @@ from playwright.sync_api import Browser, Page
 from annotator.benchmark.browser import let_in
 from annotator.benchmark.interface import projects
 from annotator.benchmark.processes import server
-from annotator.engine import audit
-from annotator.engine.map import save_map
+from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot.image_map import save_map
 from annotator.store import decisions, images
 
 pytestmark = pytest.mark.browser

@@ -23,7 +23,7 @@ from playwright.sync_api import Page, expect
 from served import Served, until
 
 from annotator.benchmark.interface.projects import publish_run
-from annotator.engine import orders
+from annotator.queues import query_order
 from annotator.store import classes, decisions, images, leases
 from annotator.store.database import Database
 
@@ -305,7 +305,7 @@ def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_pa
     with served_photos(tmp_path, 30, LINES) as served:
         db = Database(served.project)
         run_id = publish_run(db, np.full((30, len(LINES)), 0.5))
-        orders.save(db.paths.run(run_id), {"diversity": np.arange(30, 0, -1)})
+        query_order.save(db.paths.run(run_id), {"diversity": np.arange(30, 0, -1)})
         page = open_page(browser, served, "Ann")
         wait_for_picture(page)
         page.get_by_label("Order").select_option(label="Most varied")

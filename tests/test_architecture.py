@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from annotator import settings
-from annotator.engine.worklist import MODES
+from annotator.exchange.formats import EXPORTS
+from annotator.queues.annotate import MODES
 from annotator.records import SOURCES
-from annotator.store.formats import EXPORTS
 from models.methods import DEFAULT_METHOD
 
 ROOT = Path(__file__).resolve().parent.parent

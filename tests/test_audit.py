@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from test_grid import publish
 
-from annotator.engine import audit
-from annotator.engine.certificate import certificate, seconds_per_tile
-from annotator.engine.evidence import Interval, lasting, percents, precision_reason, recall_reason
-from annotator.engine.export import export
 from annotator.errors import AnnotatorError
+from annotator.exchange.export import export
+from annotator.quality import audit
+from annotator.quality.certificate import certificate, seconds_per_tile
+from annotator.quality.evidence import Interval, lasting, percents, precision_reason, recall_reason
 from annotator.records import Batch, Decision
 from annotator.store import audits, decisions
 from annotator.store.database import Database
@@ -192,7 +192,7 @@ def test_people_who_disagree_widen_the_certificate(db):
 def test_images_added_after_the_drawing_are_unknown_and_named(db, photos):
     from conftest import draw as paint
 
-    from annotator.engine.setup import set_up
+    from annotator.exchange.setup import set_up
 
     audit.draw(db, 60, seed=8, class_ids=[1])
     answer(db)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from test_grid import answer, publish
 
-from annotator.engine import audit, autopilot, offers, tempo
+from annotator.quality import audit
+from annotator.queues.autopilot import acquisition, planner
 from annotator.records import Batch, WantedActions
+from annotator.snapshot import time_model
 from annotator.store import cells, decisions, overview
-from annotator.store.tempo import Answer
+from annotator.store.answer_times import Answer
 
 SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
 
@@ -33,16 +35,16 @@ def answer_whole(db, images: range) -> None:
 @pytest.fixture
 def known(db, monkeypatch):
     """A model that is sure of sixteen images of the first class, and no need of blind work."""
-    monkeypatch.setattr(autopilot, "SEEDS", 0)
-    monkeypatch.setattr(autopilot, "BLIND", 0.0)
-    monkeypatch.setattr(autopilot, "CLICKS", (0.0, 0))
-    monkeypatch.setattr(autopilot, "LESSONS", (0.0, 0))
+    monkeypatch.setattr(planner, "SEEDS", 0)
+    monkeypatch.setattr(planner, "BLIND", 0.0)
+    monkeypatch.setattr(planner, "CLICKS", (0.0, 0))
+    monkeypatch.setattr(planner, "LESSONS", (0.0, 0))
     publish(db, SURE)
     return db
 
 
 def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings(known):
-    action = autopilot.next_actions(known, wanted()).items[0]
+    action = planner.next_actions(known, wanted()).items[0]
     assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.labels == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
     tiles = len(action.grid.tiles)
@@ -51,17 +53,17 @@ def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings
 
 
 def test_before_there_is_a_model_whole_images_are_drawn_at_random(db):
-    first = {autopilot.next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
+    first = {planner.next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
-    action = autopilot.next_actions(db, wanted("another", "Eve")).items[0]
+    action = planner.next_actions(db, wanted("another", "Eve")).items[0]
     assert action.kind == "image" and action.preset == () and "at random" in action.line
     assert action.source == "random"
 
 
 def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
-    first = autopilot.next_actions(known, wanted()).items[0]
+    first = planner.next_actions(known, wanted()).items[0]
     shown = [(tile.image.id, 1) for tile in first.grid.tiles]
-    second = autopilot.next_actions(known, wanted(passed=shown)).items[0]
+    second = planner.next_actions(known, wanted(passed=shown)).items[0]
     again = [(tile.image.id, 1) for tile in second.grid.tiles] if second.grid else []
     assert not set(shown) & set(again)
 
@@ -69,7 +71,7 @@ def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
 def test_two_people_are_never_given_the_same_cell(known):
     seen = []
     for holder in ("one", "two", "three"):
-        for action in autopilot.next_actions(known, wanted(holder, holder, want=2)).items:
+        for action in planner.next_actions(known, wanted(holder, holder, want=2)).items:
             whole = [(action.item.image.id, class_id) for class_id in (1, 2, 3)] if action.item else []
             tiles = action.grid.tiles if action.grid else ()
             seen += whole + [(tile.image.id, action.grid.class_id) for tile in tiles]
@@ -77,10 +79,10 @@ def test_two_people_are_never_given_the_same_cell(known):
 
 
 def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, monkeypatch):
-    monkeypatch.setattr(autopilot, "SEEDS", 2)
+    monkeypatch.setattr(planner, "SEEDS", 2)
     publish(db, SURE)
     for _ in range(200):
-        work = autopilot.next_actions(db, wanted())
+        work = planner.next_actions(db, wanted())
         if not work.items:
             break
         action = work.items[0]
@@ -97,14 +99,14 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
 
 
 def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sure_of_little(db, monkeypatch):
-    monkeypatch.setattr(autopilot, "SEEDS", 2)
-    monkeypatch.setattr(autopilot, "BLIND", 0.0)
-    monkeypatch.setattr(autopilot, "CLICKS", (0.05, 200))  # of 24 images, rounded up: two
-    monkeypatch.setattr(autopilot, "LESSONS", (0.16, 500))  # four, with those that came first
+    monkeypatch.setattr(planner, "SEEDS", 2)
+    monkeypatch.setattr(planner, "BLIND", 0.0)
+    monkeypatch.setattr(planner, "CLICKS", (0.05, 200))  # of 24 images, rounded up: two
+    monkeypatch.setattr(planner, "LESSONS", (0.16, 500))  # four, with those that came first
     answer_whole(db, range(1, 3))
     publish(db, np.full((24, 3), 0.6))
     for kind in ("click", "click", "image", "image"):
-        action = autopilot.next_actions(db, wanted()).items[0]
+        action = planner.next_actions(db, wanted()).items[0]
         image_id = action.item.image.id
         assert action.kind == kind and "for the model to learn from" in action.line
         assert action.source == {"click": "click", "image": "exploration"}[kind]
@@ -114,68 +116,70 @@ def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sur
             answer(db, image_id, 1)
         else:
             answer_whole(db, range(image_id, image_id + 1))
-    assert "to learn from" not in autopilot.next_actions(db, wanted()).items[0].line
+    assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
 
 
 def test_where_a_whole_image_takes_too_long_a_lesson_is_one_click_and_a_sure_model_needs_none(db, monkeypatch):
-    monkeypatch.setattr(autopilot, "SEEDS", 0)
-    monkeypatch.setattr(autopilot, "BLIND", 0.0)
+    monkeypatch.setattr(planner, "SEEDS", 0)
+    monkeypatch.setattr(planner, "BLIND", 0.0)
     publish(db, np.full((24, 3), 0.6))
-    monkeypatch.setattr(autopilot, "CLICKS", (0.0, 0))
-    monkeypatch.setattr(autopilot, "LONGEST", tempo.START.image(3, autopilot.GUESSED) - 0.1)
-    action = autopilot.next_actions(db, wanted()).items[0]
+    monkeypatch.setattr(planner, "CLICKS", (0.0, 0))
+    monkeypatch.setattr(planner, "LONGEST", time_model.START.image(3, planner.GUESSED) - 0.1)
+    action = planner.next_actions(db, wanted()).items[0]
     assert action.kind == "click" and action.line.endswith("to learn from: name one class, 2 s")
     publish(db, SURE)
-    assert autopilot.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
+    assert planner.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
 
 
 def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
     publish(db, SURE)
-    monkeypatch.setattr(autopilot, "BLIND", 1.0)
+    monkeypatch.setattr(planner, "BLIND", 1.0)
     answer_whole(db, range(1, 25))
-    assert not audit.open_cells(db) and not autopilot.next_actions(db, wanted()).items
+    assert not audit.open_cells(db) and not planner.next_actions(db, wanted()).items
     drawn = audit.draw(db, 12, seed=1)
-    action = autopilot.next_actions(db, wanted()).items[0]
+    action = planner.next_actions(db, wanted()).items[0]
     assert action.kind == "audit" and action.grid.run_id is None and action.grid.start == "no"
     assert all(tile.probability is None for tile in action.grid.tiles)
     assert drawn.id == audit.open_cells(db)[0].audit_id
 
 
 def test_a_slow_clicker_is_asked_for_fewer_clicks():
-    usual = tempo.START
-    slow = tempo.learned([Answer("click", False, 1, 1, 20.0)] * 30)
+    usual = time_model.START
+    slow = time_model.learned([Answer("click", False, 1, 1, 20.0)] * 30)
     assert slow.click > 4 * usual.click and slow.tile == usual.tile
     one = {1: 0.4, 2: 0.1}
-    assert offers.click_offer(1, one, slow, 0.0).rate < offers.click_offer(1, one, usual, 0.0).rate / 2
+    assert acquisition.click_offer(1, one, slow, 0.0).rate < acquisition.click_offer(1, one, usual, 0.0).rate / 2
 
 
 def test_a_few_answers_hardly_move_the_start_values():
-    assert tempo.learned([Answer("grid", True, 24, 20, 60.0)]).tile == pytest.approx(tempo.START.tile, rel=0.7)
-    fast = tempo.learned([Answer("grid", True, 24, 20, 6.0)] * 100)
-    assert fast.tile == pytest.approx(tempo.START.tile * 6.0 / tempo.START.grid(24, 4), rel=0.1)
+    assert time_model.learned([Answer("grid", True, 24, 20, 60.0)]).tile == pytest.approx(
+        time_model.START.tile, rel=0.7
+    )
+    fast = time_model.learned([Answer("grid", True, 24, 20, 6.0)] * 100)
+    assert fast.tile == pytest.approx(time_model.START.tile * 6.0 / time_model.START.grid(24, 4), rel=0.1)
 
 
 def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
     publish(known, few)
-    found = {one.class_id: one for one in offers.grids(*_about(known), early=0.0)}
-    assert len(found[1].cells) == offers.SIZES[0] and len(found[2].cells) == 24
+    found = {one.class_id: one for one in acquisition.grids(*_about(known), early=0.0)}
+    assert len(found[1].cells) == acquisition.SIZES[0] and len(found[2].cells) == 24
 
 
 def _about(db):
-    from annotator.engine import grid
+    from annotator.queues import grid
     from annotator.records import WantedGrids
 
-    return grid.known(db), tempo.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
+    return grid.known(db), time_model.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
 
 
 def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(known):
     answer(known, 1, 1, 1)
     give(known, "grid", [(1, 1, -1)], annotator="Bob")
     publish(known, np.full((24, 3), np.nan))
-    assert autopilot.next_actions(known, wanted()).items  # nothing is known of any class: images at random
+    assert planner.next_actions(known, wanted()).items  # nothing is known of any class: images at random
     publish(known, np.stack([np.linspace(1, 0, 24)] * 3, 1), decisions.newest_decision(known))
-    backwards = autopilot.next_actions(known, wanted("another", "Bob")).items[0]
+    backwards = planner.next_actions(known, wanted("another", "Bob")).items[0]
     assert backwards.labels > 0 and backwards.seconds > 0
 
 
@@ -195,7 +199,7 @@ def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_
 
 
 def _second_looks(db):
-    from annotator.engine import second_looks
+    from annotator.queues.autopilot import relabel
 
     now, pace, out = _about(db)
-    return list(second_looks.offers(db, now, pace, out))
+    return list(relabel.offers(db, now, pace, out))

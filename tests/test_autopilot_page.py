@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 from served import Served, until, without_worker
 
 from annotator.benchmark.interface.projects import publish_run
-from annotator.engine import audit
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
+from annotator.quality import audit
 from annotator.records import Decision
 from annotator.store import decisions, images
 from annotator.store.database import Database

@@ -22,7 +22,7 @@ from annotator.benchmark.methods.task import FIGURES, Choice, Task, Trained, tas
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
-from models.metrics import average_precision
+from models.statistics.metrics import average_precision
 
 SMALL = "efficientnet_lite0"
 
@@ -110,9 +110,9 @@ def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, 
 def test_a_result_belongs_to_the_code_that_made_it():
     modules = work.modules_of("em_apl", "linear")
     assert {"models.methods.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(modules)
-    assert {"models.training", "models.metrics", "annotator.benchmark.methods.linear"} <= set(modules)
+    assert {"models.linear.training", "models.statistics.metrics", "annotator.benchmark.methods.linear"} <= set(modules)
     assert "models.methods" not in modules and "models.methods.gr" not in modules
-    assert "models.end_to_end" in work.modules_of("an", "finetune")
+    assert "models.finetune.fit_network" in work.modules_of("an", "finetune")
     assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
 
 

@@ -9,8 +9,9 @@ from served import Served
 
 from annotator.benchmark.generated import make_project
 from annotator.benchmark.store import ROWS, measure
-from annotator.engine import rankings, suggest, worklist
+from annotator.queues import annotate
 from annotator.records import Wanted
+from annotator.snapshot import rankings, suggestions
 from annotator.store import decisions, images, overview
 
 
@@ -25,12 +26,12 @@ def test_a_made_up_project_is_consistent(tmp_path):
         made.files, key=lambda image_id: images.images(db, [image_id])[image_id].sha256
     )
     assert all(images.image_path(db, image_id).exists() for image_id in made.files)
-    found = suggest.predictions(db)
+    found = suggestions.predictions(db)
     assert 0 < decisions.newest_decision(db) - found.run.last_decision_id <= 120
     kept = rankings.load(str(db.paths.run(found.run.id)))
     again = rankings.build(db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     assert all(np.array_equal(getattr(kept, name), getattr(again, name)) for name in vars(again))
-    assert worklist.next_work(db, Wanted("review", "tab", "Ann", (), 3)).items
+    assert annotate.next_work(db, Wanted("review", "tab", "Ann", (), 3)).items
 
 
 @pytest.mark.process

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from served import Served, until
 
 from annotator.benchmark.browser import let_in
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database
 

@@ -5,13 +5,13 @@ import uuid
 import numpy as np
 import pytest
 
-from annotator.engine import calibrate
-from annotator.engine.predictions import predictions
-from annotator.engine.train import train
 from annotator.records import Batch, Decision
+from annotator.snapshot.predictions import predictions
 from annotator.store import arrays, decisions
 from annotator.store.arrays import FeatureCache
-from models.calibration import Calibration, raw_logits
+from annotator.worker import calibrate
+from annotator.worker.train import train
+from models.statistics.calibration import Calibration, raw_logits
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from models.calibration import CALIBRATIONS, Calibration, fit
-from models.metrics import expected_calibration_error
+from models.statistics.calibration import CALIBRATIONS, Calibration, fit
+from models.statistics.metrics import expected_calibration_error
 
 KINDS = sorted(CALIBRATIONS)
 

@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.cam import colour, heat_map
-from models.networks import Backbone
-from models.pretrained import Pretrained
+from models.backbones.cam import colour, heat_map
+from models.backbones.networks import Backbone
+from models.backbones.pretrained import Pretrained
 
 SIDE = 64
 HALF = (0.0, 0.0, 0.0)

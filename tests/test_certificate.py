@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from annotator.benchmark.certificate import CONDITIONS, HELD, coverage
-from models.certificate import Labels, Strata, certify, count
-from models.drawing import ACCEPTED_PRESENT, OUTSIDE, UNKNOWN, draw_class, share_out, usable
-from models.intervals import hypergeometric
+from models.statistics.certificate import Labels, Strata, certify, count
+from models.statistics.intervals import hypergeometric
+from models.statistics.stratified_sampling import ACCEPTED_PRESENT, OUTSIDE, UNKNOWN, draw_class, share_out, usable
 
 PROJECTS = 30
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from annotator.engine.tempo import tempo_of
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Batch, Decision
-from annotator.store import classes, decisions, images, overview, tempo
+from annotator.snapshot.time_model import tempo_of
+from annotator.store import answer_times, classes, decisions, images, overview
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 
@@ -314,6 +314,6 @@ def test_rows_from_before_there_were_bounds_break_nothing(db):
         SELECT 90, 'older', action, 5, 1, 1, note, NULL, source, annotator, NULL, 1, -3, 1e300, 1
         FROM decision WHERE id = 4"""
     )
-    assert [one.seconds for one in tempo.newest_answers(db, "Ann", 100)] == [1.2]
+    assert [one.seconds for one in answer_times.newest_answers(db, "Ann", 100)] == [1.2]
     assert tempo_of(db, "Ann").click > 0
     assert len(decisions.undoable(db, "Ann", 10, 100)) == 3

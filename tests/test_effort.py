@@ -8,8 +8,8 @@ import pytest
 from annotator.benchmark.effort import curves, measure
 from annotator.benchmark.effort.people import ERRS, MISSED, Person
 from annotator.benchmark.effort.plot import draw
-from annotator.engine.tempo import Tempo
 from annotator.errors import AnnotatorError
+from annotator.snapshot.time_model import Tempo
 
 TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
 

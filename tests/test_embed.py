@@ -3,10 +3,10 @@ import pytest
 import torch
 from PIL import Image
 
-from annotator.engine.embed import embed
 from annotator.store.files import content_of
 from annotator.store.pixels import open_rgb
-from models.networks import load_backbone
+from annotator.worker.embed import embed
+from models.backbones.networks import load_backbone
 
 
 @pytest.fixture(scope="module")

@@ -9,20 +9,21 @@ from PIL import Image as Picture
 from test_audit import say as answer_audited
 from test_worker import BACKBONE, say, shown
 
-from annotator.engine import calibrate, recipe, suggest
-from annotator.engine.explain import Explainer
-from annotator.engine.export import data_set
-from annotator.engine.parts import PartsInMemory
-from annotator.engine.status import status
-from annotator.engine.train import train
-from annotator.engine.worker import Worker
+from annotator.exchange.export import data_set
 from annotator.records import UNSURE
-from annotator.store import arrays, classes, runs
+from annotator.snapshot import suggestions
+from annotator.snapshot.status import status
+from annotator.store import arrays, classes, configuration, runs
 from annotator.store.arrays import FeatureCache
-from models.cam import heat_map
-from models.networks import load_backbone
-from models.parts import encode
-from models.training import Head
+from annotator.worker import calibrate
+from annotator.worker.explain import Explainer
+from annotator.worker.process import Worker
+from annotator.worker.region_cache import PartsInMemory
+from annotator.worker.train import train
+from models.backbones.cam import heat_map
+from models.backbones.networks import load_backbone
+from models.ensemble.regions import encode
+from models.linear.training import Head
 
 DIMENSIONS = 12
 
@@ -133,7 +134,7 @@ def read(db):
 def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
     told, cache = [], read(labelled)
     run = train(labelled, cache, "auto", {}, BACKBONE, between=lambda *one: told.append(one))
-    found = suggest.predictions(labelled)
+    found = suggestions.predictions(labelled)
     assert found.probabilities.shape == (24, 3) and np.isfinite(found.probabilities).all()
     assert (run.method, run.epochs, len(run.loss), run.threshold) == ("auto", 12, 12, 0.3)
     assert ("training", 12, 12) in told and {state for state, *_ in told} == {"training", "looking at parts of images"}
@@ -149,7 +150,7 @@ def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_dra
 def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(labelled):
     classes.add_classes(labelled, [("lynx", "")])
     run = train(labelled, read(labelled), "auto", {}, BACKBONE)
-    found = suggest.predictions(labelled)
+    found = suggestions.predictions(labelled)
     assert np.isnan(found.probabilities[:, 3].astype(float)).all() and np.isfinite(found.probabilities[:, :3]).all()
     assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modelled.tolist() == [True] * 3 + [False]
 
@@ -203,10 +204,10 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
     told = annotator("train", project, "--method", "auto", "--set", "rounds=1").stdout
-    assert "Run 1: auto" in told and recipe.parameters(db) == {"rounds": 1}
+    assert "Run 1: auto" in told and configuration.parameters(db) == {"rounds": 1}
     say(db, 14, 2)
     assert "Run 2: auto" in annotator("worker", project, "--once").stdout
-    found = suggest.predictions(db)
+    found = suggestions.predictions(db)
     assert found.run.id == 2 and np.isfinite(found.probabilities).all()
     Explainer(db, load_backbone(BACKBONE)).draw(2, 20, [1, 3])
     with Picture.open(db.paths.heatmap(2, 20, 3)) as picture:
@@ -216,17 +217,17 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
 
 
 def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(db):
-    grown(db.paths.features(recipe.backbone(db)), 1, 24)
-    found = FeatureCache(db.paths.features(recipe.backbone(db)))
+    grown(db.paths.features(configuration.backbone(db)), 1, 24)
+    found = FeatureCache(db.paths.features(configuration.backbone(db)))
     found.refresh()
     answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
     answer_audited(db, answers[:12], "grid")
-    run = train(db, found, "auto", {}, recipe.backbone(db))
+    run = train(db, found, "auto", {}, configuration.backbone(db))
     assert run.calibration is None and not data_set(db, "model").fill.calibrated, "too few answers"
     answer_audited(db, answers[12:], "grid")
-    run = train(db, found, "auto", {}, recipe.backbone(db))
+    run = train(db, found, "auto", {}, configuration.backbone(db))
     assert run.calibration["kind"] == "stacked" and data_set(db, "model").fill.calibrated
-    before = suggest.predictions(db).probabilities
-    logged = calibrate.answered_before(db, "auto", recipe.backbone(db), run.class_ids)
+    before = suggestions.predictions(db).probabilities
+    logged = calibrate.answered_before(db, "auto", configuration.backbone(db), run.class_ids)
     assert not logged.left_out and np.isfinite(before).any()
-    assert train(db, found, "auto", {}, recipe.backbone(db)).calibration == run.calibration
+    assert train(db, found, "auto", {}, configuration.backbone(db)).calibration == run.calibration

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble import Ensemble, fit_ensemble
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.regions import encode, learn_basis
+from models.linear.training import Epoch
 from models.methods import make_method
-from models.metrics import hidden_average_precision
-from models.parts import encode, learn_basis
-from models.training import Epoch
+from models.statistics.metrics import hidden_average_precision
 
 CLASSES, DIMENSIONS = 4, 24
 

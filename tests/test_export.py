@@ -17,15 +17,15 @@ from test_grid import publish
 from typer.testing import CliRunner
 
 from annotator.cli import app
-from annotator.engine import thresholds
-from annotator.engine.export import data_set, export
-from annotator.engine.thresholds import Limits
 from annotator.errors import AnnotatorError
+from annotator.exchange import thresholds
+from annotator.exchange.export import data_set, export
+from annotator.exchange.formats.csv_table import write_provenance, write_values
+from annotator.exchange.formats.label_csv import read_labels
+from annotator.exchange.formats.table import Table
+from annotator.exchange.thresholds import Limits
 from annotator.records import PRESENT, Class, Image, Label
-from annotator.store.formats.csv_table import write_provenance, write_values
-from annotator.store.formats.label_csv import read_labels
-from annotator.store.formats.table import Table
-from models.metrics import confident_threshold
+from models.statistics.metrics import confident_threshold
 
 CELLS = 200_000
 

@@ -13,14 +13,14 @@ from conftest import draw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotator.engine.export import data_set, export
-from annotator.engine.missing_files import MissingFiles
-from annotator.engine.setup import set_up
-from annotator.engine.status import status
 from annotator.errors import AnnotatorError
+from annotator.exchange.export import data_set, export
+from annotator.exchange.setup import set_up
+from annotator.snapshot.status import status
 from annotator.store import copies, images
 from annotator.store.database import Database
 from annotator.store.files import GONE, escaped, unescaped
+from annotator.worker.missing_files import MissingFiles
 
 NOBODY = 65534
 

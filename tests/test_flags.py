@@ -2,9 +2,9 @@
 
 import json
 
-from annotator.engine.export import export
-from annotator.engine.status import status
+from annotator.exchange.export import export
 from annotator.records import Decision
+from annotator.snapshot.status import status
 from annotator.store import decisions, images
 
 

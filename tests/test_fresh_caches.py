@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from test_map import in_rows
 
-from annotator.engine import certificate, people
-from annotator.engine import map as image_map
+from annotator.quality import certificate
+from annotator.queues import by_annotator
 from annotator.records import Decision
+from annotator.snapshot import image_map
 from annotator.store import classes, columns, decisions, overview, versions
 
 COMPLETE = 3
@@ -60,7 +61,7 @@ KEPT = {
         ],
     ),
     "the images of a person": (
-        lambda db, found: np.flatnonzero(people.decided_on(db, "Ann")).tolist(),
+        lambda db, found: np.flatnonzero(by_annotator.decided_on(db, "Ann")).tolist(),
         lambda db, found: [
             row["image_id"]
             for row in db.rows("SELECT DISTINCT image_id FROM decision WHERE annotator = 'Ann' ORDER BY image_id")

@@ -8,8 +8,8 @@ from person import on_screen, wait_for_another
 from served import Served, until
 from test_review import NAMES, open_review, reviewed
 
-from annotator.engine import rankings
-from annotator.engine.predictions import arrays_of
+from annotator.snapshot import rankings
+from annotator.snapshot.predictions import arrays_of
 from annotator.store import arrays, decisions, runs
 from annotator.store.database import Database
 

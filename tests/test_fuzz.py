@@ -20,8 +20,8 @@ from msgspec import inspect
 from person import CLASSES, draw
 from test_grid import publish
 
-from annotator.engine import audit
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
+from annotator.quality import audit
 from annotator.records import SOURCES
 from annotator.store import consistency
 from annotator.store.database import Database

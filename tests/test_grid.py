@@ -6,8 +6,8 @@ import uuid
 import numpy as np
 import pytest
 
-from annotator.engine import grid
 from annotator.errors import AnnotatorError
+from annotator.queues import grid
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.store import arrays, cells, classes, decisions, runs, selections
 from annotator.store.database import Database
@@ -88,9 +88,9 @@ def test_two_pages_never_get_the_same_cell_but_may_share_an_image(db, predicted)
 
 
 def test_an_image_open_on_another_page_is_in_no_grid(db, predicted):
-    from annotator.engine import worklist
+    from annotator.queues import annotate
 
-    held = [item.image.id for item in worklist.next_work(db, Wanted("review", "bob", "Bob", (), 3)).items]
+    held = [item.image.id for item in annotate.next_work(db, Wanted("review", "bob", "Bob", (), 3)).items]
     assert held and not set(held) & {image_id for image_id, _ in shown(grid.next_grids(db, wanted(size=24)))}
 
 

@@ -13,11 +13,11 @@ from served import Served, without_worker
 from streamlit.testing.v1 import AppTest
 
 from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
-from annotator.engine import audit
-from annotator.engine.map import save_map
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
+from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot.image_map import save_map
 from annotator.store import decisions, heartbeat, images
 from annotator.store.database import Database
 from annotator.ui import context, frame

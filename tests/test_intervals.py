@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from models.intervals import at_least, binomial, hypergeometric
+from models.statistics.intervals import at_least, binomial, hypergeometric
 
 COUNTS = np.arange(13)
 

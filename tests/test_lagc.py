@@ -8,21 +8,20 @@ import torch
 from PIL import Image
 from torchvision.transforms.v2 import RandAugment
 
-from annotator.engine import recipe
-from annotator.engine.feature_maps import STRONG, WEAK, MapFiles, check_room, views_of
-from annotator.engine.worker import Stopped, Worker
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
-from annotator.store import arrays, classes, decisions, images, runs
-from models import augment
-from models.feature_maps import FeatureMaps
-from models.label_decoder import LabelDecoder, position_code
+from annotator.store import arrays, classes, configuration, decisions, images, runs
+from annotator.worker.map_cache import STRONG, WEAK, MapFiles, check_room, views_of
+from annotator.worker.process import Stopped, Worker
+from models.backbones.feature_maps import FeatureMaps
+from models.backbones.networks import load_backbone
+from models.finetune import augment
+from models.finetune.views import MapExamples
+from models.linear.stand_in import linear_stand_in
+from models.linear.training import Head
 from models.methods import make_method
 from models.methods.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
-from models.networks import load_backbone
-from models.stand_in import linear_stand_in
-from models.training import Head
-from models.views import MapExamples
+from models.methods.label_decoder import LabelDecoder, position_code
 
 
 def decoder(seed: int = 0, **sizes) -> LabelDecoder:
@@ -343,8 +342,8 @@ def test_a_linear_stand_in_answers_nearly_as_what_it_stands_in_for():
 @pytest.fixture
 def labeled(db):
     """Twelve images with one click each, fox or heron, and a method that is quickly trained."""
-    recipe.choose_backbone(db, "efficientnet_lite0")
-    recipe.choose_method(db, "lagc", {"width": 8, "projection": 4})
+    configuration.choose_backbone(db, "efficientnet_lite0")
+    configuration.choose_method(db, "lagc", {"width": 8, "projection": 4})
     known = {one.name: one.id for one in classes.all_classes(db)}
     for number, image in enumerate(images.all_images(db)[:12]):
         name = ("fox", "heron")[number % 2]

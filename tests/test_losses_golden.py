@@ -384,7 +384,7 @@ def test_the_training_images_are_split_as_in_the_published_code(data):
 
 
 def test_mean_average_precision_is_that_of_the_published_code():
-    from models.metrics import average_precision, mean_average_precision
+    from models.statistics.metrics import average_precision, mean_average_precision
 
     block = GOLDEN["metric"]
     truth, scores = array(block["y_true"]).numpy(), array(block["y_score"]).numpy()
@@ -394,7 +394,7 @@ def test_mean_average_precision_is_that_of_the_published_code():
 
 
 def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
-    from models.metrics import asl_average_precision, average_precision
+    from models.statistics.metrics import asl_average_precision, average_precision
 
     block = GOLDEN["metric_asl_style"]
     truth, scores = array(block["y_true"]).numpy(), array(block["y_score"]).numpy()

@@ -13,13 +13,14 @@ from playwright.sync_api import Page, expect
 from served import Served, until
 
 from annotator.benchmark.browser import let_in
-from annotator.engine import map as image_map
-from annotator.engine.setup import set_up
 from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
 from annotator.records import Decision
+from annotator.snapshot import image_map
 from annotator.store import arrays, decisions, heartbeat, selections
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.worker.layout import Mapmaker
 
 BACKBONE = "efficientnet_lite2"
 IMAGES = 24
@@ -169,7 +170,7 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
         start = len(cache.image_ids) + 1
         arrays.add_features(cache.folder, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
         cache.refresh()
-        maker = image_map.Mapmaker()
+        maker = Mapmaker()
         maker.look_after(db, BACKBONE, cache)
         assert (maker._thread is not None) == made_again
         if made_again:
@@ -180,7 +181,7 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
 def test_features_no_map_can_be_made_of_are_told_once(db):
     cache = _features(db, 12)
     cache.features[3] = np.inf
-    maker = image_map.Mapmaker()
+    maker = Mapmaker()
     maker.look_after(db, BACKBONE, cache)
     maker._thread.join()
     assert "map of 12 images could not be made: Some features are not finite" in heartbeat.worker_state(db).last_error
@@ -198,7 +199,7 @@ def _features(db: Database, count: int) -> FeatureCache:
 
 
 def _made(db: Database, cache: FeatureCache) -> image_map.Map:
-    maker = image_map.Mapmaker()
+    maker = Mapmaker()
     maker.look_after(db, BACKBONE, cache)
     maker._thread.join()
     return image_map.current_map(db)

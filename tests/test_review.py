@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from served import Served, until, without_worker
 
 from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store import decisions
 from annotator.store.database import Database

@@ -6,8 +6,8 @@ import uuid
 import numpy as np
 import pytest
 
-from annotator.engine import review
 from annotator.errors import AnnotatorError
+from annotator.queues import review
 from annotator.records import Decision, Filter, Wanted
 from annotator.store import arrays, decisions, images, runs
 

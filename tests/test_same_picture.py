@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser
 
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store import copies, images, originals
 from annotator.store.database import Database
 from annotator.store.pixels import open_rgb

@@ -23,7 +23,7 @@ from person import served_photos
 from PIL import Image
 from served import Served, free_port, until
 
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store import heartbeat, images
 from annotator.store.database import Database
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
@@ -319,7 +319,7 @@ def test_ctrl_c_ends_the_app_and_its_worker(served):
 
 def test_the_page_process_never_loads_torch_and_the_worker_never_loads_streamlit():
     pages = ", ".join(f"annotator.ui.pages.{name}" for name in ("annotate", "review", "progress", "export", "settings"))
-    rooms = ", ".join(f"annotator.engine.{name}" for name in ("worker", "train", "explain", "embed"))
+    rooms = ", ".join(f"annotator.worker.{name}" for name in ("process", "train", "explain", "embed"))
     for modules, stranger in ((f"annotator.ui.server, {pages}", "torch"), (rooms, "streamlit")):
         script = f"import sys, {modules}; print({stranger!r} in sys.modules)"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

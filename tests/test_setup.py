@@ -8,8 +8,8 @@ import zlib
 import pytest
 from conftest import draw
 
-from annotator.engine.setup import set_up
 from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store import classes, decisions, images, overview
 from annotator.store.database import Database

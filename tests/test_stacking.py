@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from models.ensemble import Ensemble, fit_ensemble
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.stacking import (
+    BEFOREHAND,
+    FEWEST,
+    Memory,
+    Scores,
+    SecondLook,
+    fit_second_look,
+    fit_stacked,
+    others_of,
+)
 from models.methods.auto import Auto
-from models.stacking import BEFOREHAND, FEWEST, Memory, Scores, SecondLook, fit_second_look, fit_stacked, others_of
 
 IMAGES, DIMENSIONS, CLASSES = 400, 48, 4
 

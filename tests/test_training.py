@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from models.linear.training import CHUNK, Adam, Epoch, Head, fit
 from models.methods import METHODS, make_method
 from models.methods.an import AN
-from models.metrics import hidden_average_precision
-from models.training import CHUNK, Adam, Epoch, Head, fit
+from models.statistics.metrics import hidden_average_precision
 
 NOT_HERE = "it learns from more than pooled features, and `fit` refuses it"
 every_method = pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_training_does_not_load_the_compiler_of_torch():
     code = """
 import sys, numpy as np
 from models.methods import make_method
-from models.training import Head, fit
+from models.linear.training import Head, fit
 for _ in fit(Head(3, 2), np.eye(3, dtype=np.float32), np.eye(3, 2, dtype=np.int8), make_method("gr"), epochs=1): pass
 sys.exit("torch._dynamo" in sys.modules)
 """

@@ -7,8 +7,8 @@ import sys
 import pytest
 from conftest import draw
 
-from annotator.engine.setup import set_up
 from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
 from annotator.store import images
 from annotator.store.database import Database
 
@@ -20,7 +20,7 @@ def names(db: Database) -> dict[int, str]:
 KILLED = """
 import os, sys
 from pathlib import Path
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 from annotator.store import classes, registration
 registration.BATCH = 5
 project, photos, listed, when = sys.argv[1:]
@@ -61,7 +61,7 @@ def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_
 FULL = """
 import resource, sys
 from pathlib import Path
-from annotator.engine.setup import set_up
+from annotator.exchange.setup import set_up
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
 set_up(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
 """

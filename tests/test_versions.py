@@ -10,16 +10,17 @@ import pytest
 from served import until
 from test_worker import say, shown
 
-from annotator.engine import grid, rankings, recipe, suggest, worklist
-from annotator.engine.answered import answered_since
-from annotator.engine.keep_up import KeepUp
-from annotator.engine.predictions import arrays_of, predictions, rankings_of
-from annotator.engine.update import Updater
-from annotator.engine.worker import Worker
 from annotator.errors import DiskFull
+from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Decision, Filter, Wanted, WantedGrids
-from annotator.store import arrays, classes, decisions, heartbeat, jobs, runs, selections
+from annotator.snapshot import rankings, suggestions
+from annotator.snapshot.delta import answered_since
+from annotator.snapshot.predictions import arrays_of, predictions, rankings_of
+from annotator.store import arrays, classes, configuration, decisions, heartbeat, jobs, runs, selections
 from annotator.store.arrays import FeatureCache
+from annotator.worker.incremental_update import Updater
+from annotator.worker.process import Worker
+from annotator.worker.update_thread import KeepUp
 
 BACKBONE = "efficientnet_lite2"
 
@@ -37,7 +38,7 @@ def trained(db):
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)
-    recipe.choose_method(db, "an", {})
+    configuration.choose_method(db, "an", {})
     worker = Worker(db.paths.project)
     worker._train()
     worker.close()
@@ -101,16 +102,16 @@ def test_an_answer_that_is_taken_back_leaves_no_trace_and_what_changes_no_label_
 def queues(db, *, selection: str) -> dict[str, set[tuple[int, int]]]:
     """The cells that every queue offers to somebody who has just come, by its name."""
     everything = Wanted("review", uuid.uuid4().hex, "Bob", (), 24, Filter(low=0.0))
-    review = worklist.next_work(db, everything)
+    review = annotate.next_work(db, everything)
     offered = {"review": {(one.image_id, one.class_id) for item in review.items for one in item.suggestions}}
-    worklist.next_work(db, Wanted("review", everything.holder, "Bob", (), 0))  # lets go of them
+    annotate.next_work(db, Wanted("review", everything.holder, "Bob", (), 0))  # lets go of them
     for name, chosen in (("grid", ""), ("selection", selection)):
         for class_id in (1, 2, 3):
             wanted = WantedGrids(uuid.uuid4().hex, "Bob", class_id, 24, (), 1, selection=chosen)
             tiles = [tile for one in grid.next_grids(db, wanted).items for tile in one.tiles if tile.state is None]
             offered.setdefault(name, set()).update((tile.image.id, class_id) for tile in tiles)
             grid.next_grids(db, WantedGrids(wanted.holder, "Bob", class_id, 24, (), 0))
-    offered["likeliest"] = {(one.image_id, one.class_id) for one in suggest.missing_positives(db)}
+    offered["likeliest"] = {(one.image_id, one.class_id) for one in suggestions.missing_positives(db)}
     return offered
 
 
@@ -118,7 +119,7 @@ def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(traine
     cache, updater = cache_of(trained), Updater()
     picked = selections.save(trained, np.arange(1, 25))
     for step, state in enumerate((PRESENT, ABSENT, 0)):
-        cell = suggest.missing_positives(trained)[0]
+        cell = suggestions.missing_positives(trained)[0]
         cell = (cell.image_id, cell.class_id)
         assert all(cell in offered for offered in queues(trained, selection=picked).values())
         say(trained, *cell, state)
@@ -133,10 +134,10 @@ def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(traine
 
 def test_pages_are_told_of_every_version(trained):
     wanted = Wanted("review", "tab", "Ann", (), 0)
-    assert worklist.next_work(trained, wanted).fresh == "1.0"
+    assert annotate.next_work(trained, wanted).fresh == "1.0"
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
-    assert worklist.next_work(trained, wanted).fresh == "1.1"
+    assert annotate.next_work(trained, wanted).fresh == "1.1"
     assert grid.next_grids(trained, WantedGrids("tab", "Ann", 1, 6, (), 0)).fresh == "1.1"
 
 
@@ -203,7 +204,7 @@ def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until
     with pytest.raises(DiskFull):
         Updater().update(trained, cache)
     assert keep_up.look() is None and "could not be written" in heartbeat.worker_state(trained).last_error
-    assert runs.current_run(trained).version == 0 and suggest.missing_positives(trained)
+    assert runs.current_run(trained).version == 0 and suggestions.missing_positives(trained)
     way.unlink()
     assert keep_up.look() is None, "twenty times a second would be no help"
     say(trained, 21, 1)
@@ -214,8 +215,8 @@ def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.engine.keep_up import KeepUp
-from annotator.engine.worker import Worker
+from annotator.worker.update_thread import KeepUp
+from annotator.worker.process import Worker
 worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
 def kill_at_rename(event, _):
     global left
@@ -241,7 +242,7 @@ def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_ne
     assert len(list(trained.paths.run(1, 2).glob("*.npy"))) == files - 1, "it was in the middle"
     found = predictions(trained)
     assert np.array_equal(found.probabilities, before) and rankings_of(trained, found) is not None
-    assert (21, 1) not in {(one.image_id, one.class_id) for one in suggest.missing_positives(trained)}
+    assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.missing_positives(trained)}
     worker = Worker(trained.paths.project)
     try:
         assert KeepUp(trained, worker._features).look().version == 2

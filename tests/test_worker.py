@@ -13,16 +13,17 @@ from conftest import CLASSES, draw
 from safetensors.numpy import save_file
 from served import until
 
-from annotator.engine import pace, recipe, suggest
-from annotator.engine.setup import set_up
-from annotator.engine.status import status
-from annotator.engine.train import training_set
-from annotator.engine.worker import Worker
+from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.settings import BUSY_STATUS
-from annotator.store import arrays, decisions, heartbeat, images, jobs, runs
+from annotator.snapshot import suggestions
+from annotator.snapshot.status import status
+from annotator.store import arrays, configuration, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.worker import schedule
+from annotator.worker.process import Worker
+from annotator.worker.train import training_set
 
 BACKBONE = "efficientnet_lite2"
 
@@ -126,7 +127,7 @@ def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(db
         assert worker._due()
         worker._train()
         assert worker._pace.took > 0
-        for number in range(pace.ENOUGH):
+        for number in range(schedule.ENOUGH):
             say(db, 1 + number, 1)
         for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
             worker._pace.ended, worker._pace.took = time.monotonic() - ago * seconds, seconds
@@ -177,7 +178,7 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
     assert (status["features"], status["run"]["newer_decisions"], status["worker"]["state"]) == (24, 0, "stopped")
     annotator("train", project, "--method", "an")
     assert runs.current_run(db).method == "an"
-    assert recipe.method(db) == "an"
+    assert configuration.method(db) == "an"
 
 
 @pytest.mark.process
@@ -219,7 +220,7 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
     run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db), 240)
     assert arrays.count_features(db.paths.features(BACKBONE)) == 160
-    found = suggest.predictions(db)
+    found = suggestions.predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
     # A decision that is newer than the run is in its probabilities soon, and, by itself, in another training.

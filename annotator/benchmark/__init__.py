@@ -3,4 +3,11 @@
 Every one returns {"bench": name, "figures": {name: number}, "ratios": {name: number}} with the units in the names, and
 measures ours and what it is compared with in the same run, in turns: figures of another day or machine say nothing.
 Temporary projects and processes are gone when a measurement ends, however it ends.
+
+    interface/ freshness.py store.py embedding.py        speed: keys, answers to decisions, routes, images a second
+    methods/ effort/ suggestions.py heatmaps.py          quality: methods, human effort, suggestions, heat maps
+    certificate.py acceptance.py faults/                 promises: intervals, auto-accept, kills
+    floor.py bare.py page_alone.py                       what the speed is compared with
+    browser.py processes.py tied.py generated.py         Chromium, processes and made-up projects for all of these
+    datasets/                                            the sets of the papers, or a folder with its truth
 """

@@ -1,7 +1,8 @@
 """How often automatic acceptance breaks its promise: made-up projects of which the truth is known.
 
 Each goes through what the app goes through: cells are drawn and answered a part at a time, people answer likely ones in
-between, and after every part the promise is looked at anew by the same code (models/acceptance.py). A promise counts as
+between, and after every part the promise is looked at anew by the same code (models/statistics/sequential_bound.py). A
+promise counts as
 broken when at any look more of what is filled in is wrong than was promised.
 """
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.acceptance import CANDIDATES, Sample, lowest_threshold, sample_size
+from models.statistics.sequential_bound import CANDIDATES, Sample, lowest_threshold, sample_size
 
 PROJECTS = 1000
 IMAGES, PRECISION, LOOKS = 20_000, 0.99, 4

@@ -2,7 +2,8 @@
 
 Each goes through what the app goes through: people label likely cells, a model scores the rest well or badly, some of
 it is filled in automatically, cells are drawn, ordinary work goes on and answers some of them, people answer others,
-and then the intervals are worked out by the same code (models/drawing.py, models/certificate.py).
+and then the intervals are worked out by the same code (models/statistics/stratified_sampling.py,
+models/statistics/certificate.py).
 """
 
 import time
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.certificate import Certified, Labels, Strata, certify, count
-from models.drawing import ACCEPTED_PRESENT, UNKNOWN, draw_class, usable
 from models.labels import ABSENT, PRESENT
+from models.statistics.certificate import Certified, Labels, Strata, certify, count
+from models.statistics.stratified_sampling import ACCEPTED_PRESENT, UNKNOWN, draw_class, usable
 
 PROJECTS = 1000
 IMAGES, CLASSES = 1500, 6

@@ -22,10 +22,10 @@ from PIL import Image
 from torch import nn
 from torchvision import transforms
 
-from annotator.engine.embed import embed, embedding_threads
 from annotator.errors import AnnotatorError
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, open_rgb
-from models.networks import DEFAULT_BACKBONE, Backbone, load_backbone
+from annotator.worker.embed import embed, embedding_threads
+from models.backbones.networks import DEFAULT_BACKBONE, Backbone, load_backbone
 
 SAMPLE_IMAGES = Path(__file__).resolve().parents[2] / "sample_data" / "images"
 LARGE_SIZE = (4000, 3000)  # 12 megapixels, what telephones have taken for years

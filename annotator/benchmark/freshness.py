@@ -17,9 +17,10 @@ import numpy as np
 from PIL import Image
 
 from annotator.benchmark.processes import python, say, wait_for
-from annotator.engine import grid, suggest, worklist
+from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Wanted, WantedGrids
 from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot import suggestions
 from annotator.store import classes as store_classes
 from annotator.store import decisions, heartbeat, jobs, runs
 from annotator.store import images as store_images
@@ -153,10 +154,10 @@ class _Person:
             grids = grid.next_grids(self.db, wanted).items
             grid.next_grids(self.db, WantedGrids(wanted.holder, "Bench", None, GRID, (), 0))
             return [(tile.image.id, one.class_id) for one in grids for tile in one.tiles]
-        likeliest = suggest.missing_positives(self.db, limit=1)[0]
+        likeliest = suggestions.missing_positives(self.db, limit=1)[0]
         if kind == "single":
             return [(likeliest.image_id, likeliest.class_id)]
-        known = suggest.answered_classes(self.db, [likeliest.image_id])[likeliest.image_id]
+        known = suggestions.answered_classes(self.db, [likeliest.image_id])[likeliest.image_id]
         return [(likeliest.image_id, number) for number in range(1, self.there.shape[1] + 1) if number not in known]
 
     def _said(self, kind: str, cells: Cells) -> Decision | Batch:
@@ -172,10 +173,10 @@ class _Person:
     def _offered(self, cells: Collection[tuple[int, int]]) -> bool:
         """Whether one of these cells is in a queue of somebody who asks now."""
         everything = Wanted("review", uuid.uuid4().hex, "Bench", (), GRID, Filter(low=0.0))
-        items = worklist.next_work(self.db, everything).items
-        worklist.next_work(self.db, Wanted("review", everything.holder, "Bench", (), 0))
+        items = annotate.next_work(self.db, everything).items
+        annotate.next_work(self.db, Wanted("review", everything.holder, "Bench", (), 0))
         offered = {(chip.image_id, chip.class_id) for item in items for chip in item.suggestions}
-        offered |= {(one.image_id, one.class_id) for one in suggest.missing_positives(self.db, limit=GRID)}
+        offered |= {(one.image_id, one.class_id) for one in suggestions.missing_positives(self.db, limit=GRID)}
         for class_id in {class_id for _, class_id in list(cells)[:3]}:
             wanted = WantedGrids(uuid.uuid4().hex, "Bench", class_id, GRID, (), 1)
             for one in grid.next_grids(self.db, wanted).items:

@@ -14,10 +14,10 @@ import numpy as np
 from PIL import Image
 
 from annotator.benchmark.processes import say
-from annotator.engine import rankings
-from annotator.engine.map import save_map
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot import rankings
+from annotator.snapshot.image_map import save_map
 from annotator.store import classes, decisions, runs
 from annotator.store.arrays import open_array, replacing, save_array
 from annotator.store.database import Database

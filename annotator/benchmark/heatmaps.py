@@ -20,11 +20,11 @@ from annotator.benchmark.suggestions import SAMPLE, Seen, clicks, embedded, trai
 from annotator.errors import AnnotatorError, several
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
 from annotator.store.pixels import check_image, open_rgb
-from models.cam import heat_map
+from models.backbones.cam import heat_map
+from models.backbones.networks import Backbone, load_backbone
 from models.labels import PRESENT, UNSEEN
+from models.linear.stand_in import linear_stand_in
 from models.methods import DEFAULT_METHOD
-from models.networks import Backbone, load_backbone
-from models.stand_in import linear_stand_in
 
 LABELS = (20, 40, 80, 160)
 FIELDS = ("image", "class", "left", "top", "right", "bottom")

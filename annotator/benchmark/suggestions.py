@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.processes import say
-from annotator.engine.embed import embed
 from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.exchange.formats.label_csv import read_labels
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.files import list_files, unescaped
-from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
-from models.ensemble import Ensemble, fit_ensemble
+from annotator.worker.embed import embed
+from models.backbones.networks import load_backbone
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.regions import Parts, encode, learn_basis
 from models.labels import UNSEEN
+from models.linear.training import Head, fit
 from models.methods import DEFAULT_METHOD, METHODS, make_method
-from models.metrics import hidden_average_precision, precision_at
-from models.networks import load_backbone
-from models.parts import Parts, encode, learn_basis
-from models.training import Head, fit
+from models.statistics.metrics import hidden_average_precision, precision_at
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 FIRST = 100  # suggestions that a person would look at in one sitting

@@ -40,46 +40,46 @@ def accept(
 
     Off until you call this. Afterwards every run looks at the promise anew. Nothing a person decided is ever changed.
     """
-    from annotator.engine import acceptance
+    from annotator.quality import auto_accept
     from annotator.store.database import Database
 
     db = Database(project)
-    wanted = acceptance.Promise(precision, present, absent, together)
+    wanted = auto_accept.Promise(precision, present, absent, together)
     if draw:
-        audit = acceptance.draw(db, wanted)
+        audit = auto_accept.draw(db, wanted)
         text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the blind check on the Grid page."
         print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
         return
     outcomes = []
     if undo is not None:
-        acceptance.undo(db, undo)
+        auto_accept.undo(db, undo)
     elif not listed:
-        outcomes = acceptance.choose(db, None if off else wanted)
+        outcomes = auto_accept.choose(db, None if off else wanted)
     found = told(db, outcomes)
     if as_json:
         print(json.dumps(found))
         return
     _print(found)
     if outcomes and not any(one.cells for one in outcomes):
-        print(acceptance.outlook(db, wanted))
+        print(auto_accept.outlook(db, wanted))
 
 
 def told(db, outcomes: list) -> dict:
     """What is promised, what came of it just now, and every acceptance there was, newest first."""
-    from annotator.engine import acceptance
-    from annotator.store import acceptances, classes
+    from annotator.quality import auto_accept
+    from annotator.store import auto_accepted, classes
 
     names = {one.id: one.name for one in classes.all_classes(db)}
-    now = acceptance.promise(db)
+    now = auto_accept.promise(db)
 
     def named(one) -> dict:
         return {"class": names.get(one.class_id, "all")} | {k: v for k, v in asdict(one).items() if k != "class_id"}
 
     return {
         "promise": now and asdict(now),
-        "cells": acceptances.counts(db),
+        "cells": auto_accepted.counts(db),
         "outcomes": [named(one) for one in outcomes],
-        "acceptances": [named(one) for one in acceptances.acceptances(db)],
+        "acceptances": [named(one) for one in auto_accepted.acceptances(db)],
     }
 
 

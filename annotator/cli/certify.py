@@ -18,8 +18,8 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and what would make them surer."""
-    from annotator.engine.certificate import certificate as certify
-    from annotator.engine.evidence import counts, lasting, percents
+    from annotator.quality.certificate import certificate as certify
+    from annotator.quality.evidence import counts, lasting, percents
     from annotator.store.database import Database
 
     found = certify(Database(project), target)
@@ -55,7 +55,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Draw cells at random that people then answer blind: what the certificate rests on."""
-    from annotator.engine.audit import draw
+    from annotator.quality.audit import draw
     from annotator.store.database import Database
 
     drawn = draw(Database(project), cells)

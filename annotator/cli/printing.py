@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
-from annotator.engine.recipe import shown, source
 from annotator.records import BadFile
+from annotator.store.configuration import shown, source
 from annotator.store.images import by_reason
 
 PAGE = 110  # characters a line, where the terminal has as many

@@ -34,10 +34,13 @@ def init(
     ] = None,
 ) -> None:
     """Make a project from a folder of images, or add images, classes and labels to one."""
-    from annotator.engine.setup import set_up
+    from annotator.exchange.setup import set_up
     from annotator.store.private import files_for_owner_only
+    from annotator.worker.backbone import check_backbone
 
     files_for_owner_only()
+    if backbone is not None:
+        check_backbone(backbone)
     bar = Progress("Looking at images")
     done = set_up(
         project,
@@ -111,7 +114,7 @@ def demo(
     if not (folder / "project.db").exists():
         if not (sample / "images").is_dir():
             raise AnnotatorError(f"The sample images are not where they should be: {sample / 'images'}. Install again.")
-        from annotator.engine.setup import set_up
+        from annotator.exchange.setup import set_up
 
         bar = Progress("Looking at images")
         set_up(folder, images_folder=sample / "images", class_file=sample / "classes.txt", progress=bar.show)

@@ -29,7 +29,7 @@ def suggest(
     as_json: AsJson = False,
 ) -> None:
     """List the labels that are probably missing, likeliest first; none that a person has answered."""
-    from annotator.engine.suggest import missing_positives
+    from annotator.snapshot.suggestions import missing_positives
     from annotator.store import classes, images
     from annotator.store.database import Database
 
@@ -59,7 +59,7 @@ def suggest(
 @commands.command(epilog=examples("annotator status birds", "annotator status birds --json"))
 def status(project: Project, as_json: AsJson = False) -> None:
     """Show how far the project is, what the worker does, and everything that went wrong."""
-    from annotator.engine.status import status as read
+    from annotator.snapshot.status import status as read
     from annotator.store.database import Database
 
     found = read(Database(project))
@@ -110,8 +110,8 @@ def export(
     Unknown cells stay empty unless you choose otherwise. What the model fills in, and how much of it is expected to be
     wrong, is told before anything is written. A file is replaced only if an export has written it.
     """
-    from annotator.engine.export import prepare, write
-    from annotator.engine.thresholds import Limits
+    from annotator.exchange.export import prepare, write
+    from annotator.exchange.thresholds import Limits
     from annotator.store.database import Database
 
     if unknown != "model" and {present_from, absent_to, threshold} != {None}:
@@ -134,13 +134,13 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the training methods: paper, year, what each assumes of a label nobody gave, and its parameters."""
-    from annotator.engine import recipe
+    from annotator.store import configuration
 
     if name is None:
         listed = [asdict_of(entry) for entry in catalogue.methods().values()]
         print(json.dumps(listed)) if as_json else printing.print_methods(listed, catalogue.default_method())
         return
-    found = in_full(recipe.about(name))
+    found = in_full(configuration.about(name))
     print(json.dumps(found)) if as_json else printing.print_method(found)
 
 

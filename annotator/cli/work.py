@@ -23,8 +23,8 @@ def worker(
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
     """Train in the background (the app starts its own worker), or once."""
-    from annotator.engine.worker import main
     from annotator.store.private import files_for_owner_only
+    from annotator.worker.process import main
 
     files_for_owner_only()
     run = main(project, once=once, watched=watched)
@@ -54,8 +54,8 @@ def train(
 
     --method begins with the method's own defaults; --set without it changes the method in use.
     """
-    from annotator.engine.train_now import train_now
     from annotator.store.private import files_for_owner_only
+    from annotator.worker.train_now import train_now
 
     files_for_owner_only()
     bar = Progress("Waiting for the worker")

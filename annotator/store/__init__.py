@@ -1,1 +1,15 @@
-"""The only room that touches the disk: one SQLite file, array files beside it, and the images people pointed at."""
+"""The only room that touches the disk: one SQLite file, array files beside it, and the images people pointed at.
+
+database.py opens a project, migrates it (schema/) and is the one door to writing; begin there. May import only
+records, settings, errors and models.catalogue. One noun a file, each a handful of functions of a Database:
+
+    database.py place.py private.py read_only.py unfinished.py     the project's folder: opening, moving, who may read
+    configuration.py versions.py consistency.py odd_rows.py        settings, cache keys, checks, rows to leave out
+    decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
+    cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them
+    annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
+    classes.py leases.py selections.py answer_times.py             classes, open work, map selections, times of answers
+    files.py registration.py images.py folders.py reading.py       finding image files, names and contents
+    pixels.py colours.py originals.py copies.py memory.py          the only decoder, and copies for the browser
+    runs.py jobs.py heartbeat.py arrays.py                         what the worker leaves for the page; array files
+"""

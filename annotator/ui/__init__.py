@@ -1,1 +1,9 @@
-"""Shows: the Streamlit pages, the routes their components talk to, and the watch over the worker. No torch, no SQL."""
+"""The page process: Streamlit pages, the routes their components talk to, and the watch over the worker; no torch.
+
+    server.py watch.py ending.py streamlit_options.py      starting, the worker beside it, the end, Streamlit's options
+    door.py keys.py tokens.py sockets.py readers.py        what a request passes; threads that read image files
+    context.py frame.py charts.py tables.py                the project that is served; what pages share
+    routes/ pages/ components/ entry/                      a file per kind of answer, a file per page, ES modules
+
+May import queues, exchange, quality, snapshot and store; never worker. Begin with server.py.
+"""

@@ -1,7 +1,8 @@
 """Auto: the recipe of this project, put together from what ranked hidden positives best on several collections.
 
 The gradient-trained half is the generalized robust loss (methods/gr.py) on the square roots of pooled features; the
-other half, and the parts of images that both look at, are in models/ensemble.py. docs/benchmarks.md has the evidence.
+other half, and the parts of images that both look at, are in models/ensemble/fit_ensemble.py. docs/benchmarks.md has
+the evidence.
 """
 
 from models.losses.base import at_least_zero

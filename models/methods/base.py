@@ -3,7 +3,7 @@
 A loss prices one batch and knows nothing of time. Everything else that makes up a paper is here: constants that move
 from epoch to epoch, guesses written into the labels, estimates kept per image, parameters learned beside the network.
 
-The conversation with `models.training.fit`, which owns the network and the optimiser:
+The conversation with `models.linear.training.fit`, which owns the network and the optimiser:
 
     begin(labels, mask, epochs, generator)      once; forgets all of an earlier training
     learned()                                   once, after begin: what the optimiser shall move besides the network
@@ -50,7 +50,8 @@ class Method(ABC):
     # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # How a linear head on cached features is trained; models/training.py says how this was chosen. Twenty epochs at
+    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty
+    # epochs at
     # 3e-3 rank about as well and take longer; much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3

@@ -1,6 +1,7 @@
 """Label-aware global consistency: two views of an image must agree, and a class must look like itself everywhere.
 
-The network is not a linear head: every class attends to the feature map (models/label_decoder.py). In a first stage
+The network is not a linear head: every class attends to the feature map (models/methods/label_decoder.py). In a first
+stage
 what the network is sure of in a weakly changed view is taught to a strongly changed one. In a second the embeddings
 of all cells thought present are gathered in a queue, pulled together within a class and pushed apart between classes.
 """
@@ -10,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.label_decoder import LabelDecoder
 from models.losses.assume_negative import AssumeNegative
 from models.losses.base import FORMS, at_least_zero, one_of, shares
 from models.methods.base import Method, positive, worth_trying
 from models.methods.consistency import EmbeddingQueue, consistency_loss, contrastive_loss
+from models.methods.label_decoder import LabelDecoder
 from models.methods.published import EndToEnd, per_set
 
 # AdamW at weight decay 0.01 and one cycle up to 1e-4 over 40 epochs, for each of the two stages. Batches were chosen

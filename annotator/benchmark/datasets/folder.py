@@ -17,9 +17,9 @@ from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.datasets.dataset import DataSet, Part
 from annotator.benchmark.datasets.places import Loader, need_images
 from annotator.errors import AnnotatorError
+from annotator.exchange.formats.label_csv import read_labels
 from annotator.records import PRESENT, UNSURE
 from annotator.store.files import list_files, unescaped
-from annotator.store.formats.label_csv import read_labels
 from annotator.store.pixels import IMAGE_SUFFIXES
 
 TITLE = "a folder of images"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from annotator.benchmark.effort.session import PARTS, Session, Spent
-from annotator.engine.tempo import Tempo
 from annotator.records import PRESENT
+from annotator.snapshot.time_model import Tempo
 from annotator.store.audits import OPEN
-from models.metrics import best_threshold
+from models.statistics.metrics import best_threshold
 
 RECALL, PRECISION = 0.95, 0.99
 AFTER = 100  # actions, from which on no policy should be far behind another

@@ -3,7 +3,7 @@
 The images are embedded once by the worker's own code. Then every policy gets a copy of the project and somebody who
 knows the truth (people.py): the engine asks, the store keeps each decision, trainings and updates are the worker's, and
 after every few actions the data set is read back from the store and compared with the truth. Nothing is told to the
-engine but answers and how long they took (engine/tempo.py has the times and their sources).
+engine but answers and how long they took (snapshot/time_model.py has the times and their sources).
 """
 
 import shutil
@@ -18,15 +18,15 @@ from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL, Per
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.session import Session
 from annotator.benchmark.processes import say
-from annotator.engine import setup
-from annotator.engine.tempo import Tempo
-from annotator.engine.worker import Worker
 from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.exchange import setup
+from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
+from annotator.snapshot.time_model import Tempo
 from annotator.store import audits, classes, images
 from annotator.store.database import Database
-from annotator.store.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
+from annotator.worker.process import Worker
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 RIVAL, OURS = "form", "autopilot"

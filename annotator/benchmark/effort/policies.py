@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.benchmark.effort.session import NAME, Session
-from annotator.engine import autopilot, grid, worklist
-from annotator.engine.offers import LIKELY
+from annotator.queues import annotate, grid
+from annotator.queues.autopilot import planner
+from annotator.queues.autopilot.acquisition import LIKELY
 from annotator.records import Filter, Wanted, WantedActions, WantedGrids
 from annotator.store import cells
 from annotator.store.audits import OPEN
-from models.selection import order
+from models.query_strategies import order
 
 HOLDER = "bench"
 GRID = 24
@@ -61,7 +62,7 @@ def _reviews(session: Session) -> Iterator[None]:
     low = LIKELY
     while low > 0.001:
         wanted = Wanted("review", HOLDER, NAME, (), 1, Filter(low=low))
-        items = worklist.next_work(session.db, wanted).items
+        items = annotate.next_work(session.db, wanted).items
         if not items:
             low /= 2  # nothing is left above it: whoever goes on lowers the probability
             continue
@@ -106,7 +107,7 @@ def _whole(session: Session, image_id: int, chances: np.ndarray | None) -> None:
 
 
 def _autopilot(session: Session) -> Iterator[None]:
-    while items := autopilot.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1)).items:
+    while items := planner.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1)).items:
         action = items[0]
         if action.grid:
             one = action.grid

@@ -8,19 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.effort.people import Person
-from annotator.engine import recipe
-from annotator.engine.pace import ENOUGH, ENOUGH_OF_ALL
-from annotator.engine.parts import PartsInMemory
-from annotator.engine.predictions import predictions
-from annotator.engine.tempo import Tempo
-from annotator.engine.train import train
-from annotator.engine.update import Updater
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import FIRST_RUN_AT
-from annotator.store import audits, classes, decisions, images, overview, runs
+from annotator.snapshot.predictions import predictions
+from annotator.snapshot.time_model import Tempo
+from annotator.store import audits, classes, configuration, decisions, images, overview, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.worker.incremental_update import Updater
+from annotator.worker.region_cache import PartsInMemory
+from annotator.worker.schedule import ENOUGH, ENOUGH_OF_ALL
+from annotator.worker.train import train
 
 NAME = "Bench"
 PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
@@ -52,7 +51,7 @@ class Session:
         self.class_ids = np.array([one.id for one in classes.all_classes(self.db)], np.int64)
         self.spent, self.tempo = Spent(), Tempo()
         self.chance = np.random.default_rng([seed, 2])
-        self._cache = FeatureCache(self.db.paths.features(recipe.backbone(self.db)))
+        self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
         self._cache.refresh()
         self._parts, self._updater, self._trained = PartsInMemory(), Updater(), 0
 
@@ -131,7 +130,11 @@ class Session:
             self._updater.update(self.db, self._cache)
 
     def _train(self, answered: int) -> None:
-        method, parameters, backbone = recipe.method(self.db), recipe.parameters(self.db), recipe.backbone(self.db)
+        method, parameters, backbone = (
+            configuration.method(self.db),
+            configuration.parameters(self.db),
+            configuration.backbone(self.db),
+        )
         train(self.db, self._cache, method, parameters, backbone, parts=self._parts)
         self._trained += 1
 

@@ -7,7 +7,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from annotator.benchmark.faults.people import Sent
-from annotator.engine.predictions import damaged
+from annotator.snapshot.predictions import damaged
 from annotator.store import audits, consistency
 from annotator.store.database import Database
 

@@ -22,13 +22,13 @@ from annotator.benchmark.faults.hands import Hands
 from annotator.benchmark.faults.people import Person, Sent, ask
 from annotator.benchmark.faults.system import FAKE_TIME, JUMPS, Commands, Server
 from annotator.benchmark.processes import say, wait_for
-from annotator.engine.worker import Worker
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, IMPORTER
 from annotator.store import classes, decisions, images, registration, runs
 from annotator.store.arrays import add_features
 from annotator.store.database import Database
+from annotator.worker.process import Worker
 
 NAMES = ("Ann", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal")
 PAGES_EACH = 2

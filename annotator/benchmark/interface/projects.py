@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from annotator.engine import rankings
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
+from annotator.snapshot import rankings
 from annotator.store import classes, decisions, images, runs
 from annotator.store.arrays import add_features, save_array
 from annotator.store.database import Database
@@ -64,7 +64,7 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
 
     probabilities    (images, classes) float in [0, 1], in the order of the ids of both
     """
-    from models.training import Head  # torch is loaded only where a run is wanted
+    from models.linear.training import Head  # torch is loaded only where a run is wanted
 
     class_ids = [one.id for one in classes.all_classes(db)]
     image_ids = np.array(sorted(image.id for image in images.all_images(db)))

@@ -8,9 +8,9 @@ import numpy as np
 from annotator.benchmark import datasets
 from annotator.benchmark.datasets import DataSet, Part
 from annotator.benchmark.processes import say
-from annotator.engine.embed import embed
 from annotator.errors import AnnotatorError, several
-from models.networks import load_backbone
+from annotator.worker.embed import embed
+from models.backbones.networks import load_backbone
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 PARTS = ("train", "val", "test")

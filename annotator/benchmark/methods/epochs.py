@@ -1,6 +1,7 @@
 """Following the training of a network epoch by epoch: score it, keep the best weights, stop where its paper stops.
 
-A training that is killed goes on after its last finished epoch: models/end_to_end.py keeps the state of the training,
+A training that is killed goes on after its last finished epoch: models/finetune/fit_network.py keeps the state of the
+training,
 this file beside it the scores and the best weights so far.
 """
 
@@ -12,13 +13,13 @@ import torch
 
 from annotator.benchmark.methods.task import Task, Trained
 from annotator.benchmark.processes import say
-from models import checkpoints
-from models.end_to_end import NetworkTraining
-from models.views import Examples
+from models.finetune import checkpoints
+from models.finetune.fit_network import NetworkTraining
+from models.finetune.views import Examples
 
 
 def state_file(state: Path) -> Path:
-    """Where models/end_to_end.py keeps a training that is called `state`."""
+    """Where models/finetune/fit_network.py keeps a training that is called `state`."""
     return state.with_name(f"{state.name}.state")
 
 

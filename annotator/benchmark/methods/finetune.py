@@ -9,13 +9,13 @@ import numpy as np
 from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.store.pixels import open_rgb
-from models.end_to_end import fit_network, linear_start
-from models.linear_start import pooled_features
+from models.backbones.pretrained import pretrained
+from models.finetune.fit_network import fit_network, linear_start
+from models.finetune.linear_start import pooled_features
+from models.finetune.views import ImageExamples
+from models.finetune.whole_network import whole_network
 from models.methods import METHODS, make_method
 from models.methods.published import EndToEnd, shared_protocol
-from models.pretrained import pretrained
-from models.views import ImageExamples
-from models.whole_network import whole_network
 
 LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
@@ -24,7 +24,7 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 class Network:
     """What all methods of one comparison are trained on, where the papers leave a choice.
 
-    backbone        any name of models.pretrained
+    backbone        any name of models.backbones.pretrained
     size            pixels, both sides of what the network sees
     device          "cpu", "cuda", ...
     published       whose settings are used: "voc", "coco", "nus" or "cub"

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from annotator.benchmark.methods.task import Choice, Task, Trained
+from models.linear.training import Head, fit
 from models.methods import METHODS, make_method
-from models.training import Head, fit
 
 
 def train_linear(

@@ -14,12 +14,12 @@ import torch
 from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.processes import say
-from annotator.engine.feature_maps import WEAK, Kept, MapFiles
-from annotator.engine.train_maps import settings_of
 from annotator.errors import several
-from models.end_to_end import fit_network
+from annotator.worker.map_cache import WEAK, Kept, MapFiles
+from annotator.worker.train_maps import settings_of
+from models.finetune.fit_network import fit_network
+from models.finetune.views import MapExamples
 from models.methods import METHODS, make_method
-from models.views import MapExamples
 
 
 def train_on_maps(

@@ -1,4 +1,5 @@
-"""Training a method that reads regions, on features and parts of images as the worker keeps them (engine/parts.py).
+"""Training a method that reads regions, on features and parts of images as the worker keeps them
+(worker/region_cache.py).
 
 Such a method also learns from the training images that nobody has labelled. It is not stopped early and no epoch of it
 is chosen: in a project there are no validation images either, and it has to do without.
@@ -9,9 +10,9 @@ import time
 import numpy as np
 
 from annotator.benchmark.methods.task import Choice, Task, Trained
-from models.ensemble import Ensemble, fit_ensemble
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.regions import Parts, encode, learn_basis
 from models.methods import make_method
-from models.parts import Parts, encode, learn_basis
 
 
 def parts_of(features: np.ndarray, regions: np.ndarray, train: np.ndarray) -> Parts:

@@ -15,7 +15,12 @@ import numpy as np
 from annotator.benchmark.datasets.clicks import observed
 from annotator.benchmark.datasets.dataset import DataSet
 from models.labels import ABSENT, PRESENT, UNSEEN
-from models.metrics import expected_calibration_error, hidden_average_precision, mean_average_precision, precision_at
+from models.statistics.metrics import (
+    expected_calibration_error,
+    hidden_average_precision,
+    mean_average_precision,
+    precision_at,
+)
 
 FIRST = 100  # suggestions that a person would look at in one sitting
 FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "seconds")

@@ -16,12 +16,12 @@ from annotator.benchmark.methods.parts import parts_of, train_on_parts
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.methods.work import Work
 from annotator.benchmark.processes import say
-from annotator.engine.feature_maps import MapFiles
-from models.feature_maps import FeatureMaps
+from annotator.worker.map_cache import MapFiles
+from models.backbones.feature_maps import FeatureMaps
+from models.backbones.networks import load_backbone
+from models.ensemble.regions import Parts
 from models.methods import METHODS
 from models.methods.published import SETS
-from models.networks import load_backbone
-from models.parts import Parts
 
 Trainer = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 

@@ -5,12 +5,12 @@ import time
 import pandas as pd
 import streamlit as st
 
-from annotator.engine import acceptance
-from annotator.engine.acceptance import Outcome, Promise
 from annotator.errors import AnnotatorError
+from annotator.quality import auto_accept
+from annotator.quality.auto_accept import Outcome, Promise
 from annotator.records import PRESENT
-from annotator.store import acceptances, classes
-from annotator.store.acceptances import Acceptance
+from annotator.store import auto_accepted, classes
+from annotator.store.auto_accepted import Acceptance
 from annotator.store.database import Database
 from annotator.ui import context, frame
 
@@ -25,7 +25,7 @@ EXPLAINED = (
 
 def card(db: Database) -> None:
     """Everything about it, in one box."""
-    now = acceptance.promise(db)
+    now = auto_accept.promise(db)
     names = {one.id: one.name for one in classes.all_classes(db)}
     with st.container(border=True):
         st.markdown("#### Let the model fill in what is sure")
@@ -52,7 +52,7 @@ def _wanted(now: Promise | None) -> Promise:
             "Right at least",
             PRECISIONS,
             format_func=_share,
-            default=None if "accept_precision" in state else acceptance.PRECISION,
+            default=None if "accept_precision" in state else auto_accept.PRECISION,
             required=True,
             key="accept_precision",
             on_change=_changed,
@@ -77,10 +77,10 @@ def _chosen() -> Promise:
 def _changed() -> None:
     """What the person has just set holds from now on."""
     db, on = context.db(), st.session_state["accept_on"]
-    if not on and acceptance.promise(db) is None:
+    if not on and auto_accept.promise(db) is None:
         return
     try:
-        st.session_state["acceptance_outcomes"] = acceptance.choose(db, _chosen() if on else None)
+        st.session_state["acceptance_outcomes"] = auto_accept.choose(db, _chosen() if on else None)
     except AnnotatorError as error:
         st.session_state["acceptance_error"] = str(error)
 
@@ -89,10 +89,10 @@ def _asking(db: Database, wanted: Promise) -> None:
     counts = "An ordinary audit counts; one drawn for this asks only about pairs that would be filled in."
     if wanted.together:
         counts = "Only pairs drawn for this count."
-    st.caption(f"{acceptance.outlook(db, wanted)} {counts}")
+    st.caption(f"{auto_accept.outlook(db, wanted)} {counts}")
     if st.button("Draw the cells that would show it"):
         with st.spinner("Drawing cells..."):
-            drawn = acceptance.draw(db, wanted)
+            drawn = auto_accept.draw(db, wanted)
         st.toast(f"{drawn.cells:,} cells drawn.")
         st.rerun()
 
@@ -122,7 +122,7 @@ def _outcomes(found: list[Outcome], names: dict[int, str], wanted: Promise) -> N
 
 
 def _holding(db: Database, names: dict[int, str]) -> None:
-    every = acceptances.acceptances(db)
+    every = auto_accepted.acceptances(db)
     batches: dict[str, list[Acceptance]] = {}
     for one in every:
         if not one.withdrawn:
@@ -136,7 +136,7 @@ def _holding(db: Database, names: dict[int, str]) -> None:
                 key=f"take_back_{batch}",
                 help="Gives these cells back, and turns filling in off: the next run would do it again.",
             ):
-                acceptance.undo(db, batch)
+                auto_accept.undo(db, batch)
                 st.session_state.pop("acceptance_outcomes", None)
                 st.rerun()
         st.dataframe(pd.DataFrame([_row(one, names) for one in held]), hide_index=True, key=f"held_{batch}")

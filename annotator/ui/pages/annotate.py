@@ -1,6 +1,6 @@
 """Annotate: one image, one key, the next image. Everything quick happens in components/annotate/annotate.js."""
 
-from annotator.engine import orders
+from annotator.queues import query_order
 from annotator.store import classes
 from annotator.ui import context, frame
 from annotator.ui.components import mount
@@ -15,5 +15,5 @@ def page() -> None:
         first_form()
         return
     db = context.db()
-    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in orders.ORDERS.values()]
-    mount("annotate", known, orders=choices, order=orders.chosen(db))
+    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in query_order.ORDERS.values()]
+    mount("annotate", known, orders=choices, order=query_order.chosen(db))

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.engine import audit
-from annotator.engine.certificate import TARGET, Certificate, Row, certificate, stamp
-from annotator.engine.evidence import Interval, count_ends, counts, ends, lasting, percent, percents
-from annotator.engine.export import data_set
-from annotator.engine.lacking import lacks
+from annotator.exchange.export import data_set
+from annotator.quality import audit
+from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
+from annotator.quality.evidence import Interval, count_ends, counts, ends, lasting, percent, percents
+from annotator.quality.shortfall import lacks
 from annotator.store import classes, overview
 from annotator.store.database import Database
 from annotator.ui import charts, context, frame, tables

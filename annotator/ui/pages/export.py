@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.engine import data_card
-from annotator.engine.export import DataSet, content, data_set
-from annotator.engine.thresholds import EXPECTED_ERROR, Fill, Limits
+from annotator.exchange import data_card
+from annotator.exchange.export import DataSet, content, data_set
+from annotator.exchange.formats import EXPORTS
+from annotator.exchange.formats.table import Table
+from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.store.database import Database
-from annotator.store.formats import EXPORTS
-from annotator.store.formats.table import Table
 from annotator.ui import context, frame, tables
 
 PREVIEW = 20

@@ -13,10 +13,10 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from annotator.engine.predictions import predictions, rankings_of
-from annotator.engine.status import status
 from annotator.records import Run
 from annotator.shares import percent
+from annotator.snapshot.predictions import predictions, rankings_of
+from annotator.snapshot.status import status
 from annotator.store import classes, overview, runs
 from annotator.store.database import Database
 from annotator.ui import charts, context, frame

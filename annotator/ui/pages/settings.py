@@ -6,10 +6,10 @@ from zlib import crc32
 import pandas as pd
 import streamlit as st
 
-from annotator.engine import orders, recipe
 from annotator.errors import AnnotatorError
+from annotator.queues import query_order
 from annotator.records import Class
-from annotator.store import classes, jobs
+from annotator.store import classes, configuration, jobs
 from annotator.store.database import Database
 from annotator.ui import context, frame
 from annotator.ui.pages.class_form import HOW, class_form
@@ -41,7 +41,7 @@ def _settings() -> None:
         st.toast("Asked the worker for a run.")
     st.caption(
         frame.escaped(
-            f"Features come from {recipe.backbone(db)}. "
+            f"Features come from {configuration.backbone(db)}. "
             f"Another network: annotator init {db.paths.project} --backbone NAME"
         )
     )
@@ -113,23 +113,23 @@ def _text(value: str | None) -> str:
 
 
 def _order(db: Database) -> None:
-    now = orders.chosen(db)
+    now = query_order.chosen(db)
     chosen = st.selectbox(
         "Order of the images, unless somebody chooses another on the Annotate page",
-        list(orders.ORDERS),
-        index=list(orders.ORDERS).index(now) if now in orders.ORDERS else 0,
-        format_func=lambda name: orders.ORDERS[name].title,
+        list(query_order.ORDERS),
+        index=list(query_order.ORDERS).index(now) if now in query_order.ORDERS else 0,
+        format_func=lambda name: query_order.ORDERS[name].title,
         key="order",
     )
     if chosen != now:
-        orders.choose(db, chosen)
-        st.toast(f"From now on: {orders.ORDERS[chosen].title.lower()}.")
-    one = orders.ORDERS[chosen]
+        query_order.choose(db, chosen)
+        st.toast(f"From now on: {query_order.ORDERS[chosen].title.lower()}.")
+    one = query_order.ORDERS[chosen]
     st.caption(f"{one.about} [{one.paper}]({one.url})" if one.url else one.about)
 
 
 def _method(db: Database) -> None:
-    now = recipe.method(db)
+    now = configuration.method(db)
     # One that needs all labels of all images is for comparisons; a project where everything is known needs no model.
     known = {name: one for name, one in catalogue.methods().items() if name == now or not one.full_labels}
     names = list(known)
@@ -141,17 +141,17 @@ def _method(db: Database) -> None:
         key="method",
     )
     if chosen != now:
-        recipe.choose_method(db, chosen)
+        configuration.choose_method(db, chosen)
         jobs.ask_training(db)
         st.toast(f"The next run uses {chosen}.")
-    one, changed = known[chosen], recipe.parameters(db)
+    one, changed = known[chosen], configuration.parameters(db)
     values = ", ".join(
-        f"**{frame.escaped(f'{name} = {recipe.shown(changed[name])}')}**"
+        f"**{frame.escaped(f'{name} = {configuration.shown(changed[name])}')}**"
         if name in changed
-        else frame.escaped(f"{name} = {recipe.shown(default)}")
+        else frame.escaped(f"{name} = {configuration.shown(default)}")
         for name, default in one.defaults.items()
     )
-    st.markdown(f"{one.assumes} [{recipe.source(chosen)}]({one.url})")
+    st.markdown(f"{one.assumes} [{configuration.source(chosen)}]({one.url})")
     st.caption(
         f"Parameters: {values or 'none'}. Change one: "
         + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE")

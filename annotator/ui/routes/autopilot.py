@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.engine.autopilot import Action, next_actions
+from annotator.queues.autopilot.planner import Action, next_actions
 from annotator.records import WantedActions
 from annotator.ui import context
 from annotator.ui.routes import shapes

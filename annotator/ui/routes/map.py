@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.engine import map as image_map
+from annotator.snapshot import image_map
 from annotator.store import overview
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded

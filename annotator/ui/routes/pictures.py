@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from annotator.engine import suggest
 from annotator.errors import AnnotatorError, NoAnswer
 from annotator.settings import EARLY_POSITIVES
+from annotator.snapshot import suggestions
 from annotator.store import copies, jobs, runs
 from annotator.store.reading import open_file
 from annotator.ui import context
@@ -49,7 +49,7 @@ async def heatmap(request: Request, annotator: str) -> Response:
     images with the class its run had seen, where these are few."""
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()
-    run_id = await run_sync(suggest.run_to_explain, db, asked.run_id)
+    run_id = await run_sync(suggestions.run_to_explain, db, asked.run_id)
     path = anyio.Path(db.paths.heatmap(run_id, image_id, class_id))
     until = time.monotonic() + HEATMAP_WAIT
     asked = False

@@ -3,8 +3,8 @@
 import base64
 from collections.abc import Callable
 
-from annotator.engine.grid import Grid
-from annotator.engine.worklist import Work, WorkItem
+from annotator.queues.annotate import Work, WorkItem
+from annotator.queues.grid import Grid
 from annotator.records import Image
 
 

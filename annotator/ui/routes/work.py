@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.engine import blind, grid, worklist
+from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
 from annotator.store import cells
 from annotator.ui import context
@@ -71,7 +71,7 @@ async def grids(request: Request, annotator: str) -> Response:
 async def items(request: Request, annotator: str) -> Response:
     """POST {images} -> {items}: those images again, with their labels as they are now (going back to one)."""
     asked = parsed(await body_of(request), ItemsRequest)
-    found = await run_sync(worklist.items, context.db(), asked.images[:MOST_IMAGES])
+    found = await run_sync(annotate.items, context.db(), asked.images[:MOST_IMAGES])
     return JSONResponse({"items": [shapes.item(one) for one in found]}, headers=FRESH)
 
 
@@ -98,11 +98,11 @@ ROUTES = [
 
 
 def _work(wanted: Wanted) -> dict:
-    return shapes.told(worklist.next_work(context.db(), wanted), shapes.item)
+    return shapes.told(annotate.next_work(context.db(), wanted), shapes.item)
 
 
 def _grids(wanted: WantedGrids) -> dict:
-    next_grids = blind.next_grids if wanted.blind else grid.next_grids
+    next_grids = audit_grid.next_grids if wanted.blind else grid.next_grids
     return shapes.told(next_grids(context.db(), wanted), shapes.grid)
 
 

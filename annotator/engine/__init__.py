@@ -1,1 +1,0 @@
-"""Decides: what a person does next, what is suggested, what the worker works on."""

@@ -1,0 +1,96 @@
+"""Writing a data set and its data card: all files or none. The page and the command line both come here."""
+
+import glob
+import io
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.exchange import data_card, destination
+from annotator.exchange.data_set import DataSet, asked_wrongly, data_set
+from annotator.exchange.formats import EXPORTS
+from annotator.exchange.formats.table import File, Table
+from annotator.exchange.thresholds import Limits
+from annotator.store.arrays import replacing, sweep
+from annotator.store.database import Database
+from annotator.store.files import content_of
+
+ABANDONED_AFTER = 3600.0  # seconds
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An export that can be written: everything is read, and nothing stands in its way. card: the data card."""
+
+    data: DataSet
+    target: Path
+    kind: str
+    card: dict
+
+
+def prepare(
+    db: Database,
+    target: Path,
+    kind: str,
+    unknown: str = "keep",
+    limits: Limits | None = None,
+    *,
+    raw: bool = False,
+    overwrite: bool = False,
+) -> Prepared:
+    """Check everything that could stand in the way of an export, and read what it holds; nothing is written.
+
+    overwrite    also replace files that no export has written
+
+    Raises AnnotatorError for an unknown format, for all that is wrong with the target at once, and as `data_set` does.
+    """
+    if kind not in EXPORTS:
+        raise AnnotatorError(f"No format is called {kind!r}. {did_you_mean(kind, EXPORTS)}")
+    paths = [*(file.path(target) for file in EXPORTS[kind]), *data_card.paths(target)]
+    problems = asked_wrongly(unknown, limits or Limits()) + destination.problems(paths, overwrite)
+    if problems:
+        raise several("Nothing was exported:", problems)
+    with db.reading():
+        data = data_set(db, unknown, limits, raw)
+        card = data_card.card(db, data, [file.path(target).name for file in EXPORTS[kind]])
+    return Prepared(data, target, kind, card)
+
+
+def write(export: Prepared) -> list[Path]:
+    """Write the data set and its data card beside it: all files or none; returns them. Raises DiskFull."""
+    target, table = export.target, export.data.table
+    sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # what an export that was killed has left
+    written: dict[Path, str] = {}
+    # Left in reverse order, so that the table is renamed last: whoever finds a new one finds the rest beside it.
+    with ExitStack() as stack:
+
+        def put(path: Path, write_to: Callable[[TextIO], object]) -> None:
+            part = stack.enter_context(replacing(path))
+            with part.open("x", newline="", encoding="utf-8") as file:
+                write_to(file)
+            written[path] = content_of(part)
+
+        for one in EXPORTS[export.kind]:
+            put(one.path(target), lambda file, one=one: one.write(table, file))
+        card_md, card_json = data_card.paths(target)
+        put(card_md, lambda file: file.write(data_card.markdown(export.card)))
+        sealed = destination.sealed(export.card, card_json, {path.name: told for path, told in written.items()})
+        put(card_json, lambda file: file.write(json.dumps(sealed, indent=2, ensure_ascii=False) + "\n"))
+    return list(written)
+
+
+def export(db: Database, target: Path, kind: str, *options, **named) -> tuple[DataSet, list[Path]]:
+    """`prepare` and `write` in one; returns what was written and where."""
+    prepared = prepare(db, target, kind, *options, **named)
+    return prepared.data, write(prepared)
+
+
+def content(file: File, table: Table) -> bytes:
+    """What `write` writes to this file, to be downloaded."""
+    text = io.StringIO(newline="")
+    file.write(table, text)
+    return text.getvalue().encode()

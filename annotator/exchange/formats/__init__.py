@@ -1,0 +1,14 @@
+"""One file per format that is read or written. EXPORTS is the table of those that can be written."""
+
+from annotator.exchange.formats.csv_table import write_provenance, write_values
+from annotator.exchange.formats.json_lines import write_lines
+from annotator.exchange.formats.table import File
+
+EXPORTS = {
+    "csv": (
+        File("", "text/csv", write_values, "one row per image, one column per class"),
+        File(".provenance.csv", "text/csv", write_provenance, "who or what gave each label, and when"),
+    ),
+    "jsonl": (File("", "application/jsonl", write_lines, "one object per image, provenance inside"),),
+}
+"""Format -> the files it consists of. The first one is written to the name that a person gives."""

@@ -1,0 +1,38 @@
+"""The class list: a text file with one class a line, optionally `name<TAB>description`."""
+
+import re
+from pathlib import Path
+
+from annotator.errors import several
+from annotator.exchange.formats.text import read_text
+from annotator.store.classes import description_problem, name_problem
+
+
+def read_classes(path: Path) -> list[tuple[str, str]]:
+    """(name, description) pairs in the order of the file; empty lines at its end are passed over.
+
+    Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
+    """
+    # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
+    lines = re.split(r"\r\n|\r|\n", read_text(path, "the class list"))
+    while lines and not lines[-1].strip():
+        lines.pop()
+    found: dict[str, int] = {}
+    classes, problems = [], []
+    for number, line in enumerate(lines, start=1):
+        name, _, description = line.partition("\t")
+        name = name.strip()
+        if not name:
+            problems.append(f"line {number}: blank")
+        elif problem := name_problem(name) or description_problem(name, description.strip()):
+            problems.append(f"line {number}: {problem}")
+        elif name in found:
+            problems.append(f"line {number}: {name!r} again (first in line {found[name]})")
+        else:
+            found[name] = number
+            classes.append((name, description.strip()))
+    if not lines:
+        problems.append("it is empty: write one class a line")
+    if problems:
+        raise several(f"The class list {path} cannot be used, and nothing was changed:", problems)
+    return classes

@@ -1,0 +1,38 @@
+"""JSON lines: one object per image with its values and, per class, where each came from."""
+
+import json
+from typing import TextIO
+
+from annotator.exchange.formats.csv_table import PROMISE, when
+from annotator.exchange.formats.table import Table
+
+
+def write_lines(table: Table, file: TextIO) -> None:
+    """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
+    "flag" with what was noted about the image, where somebody did, "missing" with why it cannot be shown any more."""
+    for image, cells in table.rows():
+        named = list(zip((one.name for one in table.classes), cells, strict=True))
+        row = {
+            "image": image.name,
+            "sha256": image.sha256,
+            "width": image.width,
+            "height": image.height,
+            "labels": {name: cell.value for name, cell in named},
+            "provenance": {
+                name: {
+                    "state": cell.state,
+                    "source": cell.source,
+                    "annotator": cell.annotator or None,
+                    "decided_at": when(cell) or None,
+                    "probability": cell.probability,
+                }
+                | ({name: getattr(cell.accepted, name) for name in PROMISE} if cell.accepted else {})
+                for name, cell in named
+                if cell.source
+            },
+        }
+        if image.id in table.flags:
+            row["flag"] = table.flags[image.id]
+        if image.id in table.missing:
+            row["missing"] = table.missing[image.id]
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")

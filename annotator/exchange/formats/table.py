@@ -1,0 +1,119 @@
+"""What an export holds, before any format: one row per image, one cell per class, and where each value came from."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from annotator.records import PRESENT, UNSURE, Class, Image, Label
+
+UNKNOWN_CHOICES = ("keep", "absent", "model")
+ACCEPTED = "model (accepted)"
+
+
+DIGITS = 4  # of probabilities, as they are written and as thresholds are compared with
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What stands behind a cell that was accepted automatically: see annotator.store.auto_accepted.Acceptance."""
+
+    state: int
+    probability: float
+    run: int
+    threshold: float
+    precision: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of the export. value: 1, 0, or None for unknown and unsure.
+
+    state          present, absent, unsure, or "" where nobody has answered
+    source         one of records.SOURCES; "model (accepted)" for one filled in under a promise;
+                   "model" or "assumed" for a filled-in unknown; else ""
+    probability    of the current run, None without one; of an accepted cell, what it was accepted by
+    accepted       the promise that an accepted cell was filled in under
+    """
+
+    value: int | None
+    state: str = ""
+    source: str = ""
+    annotator: str = ""
+    decided_at: float | None = None
+    probability: float | None = None
+    accepted: Accepted | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything a format needs to write the data set.
+
+    probabilities    (N, C) of the current run in the order of images and classes, nan where it has none; or None
+    present_from, absent_to    (C,) for `unknown` "model": from which probability on, and up to which, an unknown cell
+                     becomes present or absent; between them, and where a threshold is nan, it stays unknown
+    flags            image id -> what somebody noted about the image
+    accepted         (image id, class id) -> what was filled in under a promise
+    missing          image id -> why it cannot be shown any more, of those of which no file is left, say
+    raw              text in a CSV is written as it is, even where a spreadsheet takes it for a formula
+    """
+
+    images: list[Image]
+    classes: list[Class]
+    labels: Mapping[tuple[int, int], Label]
+    probabilities: np.ndarray | None
+    unknown: str
+    present_from: np.ndarray
+    absent_to: np.ndarray
+    flags: Mapping[int, str] = field(default_factory=dict)
+    accepted: Mapping[tuple[int, int], Accepted] = field(default_factory=dict)
+    raw: bool = False
+    missing: Mapping[int, str] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[tuple[Image, list[Cell]]]:
+        """Image by image, its cells in the order of the classes."""
+        for row, image in enumerate(self.images):
+            yield image, [self._cell(row, column, image, one) for column, one in enumerate(self.classes)]
+
+    def _cell(self, row: int, column: int, image: Image, one: Class) -> Cell:
+        probability = None
+        if self.probabilities is not None and not np.isnan(self.probabilities[row, column]):
+            probability = round(float(self.probabilities[row, column]), DIGITS)
+        label = self.labels.get((image.id, one.id))
+        if label is not None:
+            value = None if label.state == UNSURE else int(label.state == PRESENT)
+            state = "unsure" if value is None else ("present" if value else "absent")
+            return Cell(value, state, label.source, label.annotator, label.decided_at, probability)
+        if accepted := self.accepted.get((image.id, one.id)):
+            value, told = int(accepted.state == PRESENT), round(accepted.probability, DIGITS)
+            return Cell(value, "present" if value else "absent", ACCEPTED, probability=told, accepted=accepted)
+        if self.unknown == "absent":
+            return Cell(0, "absent", "assumed", probability=probability)
+        if self.unknown == "model" and probability is not None:
+            if probability >= self.present_from[column]:
+                return Cell(1, "present", "model", probability=probability)
+            if probability <= self.absent_to[column]:
+                return Cell(0, "absent", "model", probability=probability)
+        return Cell(None, probability=probability)
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a format.
+
+    ending    what replaces the ending of the name a person gives; "" for the file that has this name itself
+    write     writes a table to an open text file (UTF-8, no newline translation)
+    about     what is in it, in a few words
+    """
+
+    ending: str
+    media_type: str
+    write: Callable[[Table, TextIO], None]
+    about: str
+
+    def path(self, target: Path) -> Path:
+        """Where it lies when the data set is written to `target`."""
+        return target.with_name(target.stem + self.ending) if self.ending else target

@@ -1,0 +1,186 @@
+"""Which unknown cells an export fills in by the model, and how many of them are expected to be wrong.
+
+Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
+cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, not an estimate from a
+sample, so a class with few cells needs no help from others; one pooled figure would let the many cells of easy classes
+pay for a bad one. Within a class no cell is filled in that is itself wrong with more than WORST times the error that
+was asked for: a class with 1 % positives could otherwise be called absent everywhere.
+
+All of that is as good as the probabilities. While there are too few answers to calibrate them (calibrate.py, and
+models/ensemble/stacking.py for `auto`), WORST is 1: every single cell, not only their mean, must be as sure as was
+asked for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.exchange.formats.table import DIGITS
+from models.statistics.metrics import confident_threshold
+
+EXPECTED_ERROR = 0.01
+WORST = 10.0
+EVEN = 0.5  # no cell is filled in as what it is less likely to be
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What was asked for. present_from, absent_to: one threshold for all classes, None: from the expected error."""
+
+    expected_error: float = EXPECTED_ERROR
+    present_from: float | None = None
+    absent_to: float | None = None
+
+    def problems(self) -> list[str]:
+        """What is wrong with them, in sentences."""
+        given = {"present from": self.present_from, "absent up to": self.absent_to}
+        said = [
+            f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
+            for name, value in given.items()
+            if value is not None and not 0 <= value <= 1
+        ]
+        if not 0 < self.expected_error < EVEN:
+            said.append(
+                f"An expected error of {self.expected_error} is not possible: it must lie between 0 and {EVEN}, such "
+                f"as {EXPECTED_ERROR}."
+            )
+        if None not in given.values() and not said and self.absent_to > self.present_from:
+            said.append(f"Present from {self.present_from} and absent up to {self.absent_to} overlap: swap them.")
+        return said
+
+
+@dataclass(frozen=True)
+class ClassFill:
+    """What is filled in for one class: thresholds (None: nothing reaches one), cells, expected wrong ones of them, and
+    how many stay unknown."""
+
+    name: str
+    present_from: float | None
+    absent_to: float | None
+    present: int
+    wrong_present: float
+    absent: int
+    wrong_absent: float
+    unknown: int
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What is filled in by the model. calibrated: the probabilities were calibrated by people's answers."""
+
+    limits: Limits
+    calibrated: bool
+    classes: list[ClassFill]
+
+    def sum(self, name: str) -> float:
+        """Of a count of ClassFill over all classes."""
+        return sum(getattr(one, name) for one in self.classes)
+
+    def sentences(self) -> list[str]:
+        """What is filled in, how much of it is expected to be wrong, and what that rests on."""
+        present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
+        said = [
+            f"The model marks {present:,} unanswered image-class pairs present and {absent:,} absent; {unknown:,} stay "
+            f"unknown. Expected to be wrong: {_wrong(self.sum('wrong_present'), present)} of the present ones, "
+            f"{_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
+        ]
+        if self.calibrated:
+            said.append("This figure rests on probabilities that are calibrated with people's answers.")
+        else:
+            said.append(
+                "This figure rests on the model's own probabilities, which are not calibrated yet: too few "
+                "suggestions, grids and blind checks have been answered. More may be wrong."
+            )
+        return [*said, self.rule()]
+
+    def rule(self) -> str:
+        """By what thresholds, in words."""
+        asked = _share(self.limits.expected_error)
+        given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
+        parts = [
+            f"{word} a probability of {value:g}, as asked for"
+            if value is not None
+            else f"{word} where at most {asked} of a class's pairs that are marked so are expected to be wrong"
+            for word, value in given
+        ]
+        worst = _share(worst_of(self.limits, self.calibrated))
+        alone = f" No pair that is itself wrong with more than {worst} is filled in."
+        return f"Thresholds: {'; '.join(parts)}." + (alone if None in (value for _, value in given) else "")
+
+
+def worst_of(limits: Limits, calibrated: bool) -> float:
+    """How likely a single cell may be wrong."""
+    return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
+
+
+def thresholds(
+    probabilities: np.ndarray, open_: np.ndarray, limits: Limits, calibrated: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """From which probability on cells of each class become present, and up to which absent: (C,) each, nan for none.
+
+    probabilities    (N, C) float, nan where a class has no model
+    open_            (N, C) bool, the cells that would be filled in
+
+    A cell that both claim, which only thresholds that were given can do, becomes present.
+    """
+    classes = probabilities.shape[1]
+    found = np.full((2, classes), np.nan)
+    worst = worst_of(limits, calibrated)
+    for column in range(classes):
+        chances = rounded(probabilities[open_[:, column], column])
+        found[0, column] = confident_threshold(chances, limits.expected_error, worst)
+        found[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst)
+    found = np.round(found, DIGITS)
+    if limits.present_from is not None:
+        found[0] = limits.present_from
+    if limits.absent_to is not None:
+        found[1] = limits.absent_to
+    return found[0], found[1]
+
+
+def expect(
+    names: list[str],
+    probabilities: np.ndarray,
+    open_: np.ndarray,
+    present_from: np.ndarray,
+    absent_to: np.ndarray,
+) -> list[ClassFill]:
+    """What these thresholds (C,) fill in of the open cells (N, C), and how much of it is expected to be wrong."""
+    result = []
+    for column, name in enumerate(names):
+        raw = probabilities[open_[:, column], column].astype(np.float64)
+        chances = rounded(raw)
+        present = chances >= present_from[column]
+        absent = (chances <= absent_to[column]) & ~present
+        result.append(
+            ClassFill(
+                name,
+                _threshold(present_from[column]),
+                _threshold(absent_to[column]),
+                int(present.sum()),
+                round(float((1 - raw[present]).sum()), 2),
+                int(absent.sum()),
+                round(float(raw[absent].sum()), 2),
+                int((~present & ~absent).sum()),
+            )
+        )
+    return result
+
+
+def rounded(chances: np.ndarray) -> np.ndarray:
+    """As they are written: whoever reads the file finds the thresholds kept."""
+    return np.round(chances.astype(np.float64), DIGITS)
+
+
+def _threshold(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _wrong(cells: float, of: int) -> str:
+    if not of:
+        return "none"
+    return f"about {cells:,.0f}" if cells >= 0.95 else "less than 1"

@@ -1,0 +1,311 @@
+"""One class, many images: which cells a grid asks about, how it starts, and which class is worth the next one."""
+
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.queues import annotate, selection
+from annotator.queues.annotate import Work, elsewhere, with_surroundings
+from annotator.records import Image, Run, WantedGrids
+from annotator.snapshot.delta import AnsweredSince, answered_since
+from annotator.snapshot.predictions import Predictions, predictions, rankings_of
+from annotator.snapshot.rankings import Rankings
+from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
+from annotator.store.database import Database
+
+EVEN = 0.5  # from this expected share on a grid starts with every tile as "yes"
+LOOK = 2  # so many times the tiles of a grid are looked at in every class, to find the best one
+
+_number = count(time.time_ns() // 1_000_000)  # also after a restart none that a page may still hold
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One image of a grid. probability: None without a model; state, by: what was said already and by whom, or None."""
+
+    image: Image
+    probability: float | None
+    state: int | None
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Tiles of one class that are answered together.
+
+    share    of the tiles that the model expects to be present; None without a model
+    start    "yes" or "no": what fewer tiles have to be changed from
+    waiting  of a blind check: drawn cells without an answer, of all classes, in it and behind it; else None
+    """
+
+    id: str
+    class_id: int
+    run_id: int | None
+    share: float | None
+    start: str
+    tiles: list[Tile]
+    waiting: int | None = None
+
+
+@dataclass(frozen=True)
+class ClassCount:
+    """How far people are with one class. likely: present ones the model expects among the unknown; None without one."""
+
+    class_id: int
+    present: int
+    absent: int
+    unsure: int
+    unknown: int
+    likely: float | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The current run as the grid needs it: what it says, in which order, and what was answered since."""
+
+    found: Predictions
+    rankings: Rankings
+    since: AnsweredSince
+
+
+def known(db: Database) -> Known | None:
+    """The current run, None before the first."""
+    found = predictions(db)
+    rankings = rankings_of(db, found) if found else None
+    return Known(found, rankings, answered_since(db, found)) if found and rankings else None
+
+
+def next_grids(db: Database, wanted: WantedGrids) -> Work:
+    """Up to `want` grids of one class, leased to this page, with everything around them.
+
+    A class with a model: likeliest tiles first, all of them unanswered. Without: in working order. Of a selection the
+    unanswered images come first, then those that people have answered already.
+
+    Raises AnnotatorError for a class or a selection that is not there.
+    """
+    run, counts, every = renewed(db, wanted)
+    grids: list[Grid] = []
+    if wanted.want and every:
+        now = known(db)
+        out = Out(wanted, leases.held(db, wanted.holder))
+        for class_id in _classes_to_try(db, wanted, now, out, every):
+            grids = _grids(db, wanted, now, class_id, out)
+            if grids:
+                break
+    empty = "" if grids or not wanted.want else _empty(db, wanted, counts, bool(every), run)
+    return with_surroundings(db, wanted, grids, empty, counts, run)
+
+
+def class_counts(db: Database) -> list[ClassCount]:
+    """Every class, in the order of the classes."""
+    now, found = known(db), overview.class_counts(db)
+    every = overview.image_counts(db)["all"]
+    result = []
+    for one in classes.all_classes(db):
+        present, absent, unsure = found.get(one.id, (0, 0, 0))
+        column = now.since.column(one.id) if now else None
+        likely = None if column is None else max(0.0, float(now.rankings.expected[column] - now.since.found[column]))
+        result.append(ClassCount(one.id, present, absent, unsure, every - present - absent - unsure, likely))
+    return result
+
+
+def best_class(db: Database, size: int = 24) -> int | None:
+    """The class whose next grid probably brings the most finds; without a model the one with the fewest answers."""
+    every = [one.id for one in classes.all_classes(db)]
+    wanted = WantedGrids("", "", None, size, (), 1)
+    return next(iter(_best_first(db, wanted, known(db), Out(wanted, leases.held(db, "")), every)), None)
+
+
+def renewed(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
+    """What comes first, whatever the page asks for: its leases are renewed, all others of it let go of.
+
+    returns    the current run, the counts of overview.image_counts, and the ids of all classes
+
+    Raises AnnotatorError for a class that is not there.
+    """
+    if wanted.instead:
+        leases.take_over(db, wanted.holder, wanted.instead)
+    run, counts = runs.current_run(db), overview.image_counts(db)
+    leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
+    every = [one.id for one in classes.all_classes(db)]
+    if wanted.class_id is not None and wanted.class_id not in every:
+        raise AnnotatorError(f"There is no class {wanted.class_id} in this project.")
+    return run, counts, every
+
+
+class Out:
+    """What is not given to a page: what it has, has done with, and what is open elsewhere."""
+
+    def __init__(self, wanted: WantedGrids, held: Collection[tuple[int, int]]):
+        self.whole = {image_id for image_id, class_id in held if not class_id}
+        self.cells: dict[int, set[int]] = {}  # class id -> image ids
+        for image_id, class_id in (*wanted.have, *wanted.passed, *held):
+            self.cells.setdefault(class_id, set()).add(image_id)
+
+    def images(self, class_id: int) -> set[int]:
+        """Images whose cell of this class is out."""
+        return self.whole | self.cells.get(class_id, set())
+
+
+def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> Iterator[int]:
+    """The class that is wanted; or the one in hand and then, when it has no more, the best of the others."""
+    if wanted.class_id is not None:
+        yield wanted.class_id
+        return
+    in_hand = wanted.have[-1][1] if wanted.have else None
+    if in_hand in every and in_hand != wanted.but:
+        yield in_hand
+    for class_id in _best_first(db, wanted, now, out, every):
+        if class_id not in (in_hand, wanted.but):
+            yield class_id
+
+
+def _best_first(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> list[int]:
+    """The classes, those first whose next grid brings the most; those without a model by how little is known."""
+    finds = {}
+    if now and wanted.selection:
+        finds = selection.finds(db, now.found, wanted.selection, wanted.size)
+    elif now:
+        finds = finds_of(now, out, wanted.size)
+    if not finds:
+        answers = overview.class_counts(db)
+        return sorted(every, key=lambda class_id: (sum(answers.get(class_id, ())), class_id))
+    return sorted(every, key=lambda class_id: (-finds.get(class_id, 0.0), class_id))
+
+
+def finds_of(now: Known, out: Out, size: int) -> dict[int, float]:
+    """Of each class with a model how many of its next `size` tiles are expected to be present."""
+    rankings, since, found = now.rankings, now.since, now.found
+    rows = rankings.by_class[:, : LOOK * size]
+    whole, known_ones = found.rows(list(out.whole))
+    is_out = np.zeros(len(found.image_ids), bool)
+    is_out[whole[known_ones]] = True
+    is_open = (rows >= 0) & ~is_out[rows]
+    for column, place in np.argwhere(is_open & since.touched[rows]).tolist():
+        is_open[column, place] = since.is_open(int(rows[column, place]), column)
+    finds = {}
+    for column, class_id in enumerate(found.class_ids.tolist()):
+        if rows[column, 0] < 0:
+            continue
+        if single := out.cells.get(class_id):
+            is_open[column] &= ~np.isin(found.image_ids[rows[column]], list(single))
+        places = np.flatnonzero(is_open[column])[:size]
+        if len(places) == size or rows[column, -1] < 0 or rows.shape[1] == rankings.by_class.shape[1]:
+            finds[class_id] = float(rankings.scores[column, places].sum(dtype=np.float64))
+        else:
+            finds[class_id] = sum(chance for _, chance in islice(ranked(now, column, out.images(class_id)), size))
+    return finds
+
+
+def _grids(db: Database, wanted: WantedGrids, now: Known | None, class_id: int, out: Out) -> list[Grid]:
+    column = now.since.column(class_id) if now else None
+    gone = out.images(class_id)
+    if wanted.selection:
+        source = selection.cells_of(db, now.found if now else None, wanted.selection, class_id, column, gone)
+    elif column is not None:
+        source = ranked(now, column, gone)
+    else:
+        source = _unranked(db, class_id, gone, wanted.size * wanted.want)
+    tiles = take_tiles(db, wanted, class_id, source)
+    return [
+        grid_of(class_id, now.found.run.id if column is not None else None, tiles[start : start + wanted.size])
+        for start in range(0, len(tiles), wanted.size)
+    ]
+
+
+def ranked(now: Known, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
+    """Image ids with an open cell in a column and their probabilities, likeliest first."""
+    ids, rows, scores = now.found.image_ids, now.rankings.by_class[column], now.rankings.scores[column]
+    for start in range(0, len(rows), 512):
+        some = rows[start : start + 512]
+        touched = now.since.touched[some]
+        for place, (row, image_id) in enumerate(zip(some.tolist(), ids[some].tolist(), strict=True)):
+            if row < 0:
+                return
+            if image_id not in out and not (touched[place] and not now.since.is_open(row, column)):
+                yield image_id, float(scores[start + place])
+
+
+def _unranked(db: Database, class_id: int, out: set[int], want: int) -> Iterator[tuple[int, None]]:
+    """Image ids with an open cell of a class, in working order."""
+    limit, seen = len(out) + want, set(out)
+    while True:
+        # A part at a time, each read to its end: a query left open would keep this connection from writing.
+        found = cells.open_images(db, class_id, limit)
+        yield from ((image_id, None) for image_id in found if image_id not in seen)
+        if len(found) < limit:
+            return
+        seen.update(found)
+        limit *= 2
+
+
+def take_tiles(
+    db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
+) -> list[Tile]:
+    """The first tiles that nobody else holds, leased to this page."""
+    need, tiles, source = wanted.size * wanted.want, [], iter(source)
+    every = bool(wanted.selection) or wanted.blind  # also what is answered
+    while len(tiles) < need and (some := dict(islice(source, need - len(tiles)))):
+        taken = leases.take_cells(
+            db, wanted.holder, wanted.annotator, [(image_id, class_id) for image_id in some], len(some)
+        )
+        ids = [image_id for image_id, _ in taken]
+        # Only now nobody else can answer them: what was answered a moment ago is seen here.
+        said, gone = cells.said(db, [(image_id, class_id) for image_id in ids]), cells.unreadable(db, ids)
+        if not every:
+            gone |= {image_id for image_id, filled in auto_accepted.filled_in(db, ids).items() if class_id in filled}
+        about = images.images(db, ids)
+        tiles += [
+            Tile(
+                about[image_id],
+                None if some[image_id] is None else round(some[image_id], 4),
+                *((None, None) if wanted.blind else said.get((image_id, class_id), (None, None))),
+            )
+            for image_id in ids
+            if image_id not in gone and (every or (image_id, class_id) not in said)
+        ]
+    return tiles
+
+
+def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
+    chances = [tile.probability for tile in tiles if tile.probability is not None]
+    share = sum(chances) / len(chances) if chances else None
+    start = "yes" if share is not None and share >= EVEN else "no"
+    name = f"g{tiles[0].image.id}-{class_id}-{next(_number)}"
+    return Grid(name, class_id, run_id, None if share is None else round(share, 4), start, tiles)
+
+
+_ALL_SHOWN = "Every image of this selection has been shown."
+
+
+def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
+    """How many images that other pages have open would be tiles here, if they were free."""
+    ids = {image_id for image_id, of in leases.held(db, wanted.holder) if of in (0, wanted.class_id)}
+    ids -= {image_id for image_id, of in wanted.passed if of == wanted.class_id}
+    if wanted.selection:
+        return len(ids & set(selections.load(db, wanted.selection).tolist()))
+    if wanted.class_id is not None:
+        ids -= cells.states(db, wanted.class_id, list(ids)).keys()
+    return len(ids)
+
+
+def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classes: bool, run: Run | None) -> str:
+    if not counts["all"]:
+        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+    if not has_classes:
+        return "There are no classes yet. Add some on the Settings page."
+    still = _open_elsewhere(db, wanted)
+    come = f"{elsewhere(still)}; what is not answered there comes here within three minutes."
+    if wanted.selection:
+        shown = f"Every other image of this selection has been shown. {come}" if still else _ALL_SHOWN
+        return f"{shown} Choose another class, or leave the selection."
+    if counts["complete"] == counts["all"]:
+        return annotate.COMPLETE
+    if still:
+        return f"Nothing else of this class is left here. {come} Another class may have more."
+    more = " The next run of the model brings those that come after them." if run else ""
+    return f"Nothing of this class is left to decide here.{more} Choose another class."

@@ -1,0 +1,106 @@
+"""What the current run says, as the page's process reads it: mapped from the disk, never all of it at once."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from annotator.records import Run
+from annotator.snapshot import rankings
+from annotator.snapshot.rankings import Rankings
+from annotator.store import runs
+from annotator.store.arrays import open_array
+from annotator.store.database import Database
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One version of a run's probabilities, mapped from disk.
+
+    image_ids        (N,) int64, ascending: what the rows are
+    class_ids        (C,) int64, ascending: what the columns are
+    probabilities    (N, C) float16 in [0, 1], nan where the class has no model
+    """
+
+    run: Run
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    probabilities: np.ndarray
+
+    def rows(self, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """For some images, their rows, and which of the images have one: (n,) int64, (n,) bool."""
+        wanted = np.asarray(image_ids, np.int64)
+        rows = np.searchsorted(self.image_ids, wanted)
+        rows[rows == len(self.image_ids)] = 0
+        known = self.image_ids[rows] == wanted if len(self.image_ids) else np.zeros(len(wanted), bool)
+        return rows, known
+
+
+def predictions(db: Database) -> Predictions | None:
+    """The current run's predictions; None before the first run, and where its arrays are damaged (`damaged`)."""
+    # The run's arrays may be replaced between reading its row and opening its files: then there is a newer one.
+    for _ in range(3):
+        run = runs.current_run(db)
+        if run is None:
+            return None
+        try:
+            image_ids, probabilities = arrays_of(db, run.id, run.version)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, EOFError):
+            return None
+        if probabilities.shape != (len(image_ids), len(run.class_ids)):
+            return None
+        return Predictions(run, image_ids, np.asarray(run.class_ids, np.int64), probabilities)
+    return None
+
+
+def damaged(db: Database) -> list[str]:
+    """Runs that cannot be read, in a sentence each: nothing is suggested from them, and the next training replaces
+    them."""
+    told = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
+    run = runs.current_run(db)
+    if run is not None and predictions(db) is None:
+        told.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
+    return told
+
+
+def rankings_of(db: Database, found: Predictions) -> Rankings | None:
+    """The run's rankings. A run of an older version has none: of a small one they are worked out here, once.
+
+    None for a large one: the next run brings them.
+    """
+    folder = str(db.paths.run(found.run.id, found.run.version))
+    kept = rankings.load(folder)
+    if kept is None and found.probabilities.size <= rankings.SMALL:
+        with _WORKING_OUT:
+            if folder not in _WORKED_OUT:
+                while len(_WORKED_OUT) >= 4:
+                    _WORKED_OUT.pop(next(iter(_WORKED_OUT)))
+                _WORKED_OUT[folder] = rankings.build(
+                    db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities
+                )
+            kept = _WORKED_OUT[folder]
+    return kept
+
+
+def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises FileNotFoundError."""
+    return _image_ids(str(db.paths.run(run_id))), _probabilities(str(db.paths.run(run_id, version)))
+
+
+@lru_cache(maxsize=4)
+def _image_ids(folder: str) -> np.ndarray:
+    return np.array(open_array(Path(folder) / "image_ids.npy"))
+
+
+@lru_cache(maxsize=4)
+def _probabilities(folder: str) -> np.ndarray:
+    return np.asarray(open_array(Path(folder) / "probabilities.npy"))
+
+
+_WORKED_OUT: dict[str, Rankings] = {}
+_WORKING_OUT = threading.Lock()

@@ -1,0 +1,79 @@
+"""The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
+
+from annotator.settings import LEFT_OUT
+from annotator.store import (
+    annotator_disagreement,
+    arrays,
+    auto_accepted,
+    classes,
+    configuration,
+    heartbeat,
+    images,
+    overview,
+    runs,
+)
+from annotator.store.database import Database
+
+SUMMED_UP = 20_000  # a page that is drawn every few seconds does not read a million
+
+
+def status(db: Database, listed: int | None = None) -> dict:
+    """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
+
+    listed    how many kept-out files and missing images are named at most, SUMMED_UP files counted by reason; None: all
+    """
+    counts = overview.image_counts(db)
+    bad, missing = images.kept_out(db, listed), images.missing(db, listed)
+    worker = heartbeat.worker_state(db)
+    backbone = configuration.backbone(db)
+    return {
+        "project": str(db.paths.project),
+        "images": counts["all"],
+        "classes": len(classes.all_classes(db)),
+        "decisions": overview.decisions_by_source(db),
+        "labels": overview.labels_by_state(db),
+        "accepted": auto_accepted.counts(db),
+        "images_without_decision": counts["without_decision"],
+        "images_skipped": counts["skipped"],
+        "images_complete": counts["complete"],
+        "flagged": overview.count_flagged(db),
+        "contradictions": annotator_disagreement.count(db),
+        "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
+        "files_kept_out_by_reason": images.kept_out_by_reason(db, None if listed is None else SUMMED_UP),
+        "files_kept_out_in_all": images.count_kept_out(db),
+        "images_missing": [{"image": one.path, "reason": one.reason} for one in missing],
+        "images_missing_in_all": images.count_missing(db),
+        "method": configuration.method(db),
+        "parameters": configuration.parameters(db),
+        "backbone": backbone,
+        "features": arrays.count_features(db.paths.features(backbone)),
+        "worker": {
+            "state": worker.state,
+            "alive": worker.alive,
+            "pid": worker.pid,
+            "heartbeat_at": worker.heartbeat_at,
+            "done": worker.done,
+            "of": worker.of,
+        },
+        "run": _run(db),
+        "last_error": worker.last_error or None,
+        "last_error_at": worker.last_error_at,
+        "left_out": db.setting(LEFT_OUT, []),
+    }
+
+
+def _run(db: Database) -> dict | None:
+    run = runs.current_run(db)
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "method": run.method,
+        "epochs": run.epochs,
+        "seconds": round(run.seconds, 3),
+        "images": run.images,
+        "finished_at": run.finished_at,
+        "threshold": run.threshold,
+        "last_decision": run.last_decision_id,
+        "newer_decisions": overview.decisions_newer_than(db, run.last_decision_id),
+    }

@@ -1,0 +1,165 @@
+"""Predictions of the current run + what people have answered -> the labels that are probably missing.
+
+Only numpy: the page's process asks here, and it may not load torch.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotator.records import Class, Image, Suggestion
+from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
+from annotator.snapshot.delta import AnsweredSince, answered_since
+from annotator.snapshot.predictions import Predictions, predictions, rankings_of
+from annotator.snapshot.rankings import Rankings, whole
+from annotator.store import auto_accepted, decisions, runs
+from annotator.store.database import Database
+
+
+def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
+    """The unanswered cells most likely to be present, likeliest first; none that a person has answered in any way.
+
+    class_id    only this class; None: all
+    limit       how many at most; None: all, which takes memory for every cell there is
+    """
+    found = predictions(db)
+    if found is None:
+        return []
+    rankings = rankings_of(db, found)
+    if rankings is not None and limit is not None:
+        since = answered_since(db, found)
+        deep = limit + int(np.count_nonzero(since.touched))  # as many as that hold `limit` open ones
+        if deep <= whole(rankings):
+            return _likeliest(found, rankings, since, class_id, limit, deep)
+    scores = _unanswered(db, found)
+    if class_id is not None:
+        scores[:, found.class_ids != class_id] = np.nan
+    flat = scores.ravel()
+    candidates = np.flatnonzero(flat >= 0)
+    if limit is not None and limit < len(candidates):
+        candidates = candidates[np.argpartition(-flat[candidates], limit - 1)[:limit]] if limit else candidates[:0]
+    order = candidates[np.argsort(-flat[candidates], kind="stable")]
+    rows, columns = np.divmod(order, len(found.class_ids))
+    return _told(found, rows, columns)
+
+
+def suggestions_of(
+    found: Predictions,
+    answered: dict[int, set[int]],
+    image_ids: Sequence[int],
+    low: float,
+    high: float = 1.0,
+    class_id: int | None = None,
+) -> dict[int, list[Suggestion]]:
+    """For each image its suggestions with a probability from `low` to `high`, likeliest first.
+
+    answered    image id -> the classes people have answered there
+    class_id    only of this class
+    """
+    rows, known = found.rows(image_ids)
+    result = {}
+    for image_id, row, has in zip(image_ids, rows, known, strict=True):
+        if not has:
+            continue
+        scores = np.array(found.probabilities[row], np.float32)
+        scores[np.isin(found.class_ids, list(answered.get(image_id, ())))] = np.nan
+        if class_id is not None:
+            scores[found.class_ids != class_id] = np.nan
+        columns = np.flatnonzero((scores >= low) & (scores <= high))
+        columns = columns[np.argsort(-scores[columns], kind="stable")][:REVIEW_CHIPS]
+        result[image_id] = [
+            Suggestion(image_id, int(found.class_ids[column]), round(float(scores[column]), 4), found.run.id)
+            for column in columns
+        ]
+    return result
+
+
+def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]) -> dict[int, bytes]:
+    """What the model thinks of whole images: for each one byte a class, in the order of `classes`.
+
+    A byte is the probability times 254, 255 where there is none; of an image without a row b"".
+    """
+    if found is None:
+        return {}
+    columns = np.searchsorted(found.class_ids, [one.id for one in classes])
+    there = columns < len(found.class_ids)
+    there[there] = found.class_ids[columns[there]] == np.array([one.id for one in classes])[there]
+    rows, known = found.rows(image_ids)
+    result = {}
+    for image_id, row, has in zip(image_ids, rows, known, strict=True):
+        if has:
+            scores = np.rint(np.array(found.probabilities[row], np.float32) * 254)
+            bytes_ = np.where(np.isnan(scores), 255, scores).astype(np.uint8)
+            every = np.full(len(classes), 255, np.uint8)
+            every[there] = bytes_[columns[there]]
+            result[image_id] = every.tobytes()
+    return result
+
+
+def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
+    """For each image the classes that a person has answered there, in whatever way, or that were accepted."""
+    answered = auto_accepted.filled_in(db, image_ids)
+    for label in decisions.labels(db, image_ids):
+        answered.setdefault(label.image_id, set()).add(label.class_id)
+    return answered
+
+
+def aligned(found: Predictions | None, images: Sequence[Image], classes: Sequence[Class]) -> np.ndarray | None:
+    """The probabilities in the row order of `images` and the column order of `classes`, nan where there is none."""
+    if found is None:
+        return None
+    result = np.full((len(images), len(classes)), np.nan, np.float32)
+    rows, known = found.rows([image.id for image in images])
+    for column, one in enumerate(classes):
+        where = np.flatnonzero(found.class_ids == one.id)
+        if len(where) and known.any():
+            result[known, column] = found.probabilities[rows[known], where[0]]
+    return result
+
+
+def labels_until_first_run(without_decision: int, images: int) -> int:
+    """How many images people still have to label before the worker trains by itself."""
+    return max(0, min(FIRST_RUN_AT, images) - (images - without_decision))
+
+
+def run_to_explain(db: Database, run_id: int) -> int:
+    """The run whose heat map answers for a suggestion of this run: itself, or the current one once it is gone."""
+    if runs.kept_run(db, run_id):
+        return run_id
+    current = runs.current_run(db)
+    return current.id if current else run_id
+
+
+def _likeliest(
+    found: Predictions, rankings: Rankings, since: AnsweredSince, class_id: int | None, limit: int, deep: int
+) -> list[Suggestion]:
+    """The likeliest open cells, from the first `deep` of each class."""
+    wanted = range(len(found.class_ids)) if class_id is None else np.flatnonzero(found.class_ids == class_id).tolist()
+    rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for column in wanted:
+        some = rankings.by_class[column, :deep]
+        some = since.open_rows(some[some >= 0], column)[:limit]
+        rows.append(some)
+        columns.append(np.full(len(some), column))
+    every, of = np.concatenate(rows), np.concatenate(columns)
+    order = np.lexsort((of, every, -found.probabilities[every, of].astype(np.float32)))[:limit]
+    return _told(found, every[order], of[order])
+
+
+def _told(found: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Suggestion]:
+    chances = found.probabilities[rows, columns].astype(float)
+    cells = zip(found.image_ids[rows].tolist(), found.class_ids[columns].tolist(), chances.tolist(), strict=True)
+    return [Suggestion(image_id, class_id, chance, found.run.id) for image_id, class_id, chance in cells]
+
+
+def _unanswered(db: Database, found: Predictions) -> np.ndarray:
+    """(N, C) float32 probabilities with nan in every cell that a person has answered, or that was accepted."""
+    scores = np.array(found.probabilities, np.float32)
+    answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
+    cells = np.array([*answered, *auto_accepted.accepted_cells(db)], np.int64).reshape(-1, 2)
+    rows, known_rows = found.rows(cells[:, 0])
+    columns = np.searchsorted(found.class_ids, cells[:, 1])
+    columns[columns == len(found.class_ids)] = 0
+    known = known_rows & (found.class_ids[columns] == cells[:, 1]) if len(found.class_ids) else known_rows & False
+    scores[rows[known], columns[known]] = np.nan
+    return scores

@@ -1,0 +1,135 @@
+"""From image files to features, as fast as the machine's cores allow.
+
+Every worker thread takes a batch all the way: decode, squash, forward. Pillow
+and torch both let go of Python's lock while they work, so the threads run side
+by side, each on its own core, and there is nothing to hand over and nobody to
+wait for. That beats one forward pass spread over all cores with decoders beside
+it: the pass would wait, layer by layer, for the core a decoder has taken.
+"""
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from annotator.store.files import content_of
+from annotator.store.pixels import BadImage, open_rgb
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
+MOST_WORKERS = 8  # beyond that the threads begin to queue for Python's lock
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """One batch of embedded images; the numbers are places in the list of paths given to embed()."""
+
+    indices: list[int]  # n of them
+    features: np.ndarray  # (n, D) float32, one row for each of `indices`
+    regions: np.ndarray | None  # (n, 9, D) float16, if asked for; see Backbone.features_and_regions
+    failures: list[tuple[int, str]]  # (place, one sentence that says why), of files that could not be read
+
+
+def embed(
+    paths: Sequence[Path],
+    backbone: "Backbone",
+    *,
+    regions: bool = False,
+    batch: int = BATCH,
+    workers: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    contents: Sequence[str] | None = None,
+) -> Iterator[Embedded]:
+    """The features of image files, batch by batch, in the order of the paths.
+
+    regions      whether features of the regions of each image are wanted too: no slower, but ten times the memory
+    batch        paths a batch; the last may be shorter
+    workers      batches in the making at once; None: one a core, at most MOST_WORKERS
+    should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
+                 after the batches that are already in the making
+    contents     the sha256 that each file should have; one with another content is a failure. None: not looked at
+
+    A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
+    network at the size it wants, read at reduced scale where the format can do that.
+    """
+    stopped = should_stop or (lambda: False)
+    starts = iter(range(0, len(paths), batch))
+    pending: deque[Future[Embedded]] = deque()
+    with embedding_threads(workers) as pool:
+        try:
+            while True:
+                # One batch ahead for each thread: none stands idle while the caller keeps what it got.
+                while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
+                    places = range(start, min(start + batch, len(paths)))
+                    pending.append(pool.submit(_embed_batch, paths, places, backbone, regions, contents))
+                if not pending:
+                    return
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+class Threads(ThreadPoolExecutor):
+    """A thread pool that knows how many threads it has."""
+
+    def __init__(self, size: int, torch_threads: int):
+        super().__init__(size, "embed", initializer=torch.set_num_threads, initargs=(torch_threads,))
+        self.size = size
+
+
+@contextlib.contextmanager
+def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
+    """Threads that share the cores out among them, each with its own part for torch.
+
+    workers  how many; None: one a core, at most MOST_WORKERS
+
+    Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
+    """
+    cores = _cores()
+    workers = workers or max(1, min(cores, MOST_WORKERS))
+    before = torch.get_num_threads()
+    try:
+        with Threads(workers, max(1, cores // workers)) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(before)
+
+
+def _embed_batch(
+    paths: Sequence[Path], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
+) -> Embedded:
+    size = backbone.input_size
+    indices, images, failures = [], [], []
+    for place in places:
+        try:
+            if contents and content_of(paths[place]) != contents[place]:
+                raise BadImage("the file holds another picture than when it was registered: run annotator init again")
+            images.append(backbone.preprocess(open_rgb(paths[place], at_least=(size, size))))
+            indices.append(place)
+        except (BadImage, OSError) as error:
+            failures.append((place, str(error)))
+    if images:
+        # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
+        stacked = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
+    else:
+        stacked = torch.zeros(0, 3, size, size, dtype=torch.uint8)
+    if not regions:
+        return Embedded(indices, backbone.features(stacked).numpy(), None, failures)
+    features, parts = backbone.features_and_regions(stacked)
+    # Half precision ends at 65504; what is beyond would become infinite.
+    return Embedded(indices, features.numpy(), parts.clamp(-65504, 65504).half().numpy(), failures)
+
+
+def _cores() -> int:
+    """Cores this process may run on, which in a container can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

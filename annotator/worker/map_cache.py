@@ -1,0 +1,168 @@
+"""Feature maps of images, kept on the disk, for the methods that need more than one pooled vector an image.
+
+A map is as much as a hundred pooled vectors (207 kB an image of the default backbone), so each image has a file of its
+own, read when a batch needs it. An image that is trained on has several views: as it is, mirrored, and strongly changed
+ones, made once instead of anew in every epoch; that is what makes two augmented views affordable without a GPU.
+A file is written whole or not at all, and never goes out of date, as an image is its content: a pass that was killed is
+gone on with, and the next run makes maps only of what was labeled since.
+"""
+
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from PIL import Image
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.store.arrays import open_array, save_array, sweep
+from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.place import make_room
+from annotator.worker.embed import embedding_threads
+from models.backbones.feature_maps import FeatureMaps
+from models.finetune.augment import strong_view
+
+WEAK, STRONG = 2, 2  # views of an image that is trained on: as it is and mirrored; strongly changed
+AT_ONCE = 8  # views a thread makes before it looks whether it shall stop
+ROOM = 0.9  # of the free disk that maps may take
+
+
+class MapFiles:
+    """The maps of images by one backbone, in one folder.
+
+    network     what makes them
+    bytes_each  of one view of one image
+    """
+
+    def __init__(self, folder: Path, network: FeatureMaps):
+        self.folder, self.network = folder, network
+        self.bytes_each = 2 * int(np.prod(network.shape))
+        sweep(folder)
+
+    def path(self, key: int | str, views: bool) -> Path:
+        """Where the views, or the one plain map, of an image lie; key: its id, or any name a file may have."""
+        return self.folder / ("views" if views else "plain") / f"{key}.npy"
+
+    def has(self, key: int | str, views: bool) -> bool:
+        """Whether they are there; the plain map is also the first of the views."""
+        return self.path(key, True).exists() or (not views and self.path(key, False).exists())
+
+    def read(self, key: int | str) -> np.ndarray:
+        """(V, K, h, w) float16, mapped into memory: the plain map first, then the other views if there are any.
+
+        Raises AnnotatorError when the file is damaged or of another network; it is deleted, so that it is made anew.
+        """
+        path = self.path(key, True)
+        path = path if path.exists() else self.path(key, False)
+        try:
+            found = open_array(path)
+            if found.shape[1:] != self.network.shape:
+                raise ValueError(f"its maps are {found.shape[1:]}, not {self.network.shape}")
+        except (ValueError, EOFError, OSError) as error:
+            path.unlink(missing_ok=True)
+            raise AnnotatorError(
+                f"The maps in {path} cannot be read ({error}). They were deleted; train again to make them anew."
+            ) from error
+        return found
+
+    def make(
+        self, items: Sequence[tuple[int | str, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, dict[int | str, str]]]:
+        """Make and keep the maps of images that have none.
+
+        items       (key, file) of each image
+        views       all views, or only the plain map
+        yields      (images looked at so far, why files of this batch could not be read by key), every second or so
+
+        Raises AnnotatorError before the first one when the disk has not enough room, DiskFull when it is filled
+        meanwhile.
+        """
+        missing = [(key, path) for key, path in items if not self.has(key, views)]
+        needed = len(missing) * self.bytes_each * (WEAK + STRONG if views else 1)
+        check_room(self.folder, needed)
+        done = len(items) - len(missing)
+        for batch, made in self.stream(missing, views, should_stop):
+            for key, maps in made.items():
+                if not isinstance(maps, str):
+                    save_array(self.path(key, views), maps, sync=False)
+            done += len(batch)
+            yield done, {key: maps for key, maps in made.items() if isinstance(maps, str)}
+
+    def stream(
+        self, items: Sequence[tuple[int | str, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[list[int | str], dict[int | str, np.ndarray | str]]]:
+        """The maps of images, in order and a few at a time, without keeping them: (keys, what came of each).
+
+        What came is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
+        """
+        each = max(1, AT_ONCE // (WEAK + STRONG)) if views else AT_ONCE
+        parts = iter([items[start : start + each] for start in range(0, len(items), each)])
+        pending: deque[tuple[list, Future]] = deque()
+        with embedding_threads() as pool:
+            try:
+                while True:
+                    while len(pending) < 2 * pool.size and not should_stop() and (part := next(parts, None)):
+                        pending.append(([key for key, _ in part], pool.submit(self._maps_of, part, views)))
+                    if not pending:
+                        return
+                    keys, future = pending.popleft()
+                    yield keys, future.result()
+            finally:
+                for _, future in pending:
+                    future.cancel()
+
+    def _maps_of(self, part: Sequence[tuple[int | str, Path]], views: bool) -> dict[int | str, np.ndarray | str]:
+        backbone = self.network.backbone
+        size = (backbone.input_size,) * 2
+        made: dict[int | str, np.ndarray | str] = {}
+        for key, path in part:
+            try:
+                plain = backbone.preprocess(open_rgb(path, at_least=size))
+            except BadImage as error:
+                made[key] = str(error)
+                continue
+            made[key] = self.network(torch.stack(views_of(plain, key) if views else [plain])).numpy()
+        return made
+
+
+def views_of(plain: torch.Tensor, key: int | str) -> list[torch.Tensor]:
+    """The views of an image (3, S, S) uint8: WEAK weak ones, the first as it is, and STRONG strong ones.
+
+    key     decides the strong ones: the same image always gets the same
+    """
+    mirrored = plain.flip(2)
+    strong = []
+    for number in range(STRONG):
+        random = Random(f"{key}/{number}")
+        start = (mirrored if random.random() < 0.5 else plain).permute(1, 2, 0).numpy()
+        changed = strong_view(Image.fromarray(np.ascontiguousarray(start)), random)
+        strong.append(torch.from_numpy(np.array(changed)).permute(2, 0, 1))
+    return [plain, mirrored, *strong]
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raises DiskFull when the disk of this folder has not that many bytes to spare."""
+    make_room(folder)
+    free = shutil.disk_usage(folder).free
+    if needed > ROOM * free:
+        raise DiskFull(
+            f"Feature maps need {needed / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are free. Free some space, "
+            "or choose a method that learns from pooled features; they need a hundredth of that."
+        )
+
+
+class Kept(Sequence):
+    """The maps of some images as a sequence, each read from the disk when it is asked for."""
+
+    def __init__(self, files: MapFiles, keys: Sequence[int | str]):
+        self.files, self.keys = files, keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.files.read(self.keys[index])

@@ -1,0 +1,71 @@
+"""`annotator train`: choose how to train and have a run, by the worker that is at work or, without one, right here."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.records import Run
+from annotator.store import configuration, heartbeat, jobs, runs
+from annotator.store.database import Database
+
+POLL_SECONDS = 0.1
+
+
+def train_now(
+    project: Path,
+    method: str | None = None,
+    settings: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Run:
+    """Train on what is decided now, whether or not anything is newer than the last run.
+
+    method      the method of this and later runs, with its own defaults; None: as it is, with its parameters
+    settings    `key=value`: parameters of this and later runs, on top of those
+
+    Raises AnnotatorError when there is nothing to learn from, or the worker says why it could not; before anything is
+    changed, when there is no such method or parameter, or the method does not take a value.
+    """
+    db = Database(project)
+    if method is not None or settings:
+        choose(db, method, settings)
+    from annotator.worker import process
+
+    try:
+        run = process.main(project, once=True)
+        if run is None:
+            raise AnnotatorError("Stopped before the run was finished.")
+        return run
+    except AlreadyRunning:
+        return _ask_worker(db, progress)
+
+
+def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
+    """Keeps the method and its parameters for the runs to come. Raises AnnotatorError before anything is changed."""
+    name = method or configuration.method(db)
+    kept = configuration.parameters(db) if method is None else {}
+    changed = kept | configuration.read_parameters(name, settings)
+    from models.methods import make_method  # loads torch: the method itself knows best which values it takes
+
+    try:
+        make_method(name, **changed)
+    except ValueError as error:
+        raise configuration.refused(name, str(error)) from error
+    defaults = configuration.about(name).defaults
+    configuration.choose_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
+
+
+def _ask_worker(db: Database, progress: Callable[[int, int], None]) -> Run:
+    before = runs.current_run(db)
+    heartbeat.note_error(db, "")
+    jobs.ask_training(db)
+    while True:
+        run, state = runs.current_run(db), heartbeat.worker_state(db)
+        if run is not None and (before is None or run.id > before.id) and not jobs.training_asked(db):
+            return run
+        if state.last_error and not jobs.training_asked(db):
+            raise AnnotatorError(f"The worker could not train: {state.last_error}")
+        if not state.alive:
+            raise AnnotatorError("The worker has ended meanwhile. Try again: annotator train works without one too.")
+        progress(state.done, state.of)
+        time.sleep(POLL_SECONDS)

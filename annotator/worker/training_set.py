@@ -1,0 +1,64 @@
+"""What people decided as arrays: the labels, and which of them count how, for the images whose features are cached."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.records import PRESENT, UNSURE
+from annotator.store import classes, decisions
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What people decided, as the learning code wants it.
+
+    rows       (n,) rows of the feature cache: images with at least one certain answer
+    labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
+    mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
+    class_ids  what the columns are
+    fair       (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.learned_cells)
+    newest     the newest decision these labels include
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    mask: np.ndarray
+    class_ids: list[int]
+    fair: np.ndarray
+    newest: int
+
+    @property
+    def positives(self) -> int:
+        return int((self.labels == PRESENT).sum())
+
+    def unknown(self, images: int) -> np.ndarray:
+        """(N, C) bool, for all rows of the cache: cells that nobody has answered."""
+        result = np.ones((images, len(self.class_ids)), bool)
+        result[self.rows] = (self.labels == 0) & self.mask
+        return result
+
+
+def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
+    """The labels as of one moment, for the images whose features are there."""
+    class_ids = [one.id for one in classes.all_classes(db)]
+    found, newest = decisions.learned_cells(db)
+    cells = np.array(found, np.int64).reshape(-1, 4)
+    order = np.argsort(cache.image_ids, kind="stable")
+    place = np.searchsorted(cache.image_ids, cells[:, 0], sorter=order)
+    place[place == len(order)] = 0
+    embedded = cache.image_ids[order[place]] == cells[:, 0] if len(order) else np.zeros(len(cells), bool)
+    cells, place = cells[embedded], order[place[embedded]] if len(order) else place[:0]
+    sure = cells[:, 2] != UNSURE
+    rows = np.unique(place[sure])
+    labels = np.zeros((len(rows), len(class_ids)), np.int8)
+    mask = np.ones(labels.shape, bool)
+    kept = np.isin(place, rows)
+    at = np.searchsorted(rows, place[kept])
+    columns = np.searchsorted(class_ids, cells[kept, 1])
+    labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
+    mask[at, columns] = sure[kept]
+    fair = np.zeros(labels.shape, bool)
+    fair[at, columns] = sure[kept] & (cells[kept, 3] == 1)
+    return TrainingSet(rows, labels, mask, class_ids, fair, newest)

@@ -1,0 +1,114 @@
+"""Where the network looked: Grad-CAM heat maps of an image's classes.
+
+Selvaraju et al., "Grad-CAM: Visual Explanations from Deep Networks via
+Gradient-based Localization", ICCV 2017, https://arxiv.org/abs/1610.02391; the
+computation is pytorch-grad-cam's. The network runs once for an image, however
+many classes are asked for: only what comes after its last map (pooling and the
+head) is repeated for each, and only that is differentiated.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from pytorch_grad_cam import GradCAM
+from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+from torch import nn
+
+from models.backbones.networks import Backbone
+
+# From nothing over violet and orange to yellow: brightness alone tells them apart, whatever colours an eye can see.
+_COLOURS = np.array([(40, 10, 90), (130, 25, 120), (215, 65, 70), (250, 145, 20), (252, 255, 120)], np.float64)
+_MOST_OPAQUE = 200  # of 255: the image stays visible under the hottest spot
+
+
+@torch.inference_mode(False)  # in a caller's inference mode there would be no gradients to read
+def heat_map(
+    backbone: Backbone,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    image: torch.Tensor,
+    class_index: int | Sequence[int],
+) -> np.ndarray:
+    """Which parts of an image speak for a class, or for each of several classes.
+
+    weight, bias  (C, D) and (C,), the linear head on the backbone's features
+    image         (3, S, S), as Backbone.preprocess gives it: uint8 in 0..255 or floating point in [0, 1]
+    class_index   one index below C, or several
+    returns       (S, S) float32 in [0, 1], 1 where the evidence is strongest; for several classes (K, S, S). All zeros
+                  for a class for which nothing in the image speaks. It covers the whole image, whose sides may differ
+
+    Raises ValueError when shapes do not fit, a class index is out of range, or the network has no map to look at.
+    """
+    wanted = [class_index] if isinstance(class_index, int | np.integer) else list(class_index)
+    head = backbone.head(weight, bias)
+    outside = [index for index in wanted if not 0 <= index < head.out_features]
+    if outside:
+        raise ValueError(f"Class index {outside[0]} is out of range: the head knows {head.out_features} classes.")
+    size = backbone.input_size
+    if not wanted:
+        return np.zeros((0, size, size), np.float32)
+    with torch.no_grad():
+        maps = backbone.trunk(backbone.normalised(image[None]))
+    if backbone.map_layer is None and maps.shape[2:].numel() <= 1:
+        raise ValueError(f"{backbone.name} has no spatial map, so it cannot show where it looked.")
+
+    gate = _Gate()
+    rest = nn.Sequential(gate, backbone.tail, head)
+    layer = backbone.map_layer or gate
+    targets = [ClassifierOutputTarget(int(index)) for index in wanted]
+    repeated = maps.expand(len(wanted), *maps.shape[1:])
+    with (
+        torch.enable_grad(),
+        GradCAM(model=rest, target_layers=[layer], reshape_transform=_as_map(backbone)) as cam,
+    ):
+        found = cam(input_tensor=repeated.clone(), targets=targets)
+    heat = torch.from_numpy(np.nan_to_num(found))[:, None]
+    heat = F.interpolate(heat, (size, size), mode="bilinear", align_corners=False).clamp_(0, 1)[:, 0].numpy()
+    return heat[0] if isinstance(class_index, int | np.integer) else heat
+
+
+def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
+    """A heat map as a small picture to lay over its image: see-through where cold, violet, orange, yellow where hot.
+
+    heat     (H, W) in [0, 1]
+    longest  pixels; a larger heat map is reduced to this
+    returns  (h, w, 4) uint8, red, green, blue, alpha
+
+    Raises ValueError when `heat` is not two-dimensional.
+    """
+    if heat.ndim != 2:
+        raise ValueError(f"One heat map is (H, W); this is {heat.shape}.")
+    scale = min(1.0, longest / max(heat.shape))
+    size = [max(1, round(side * scale)) for side in heat.shape]
+    values = torch.from_numpy(np.ascontiguousarray(heat, dtype=np.float32))[None, None]
+    small = F.interpolate(values, size, mode="area")[0, 0].clamp(0, 1).numpy()
+    steps = np.linspace(0, 1, len(_COLOURS))
+    channels = [np.interp(small, steps, _COLOURS[:, channel]) for channel in range(3)]
+    return np.round(np.stack([*channels, small * _MOST_OPAQUE], axis=-1)).astype(np.uint8)
+
+
+class _Gate(nn.Module):
+    """Lets a map through as a leaf of the graph: gradients reach it, and go no further back."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.detach().requires_grad_()
+
+
+def _as_map(backbone: Backbone):
+    """How the output of the map layer is brought into the form (N, K, h, w); None where it has it already."""
+    if backbone.map_layer is None:
+        return None
+    prefix = getattr(backbone.tail, "num_prefix_tokens", None)
+
+    def reshape(output: torch.Tensor) -> torch.Tensor:
+        if output.ndim == 3:  # tokens (N, T, K): a grid of patches, after one or more tokens that are not patches
+            side = int((output.shape[1] - (prefix or 0)) ** 0.5)
+            patches = output[:, output.shape[1] - side * side :]
+            return patches.reshape(len(output), side, side, -1).permute(0, 3, 1, 2)
+        if output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]:  # channels last
+            return output.permute(0, 3, 1, 2)
+        return output
+
+    return reshape

@@ -1,0 +1,52 @@
+"""The last map of a frozen backbone, before it is pooled: what a method with Method.reads == "maps" looks at."""
+
+import threading
+
+import torch
+from torch import Tensor
+
+from models.backbones import fast
+from models.backbones.cam import _as_map as as_map
+from models.backbones.networks import Backbone
+
+
+class FeatureMaps:
+    """Images to maps, in the fastest form this machine offers.
+
+    backbone    whose maps these are
+    shape       (K, h, w) of a map
+    """
+
+    def __init__(self, backbone: Backbone):
+        """Raises ValueError when the network has no map with more than one place."""
+        self.backbone = backbone
+        self._seen = threading.local()  # several threads may be inside at once
+        if backbone.map_layer is None:
+            self._forward, _, self._chunk = fast.fastest(backbone.trunk, backbone.input_size, backbone.device)
+        else:
+            backbone.map_layer.register_forward_hook(self._note)
+            self._forward, self._chunk = self._through, backbone.chunk
+            self._reshape = as_map(backbone)
+        size = backbone.input_size
+        example = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
+        if example.ndim != 4 or example.shape[2:].numel() <= 1:
+            raise ValueError(
+                f"{backbone.name} has no map that shows where things are (its last one is {tuple(example.shape[1:])}). "
+                "Choose a convolutional backbone."
+            )
+        self.shape = tuple(example.shape[1:])
+
+    @torch.inference_mode()
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, 3, S, S), uint8 in 0..255 -> (N, K, h, w) float16 on the CPU; from several threads at once, too."""
+        parts = [self._forward(self.backbone.normalised(part)) for part in images.split(self._chunk)]
+        maps = torch.cat([part.float() for part in parts])
+        # Half precision ends at 65504; what is beyond would become infinite.
+        return maps.clamp_(-65504, 65504).half().contiguous().cpu()
+
+    def _note(self, _module: torch.nn.Module, _inputs: tuple, output: Tensor) -> None:
+        self._seen.map = output
+
+    def _through(self, images: Tensor) -> Tensor:
+        self.backbone.tail(self.backbone.trunk(images))
+        return self._reshape(self._seen.map)

@@ -1,0 +1,244 @@
+"""Frozen backbones: an image goes in, its features come out.
+
+A backbone holds one set of weights in two forms. `trunk` and `tail` are the
+network as published, which Grad-CAM looks into; `features` runs a copy of it in
+the fastest form this machine offers (fast.py), checked against the original
+when it is loaded. So features and heat maps are of the same network.
+The features of an image's regions are what the tail makes of parts of the map:
+vectors of the same kind as those of the whole image, out of the same pass.
+
+Images are squashed to a square instead of cropped at the centre as when the
+networks were trained: a label of which nothing but a paw at the border is to be
+seen must stay findable, and a heat map must cover the whole image.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import resize
+
+from models.backbones import fast
+from models.backbones.pretrained import PACKAGED, Pretrained, pretrained
+
+DEFAULT_BACKBONE = "efficientnet_lite2"
+OFFLINE_BACKBONES = tuple(PACKAGED)
+GRID = 3
+REGIONS = GRID * GRID  # of an image, row by row from the top left
+
+
+class Backbone:
+    """A frozen pretrained network that ends in a feature vector.
+
+    name           as given to load_backbone
+    input_size     pixels, the side of the square that features() takes
+    mean, std      what its pixels in [0, 1] are shifted and divided by (features() does it)
+    interpolation  "bilinear" or "bicubic": how images were resized when it was trained
+    dimensions     D, the length of a feature vector
+    setting        in words, the form in which features() runs it
+    chunk          images that pass through the network at once; a larger batch is cut into so many
+    trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network's architecture is known to end so,
+                   otherwise the trunk does nothing and the tail is the whole network
+    map_layer      a module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map
+    sees_regions   whether features_and_regions() tells regions apart: the trunk gives a map, the tail takes parts of it
+    """
+
+    def __init__(self, name: str, source: Pretrained, device: str = "cpu"):
+        """Take the classifier off `source.network` (which is changed) and get it ready on `device`."""
+        self.name = name
+        self.input_size = source.input_size
+        self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
+        self.device = torch.device(device)
+        self.trunk, self.tail, self.map_layer, self.sees_regions = _split(source, self.device)
+        self._mean = self._per_channel([value * 255 for value in self.mean])
+        self._scale = self._per_channel([1 / (value * 255) for value in self.std])
+        network = _Whole(self.trunk, self.tail, self.sees_regions)
+        self._forward, self.setting, self.chunk = fast.fastest(network, self.input_size, self.device, True)
+        self.dimensions = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8)).shape[1]
+
+    def preprocess(self, picture) -> torch.Tensor:
+        """A picture (Pillow, mode RGB, any size) as the tensor of one image: (3, S, S) uint8, squashed to a square.
+
+        In memory its channels come last, as the network wants them.
+        """
+        squashed = resize(picture, [self.input_size, self.input_size], InterpolationMode(self.interpolation))
+        return torch.from_numpy(np.array(squashed)).permute(2, 0, 1)
+
+    def normalised(self, images: torch.Tensor) -> torch.Tensor:
+        """Pixels as the network wants them: float32, channels_last, on its device.
+
+        images  (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]
+        returns (N, 3, S, S)
+
+        Raises ValueError when the shape is another.
+        """
+        size = self.input_size
+        if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
+            raise ValueError(f"{self.name} takes images of shape (N, 3, {size}, {size}), not {tuple(images.shape)}.")
+        pixels = images.to(self.device, torch.float32, memory_format=torch.channels_last, copy=True)
+        if images.is_floating_point():
+            pixels.mul_(255)
+        return pixels.sub_(self._mean).mul_(self._scale)
+
+    def _per_channel(self, values: list[float]) -> float | torch.Tensor:
+        """One number where all channels have the same, which is several times faster than a tensor of three."""
+        return values[0] if len(set(values)) == 1 else torch.tensor(values, device=self.device).view(1, 3, 1, 1)
+
+    @torch.inference_mode()
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """What the network sees in each image.
+
+        images   (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0
+        returns  (N, D) float32, on the CPU
+
+        May be called from several threads at once. Raises ValueError when the shape is another.
+        """
+        if len(images) == 0:
+            return torch.zeros(0, self.dimensions)
+        parts = [self._forward(self.normalised(part)).float() for part in images.split(self.chunk)]
+        return torch.cat(parts).cpu()
+
+    @torch.inference_mode()
+    def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the network sees in each image, and in each part of it, in one pass.
+
+        images   as for features()
+        returns  (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU
+
+        The regions are a GRID x GRID grid, row by row from the top left: the network's last map, averaged over each
+        (torch's adaptive average pooling: neighbours share a row where the map does not divide evenly), goes through
+        the tail as the map of a whole image would. With a tail that only averages, as that of the EfficientNets and
+        ResNets, regions are the averaged map itself, and where it divides evenly, their mean is the features. A region
+        is not a crop: each place of the map has seen its surroundings, too.
+
+        A network whose map is not known (sees_regions is False: vision transformers, torchvision's models) has nothing
+        to say of regions: each gets the features of the whole image. Raises ValueError as features() does.
+        """
+        if len(images) == 0:
+            return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
+        parts = [self._forward(self.normalised(part), True) for part in images.split(self.chunk)]
+        features, regions = zip(*parts, strict=True)
+        return tuple(torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
+
+    def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
+        """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
+
+        weight (C, D), bias (C,). Raises ValueError when they do not fit the backbone or each other.
+        """
+        return nn.Sequential(self.trunk, self.tail, self.head(weight, bias))
+
+    def head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Linear:
+        """A frozen linear layer, features (N, D) to logits (N, C), that holds copies of weight (C, D) and bias (C,).
+
+        Raises ValueError when they do not fit the backbone or each other.
+        """
+        weight = torch.as_tensor(weight, dtype=torch.float32, device=self.device)
+        bias = torch.as_tensor(bias, dtype=torch.float32, device=self.device)
+        if weight.ndim != 2 or weight.shape[1] != self.dimensions or bias.shape != weight.shape[:1]:
+            raise ValueError(
+                f"{self.name} has {self.dimensions} features, so the head must be (C, {self.dimensions}) and its bias "
+                f"(C,); these are {tuple(weight.shape)} and {tuple(bias.shape)}. Was it trained on another backbone?"
+            )
+        linear = nn.Linear(weight.shape[1], weight.shape[0], device=self.device)
+        with torch.no_grad():
+            linear.weight.copy_(weight)
+            linear.bias.copy_(bias)
+        return linear.requires_grad_(False)
+
+
+def load_backbone(name: str = DEFAULT_BACKBONE, device: str = "cpu") -> Backbone:
+    """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...).
+
+    name  one of OFFLINE_BACKBONES (installed with this project), else any classification model of timm or torchvision
+
+    Raises ValueError for a name no library knows (near names are listed) and for weights that cannot be had (the ones
+    that need no download are named). The weights are never random.
+    """
+    return Backbone(name, pretrained(name), device)
+
+
+class _Part(nn.Module):
+    """One method of a timm network as a module, so that it can stand in a Sequential; shares the network's weights."""
+
+    def __init__(self, network: nn.Module, method: str, **options):
+        super().__init__()
+        self.network, self.method, self.options = network, method, options
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return getattr(self.network, self.method)(x, **self.options)
+
+
+class _Whole(nn.Module):
+    """Trunk and tail in one: images to features (N, D) and, if asked, to those of their regions (N, REGIONS, D) too."""
+
+    def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
+        super().__init__()
+        self.trunk, self.tail, self.sees_regions = trunk, tail, sees_regions
+
+    def forward(self, images: torch.Tensor, regions: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        maps = self.trunk(images)
+        features = self.tail(maps)
+        if not regions:
+            return features
+        if not self.sees_regions:
+            return features, features.unsqueeze(1).expand(-1, REGIONS, -1)
+        means = F.adaptive_avg_pool2d(maps, GRID).flatten(2).transpose(1, 2)
+        return features, self.tail(means.flatten(0, 1)[..., None, None]).unflatten(0, (len(images), REGIONS))
+
+
+def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Module, nn.Module | None, bool]:
+    """The network without its classifier as trunk, tail, map layer and whether it sees regions; see Backbone."""
+    network = source.network.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
+    example = torch.zeros(1, 3, source.input_size, source.input_size, device=device)
+    if source.library == "timm":
+        network.reset_classifier(0)
+        trunk, tail = _Part(network, "forward_features"), _Part(network, "forward_head", pre_logits=True)
+        with torch.no_grad():
+            maps = trunk(example)
+        if maps.ndim == 4 and maps.shape[1] == network.num_features and maps.shape[2:].numel() > 1:
+            return trunk, tail, None, _takes_parts(tail, maps)
+    else:
+        _remove_last_linear(network)
+    return nn.Identity(), network, _last_map(network, example), False
+
+
+@torch.no_grad()
+def _takes_parts(tail: nn.Module, maps: torch.Tensor) -> bool:
+    """Whether the tail makes the same kind of vector of a map with one place as of a whole one."""
+    try:
+        return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
+    except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
+        return False
+
+
+def _remove_last_linear(network: nn.Module) -> None:
+    """Put nothing in the place of a torchvision model's classifier: its last layer, linear in nearly all of them."""
+    name, _ = [(name, module) for name, module in network.named_modules() if isinstance(module, nn.Linear)][-1]
+    parent, _, child = name.rpartition(".")
+    setattr(network.get_submodule(parent), child, nn.Identity())
+
+
+def _last_map(network: nn.Module, example: torch.Tensor) -> nn.Module | None:
+    """The layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
+    norms = [
+        module
+        for name, module in network.named_modules()
+        if name.endswith((".norm1", ".ln_1")) and isinstance(module, nn.LayerNorm)
+    ]
+    if norms:  # after the last attention only the class token may count, and the gradient of every patch be zero
+        return norms[-1]
+    maps: list[nn.Module] = []
+
+    def note(module: nn.Module, _inputs: tuple, output: object) -> None:
+        if isinstance(output, torch.Tensor) and output.ndim == 4 and min(output.shape[2:]) > 1:
+            maps.append(module)
+
+    hooks = [module.register_forward_hook(note) for module in network.modules() if module is not network]
+    try:
+        with torch.no_grad():
+            network(example)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return maps[-1] if maps else None

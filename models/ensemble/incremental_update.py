@@ -1,0 +1,138 @@
+"""What a few decisions change about a model that has been trained already, in a fraction of a second.
+
+A training takes seconds to minutes. Until the next one, every class gets a correction of its own: a logistic regression
+on the decisions made since, with the model's own logits as an offset, so that it learns only where the model was wrong.
+Weights are pulled towards 0, so that one decision moves what looks like its image and leaves the rest alone.
+
+Measured on hidden positives after 48 to 288 answers in grids of 24 (docs/learning-loop.md): mean average precision
+rises in nearly every case, by up to 0.02 on 14 classes of cut-out scenes, and log loss falls by up to 0.01.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.ensemble.fit_ensemble import unit
+from models.ensemble.regions import as_tensor, root
+from models.labels import PRESENT
+from models.linear.training import Array
+
+DIRECTIONS = 256  # more changed no average precision by more than 0.001
+SAMPLE = 2000  # images whose features say which directions matter
+ROWS = 2048  # images encoded or scored at once: a few MB, which a cache can hold
+WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
+BIAS_VARIANCE = 0.05  # and for all images of the class: people are shown the likely ones, which says little of the rest
+STEPS, HALVINGS = 25, 20
+LEAST, MOST = 1e-6, 1 - 2**-12  # probabilities are kept inside: what float16 can still tell from 0 and 1
+
+
+def stay_on_one_core() -> None:
+    """Keep this thread's torch to one thread, for as long as it lives: what is here has little to share out.
+
+    `models.linear.training.one_thread` is not for threads beside a training: on leaving, it would undo what the other
+    has set.
+    """
+    torch.set_num_threads(1)
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
+
+    centre: Tensor
+    axes: Tensor
+
+
+def learn_directions(features: Array, seed: int = 0) -> Directions:
+    """The directions in which images differ most: principal components (Pearson, 1901) of centred roots of length 1.
+
+    features    (N, D) float16 or float32, pooled
+    """
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
+    roots = root(as_tensor(features[rows]))
+    roots = roots[torch.isfinite(roots).all(1)]
+    centre = roots.mean(0)
+    units = unit(roots, centre)
+    _, vectors = torch.linalg.eigh((units.T @ units).double())
+    return Directions(centre, vectors[:, -DIRECTIONS:].float().contiguous())
+
+
+def encode(directions: Directions, features: Array) -> Tensor:
+    """(N, K) float16 coordinates of images, nearly of length 1; 0 where features are not finite."""
+    codes = torch.empty(len(features), directions.axes.shape[1], dtype=torch.float16)
+    for start in range(0, len(features), ROWS):
+        rows = slice(start, start + ROWS)
+        along = unit(root(as_tensor(features[rows])), directions.centre) @ directions.axes
+        codes[rows] = along.nan_to_num(0, 0, 0).half()
+    return codes
+
+
+def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """What is added to the logits of one class: (K + 1,) float64, a weight for every coordinate, and the bias.
+
+    codes     (n, K) of the images that were answered since the training
+    base      (n,) probabilities that the training gave them
+    states    (n,) int8, 1 present, -1 absent
+    returns   zeros where nothing was answered
+
+    Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
+    2009, sec. 4.4 and 18.4), by Newton's method. With fewer answers than coordinates it is solved in the space that the
+    answers span, where the solution lies.
+    """
+    spread = np.concatenate(
+        [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
+    )
+    basis, along = np.linalg.qr(spread.T)  # (K + 1, m), (m, n): m the smaller of K + 1 and n
+    signs, offset = np.where(states == PRESENT, 1.0, -1.0), _logit(base)
+    solution = np.zeros(len(along))
+    value = _penalised(along, signs, offset, solution)
+    for _ in range(STEPS):
+        wrong = _sigmoid(-signs * (offset + solution @ along))
+        slope = solution - along @ (signs * wrong)
+        bend = np.eye(len(along)) + (along * (wrong * (1 - wrong))) @ along.T
+        step = np.linalg.solve(bend, slope)
+        for halved in range(HALVINGS):
+            tried = solution - step / 2**halved
+            if (now := _penalised(along, signs, offset, tried)) <= value:
+                break
+        else:
+            break
+        solution, gained, value = tried, value - now, now
+        if gained < 1e-9:
+            break
+    correction = basis @ solution
+    correction[:-1] *= WEIGHT_VARIANCE**0.5
+    correction[-1] *= BIAS_VARIANCE**0.5
+    return correction
+
+
+def corrected(codes: Tensor, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
+    """The probabilities of some classes after their corrections, (N, c) float16.
+
+    codes          (N, K) of all images
+    base           (N, c) probabilities that the training gave them; nan stays nan
+    corrections    (c, K + 1) from fit_correction
+    """
+    weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()
+    out = np.empty(base.shape, np.float16)
+    for start in range(0, len(base), ROWS):
+        rows = slice(start, start + ROWS)
+        chances = torch.from_numpy(np.ascontiguousarray(base[rows], np.float32))
+        logits = torch.logit(chances.clamp(LEAST, MOST)) + codes[rows].float() @ weights + biases
+        out[rows] = torch.sigmoid(logits).numpy()
+    return out
+
+
+def _penalised(along: np.ndarray, signs: np.ndarray, offset: np.ndarray, solution: np.ndarray) -> float:
+    return float(np.logaddexp(0, -signs * (offset + solution @ along)).sum() + solution @ solution / 2)
+
+
+def _logit(chances: np.ndarray) -> np.ndarray:
+    inside = np.clip(chances.astype(np.float64), LEAST, MOST)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    return np.exp(-np.logaddexp(0, -logits))

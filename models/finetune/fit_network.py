@@ -1,0 +1,375 @@
+"""Training a whole network, or a large head on feature maps: the sibling of models.linear.training.fit.
+
+The conversation with the method is the same (models/methods/base.py): so every method can be trained this way. The
+network may be anything that turns a batch of `Examples` into logits; what it gives besides them goes to the method.
+
+A training is a generator of epochs. Between two of them its caller evaluates, keeps the best weights, or stops; with a
+`checkpoint` it also survives a kill, and on a CPU ends with the same weights as if nothing had happened.
+"""
+
+import copy
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.finetune import checkpoints
+from models.finetune.linear_start import linear_start, pooled_features
+from models.finetune.optimisers import Steps, average_into, new_optimiser
+from models.finetune.views import Examples, in_order
+from models.linear.training import Array, Epoch, check_labels
+from models.losses.base import no_such
+from models.methods.base import Method, positive
+from models.methods.published import EndToEnd
+
+__all__ = ["NetworkTraining", "fit_network", "linear_start", "predict"]
+
+PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+PREDICT_BATCH = 64
+
+
+def fit_network(
+    network: nn.Module,
+    examples: Examples,
+    labels: Array,
+    method: Method,
+    settings: EndToEnd,
+    *,
+    mask: Array | None = None,
+    seed: int = 0,
+    drop_last: bool = False,
+    precision: str = "auto",
+    learned: Sequence[Tensor] | None = None,
+    best: Callable[[], dict[str, Tensor] | None] | None = None,
+    checkpoint: Path | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> "NetworkTraining":
+    """Trains `network` from the weights it has, an epoch at each step of the iterator.
+
+    network         is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that
+                    begins with them, for a batch in method.views views (models/finetune/views.py). If it has a
+                    `classifier`,
+                    that part gets settings.head_lr_scale times the learning rate
+    examples        the N images that have a label
+    labels          (N, C) int8, 1 present, -1 absent, 0 not looked at
+    settings        learning rate, batch, epochs, optimiser
+    mask            (N, C) bool, True where a cell may be used; None: all
+    seed            decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives
+                    the same weights
+    drop_last       leaves out the last batch of an epoch where it is not full (Cole et al. and LAGC do, in training)
+    precision       "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
+                    "fp16". Losses are always computed in float32
+    learned         what the method had learned beside the network in a linear_start, to go on with
+    best            asked when a new stage begins (Method.starts_afresh): the weights to go on with, as
+                    `NetworkTraining.weights` gave them; None, or without this: the averaged ones if there are any,
+                    else the last
+    checkpoint      a file: where it exists the training goes on from it, and it is replaced after every epoch
+    should_stop     asked before every batch; once it says True the iterator ends without finishing the epoch
+
+    Raises ValueError at once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser
+    or precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss is not
+    finite.
+    """
+    labels, mask = check_labels(labels, mask, len(examples), _columns(labels))
+    if settings.epochs < 1 or settings.batch < 1:
+        raise ValueError(
+            f"There must be at least one epoch and one image a batch, not {settings.epochs} and {settings.batch}."
+        )
+    positive(lr=settings.lr)
+    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, drop_last, precision)
+    training.best, training.should_stop = best, should_stop or (lambda: False)
+    if learned is not None:
+        training.take_over(learned)
+    if checkpoint is not None:
+        training.resume(Path(checkpoint))
+    return training
+
+
+class NetworkTraining(Iterator[Epoch]):
+    """One training under way.
+
+    network     as of the last epoch
+    average     a network of the running average of the weights (Method.average_decay), which usually predicts better;
+                None for methods that keep none
+    history     the epochs that are over, those before a kill too
+    """
+
+    def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision):
+        self.device = examples.device
+        self.network: nn.Module = network.to(self.device)
+        self.examples, self.method, self.settings, self.drop_last = examples, method, settings, drop_last
+        self.best: Callable[[], dict[str, Tensor] | None] | None = None
+        self.should_stop: Callable[[], bool] = lambda: False
+        self.history: list[Epoch] = []
+        self.amp = _half_type(precision, self.device)
+        self.generator = torch.Generator().manual_seed(seed)
+        method.begin(
+            labels.to(self.device), None if mask is None else mask.to(self.device), settings.epochs, self.generator
+        )
+        self.learned = method.learned()
+        decay = getattr(method, "average_decay", 0.0)
+        self.average: nn.Module | None = _copy_of(self.network) if decay else None
+        self.decay, self.averaged = decay, 0
+        self.pooled: Tensor | None = None  # (N, D): features of the images as they are, while the backbone stands still
+        self._begin_stage(1)
+        self._checkpoint: Path | None = None
+        self.identity = {
+            "method": method.name,
+            "parameters": repr(method.parameters),
+            "settings": repr(settings),
+            "seed": seed,
+            "drop_last": drop_last,
+            "images and classes": list(labels.shape),
+            "labels": _digest(labels, mask),
+            "network": _digest(*(torch.tensor(p.shape) for p in self.network.state_dict().values())),
+        }
+        self._epochs = self._run()
+
+    # -- for callers
+
+    def __next__(self) -> Epoch:
+        return next(self._epochs)
+
+    def close(self) -> None:
+        """Ends the training where it is; the checkpoint of the last finished epoch stays."""
+        self._epochs.close()
+
+    def networks(self) -> dict[str, nn.Module]:
+        """What may be evaluated, by name: "network", and "average" if one is kept."""
+        return {"network": self.network} | ({} if self.average is None else {"average": self.average})
+
+    def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
+        """Probabilities of images, (N, C) float32.
+
+        examples    None: the training images
+        which       a name of `networks`; None: the average if there is one
+        """
+        networks = self.networks()
+        network = networks[which or ("average" if "average" in networks else "network")]
+        return predict(network, examples or self.examples, self.method, amp=self.amp)
+
+    def weights(self, which: str = "network") -> dict[str, Tensor]:
+        """A copy of all weights of one of `networks`, on the CPU; a state_dict."""
+        return {name: one.detach().cpu().clone() for name, one in self.networks()[which].state_dict().items()}
+
+    # -- the epochs
+
+    def _run(self) -> Iterator[Epoch]:
+        for number in range(len(self.history) + 1, self.settings.epochs + 1):
+            started = time.perf_counter()
+            devices = [self.device.index or 0] if self.device.type == "cuda" else []
+            # Dropout draws from the global generators: within an epoch they are ours, and set back afterwards.
+            with torch.random.fork_rng(devices=devices):
+                torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+                loss = self._epoch(number)
+            if loss is None:
+                return
+            self.history.append(Epoch(number, self.settings.epochs, loss, time.perf_counter() - started))
+            if self._checkpoint is not None:
+                self._save()
+            yield self.history[-1]
+
+    def _begin_stage(self, epoch: int) -> None:
+        """A fresh optimiser, and a schedule for as many steps as there are before the next stage."""
+        last = next((e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._turns(e)), self.settings.epochs)
+        self.frozen = self.method.freezes_backbone(epoch)
+        self.batch = (self.settings.linear_batch if self.frozen else None) or self.settings.batch
+        steps = (last - epoch + 1) * len(self._parts(torch.arange(len(self.examples))))
+        if self.frozen and not (hasattr(self.network, "classifier") and hasattr(self.network, "features")):
+            raise ValueError(
+                f"In epoch {epoch} {self.method.name} trains a linear classifier on features that stand still, and "
+                f"{type(self.network).__name__} has no `features` and `classifier` (models/finetune/whole_network.py)."
+            )
+        optimiser, schedule = new_optimiser(self.network, self.learned, self.settings, steps, self.frozen)
+        self.steps = Steps(optimiser, schedule, scaled=self.amp == torch.float16)
+        self.averaged = 0
+        if self.average is not None:
+            self.average.load_state_dict(self.network.state_dict())
+
+    def _turns(self, epoch: int) -> bool:
+        """Whether the optimiser starts again with this epoch."""
+        freezes = self.method.freezes_backbone
+        return self.method.starts_afresh(epoch) or freezes(epoch) != freezes(epoch - 1)
+
+    def _epoch(self, number: int) -> float | None:
+        if number > 1 and self._turns(number):
+            if self.method.starts_afresh(number):
+                self._go_on_with_the_best()
+            self._begin_stage(number)
+        self.method.begin_epoch(number)
+        self.network.train(not self.frozen)
+        if hasattr(self.method, "prepare"):
+            self.method.prepare(self.network, number)
+        parts = self._parts(torch.randperm(len(self.examples), generator=self.generator))
+        total, images = torch.zeros((), device=self.device), 0
+        with closing(self._batches(parts)) as batches:
+            for rows in parts:
+                if self.should_stop():
+                    return None
+                total += self._step(next(batches), rows.to(self.device)) * len(rows)
+                images += len(rows)
+        mean = float(total) / images
+        if not np.isfinite(mean):
+            raise ValueError(
+                f"The loss of {self.method.name} in epoch {number} is {mean}. Is the learning rate of "
+                f"{self.settings.lr:g} too high for this network?"
+            )
+        self.method.end_epoch(number, lambda: torch.from_numpy(self.predict(which="network")).to(self.device))
+        return mean
+
+    def _parts(self, order: Tensor) -> list[Tensor]:
+        parts = list(order.split(self.batch))
+        return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
+
+    def _batches(self, parts: list[Tensor]) -> Iterator[Tensor]:
+        """What the network, or in a frozen epoch only its classifier, is given."""
+        if not self.frozen:
+            return self.examples.batches(parts, self.method.views, True, self.generator)
+        if self.pooled is None:
+            self.pooled = pooled_features(self.network, self.examples, self.should_stop, self.amp)
+        return (self.pooled[rows.to(self.device)] for rows in parts)
+
+    def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
+        """One batch: returns its loss, still on the device."""
+        part = self.network.classifier if self.frozen else self.network
+        with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
+            outputs = part(batch)
+        loss = self.method.loss(_widened(outputs), rows)
+        self.steps.take(loss)
+        if self.average is not None:
+            self.averaged += 1
+            average_into(self.average, self.network, self.decay, self.averaged)
+        return loss.detach()
+
+    def _go_on_with_the_best(self) -> None:
+        weights = self.best() if self.best is not None else None
+        if weights is None and self.average is not None:
+            weights = self.average.state_dict()
+        if weights is not None:
+            self.network.load_state_dict(weights)
+
+    # -- stopping and going on
+
+    @torch.no_grad()
+    def take_over(self, learned: Sequence[Tensor]) -> None:
+        """Fills what the method learns beside the network with what it had learned in another training."""
+        ours = [tensor for group in self.learned for tensor in group["params"]]
+        if [one.shape for one in ours] != [one.shape for one in learned]:
+            raise ValueError(
+                f"{self.method.name} learns {[tuple(one.shape) for one in ours]} beside the network, and was handed "
+                f"{[tuple(one.shape) for one in learned]}. Were they learned by another method, or of other images?"
+            )
+        for mine, other in zip(ours, learned, strict=True):
+            mine.copy_(other)
+
+    def resume(self, path: Path) -> None:
+        """From now on keeps its state in `path`, and goes on from what is there. Raises ValueError as fit_network."""
+        self._checkpoint = path
+        state = checkpoints.load(path, self.identity)
+        if state is None:
+            return
+        self.history = [Epoch(*one) for one in state["history"]]
+        epoch = len(self.history)
+        start = max(e for e in range(1, epoch + 1) if e == 1 or self._turns(e))
+        self._begin_stage(start)
+        self.network.load_state_dict(state["network"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        checkpoints.give_back(self.method, state["method"])
+        self.steps.load_state(state["steps"])
+        self.averaged = state["averaged"]
+        self.generator.set_state(state["generator"])
+
+    def _save(self) -> None:
+        checkpoints.save(
+            self._checkpoint,
+            {
+                "identity": self.identity,
+                "history": [(one.number, one.of, one.loss, one.seconds) for one in self.history],
+                "network": self.network.state_dict(),
+                "average": None if self.average is None else self.average.state_dict(),
+                "averaged": self.averaged,
+                "method": checkpoints.state_of(self.method),
+                "steps": self.steps.state(),
+                "generator": self.generator.get_state(),
+            },
+        )
+
+
+@torch.no_grad()
+def predict(
+    network: nn.Module,
+    examples: Examples,
+    method: Method | None = None,
+    *,
+    batch: int = PREDICT_BATCH,
+    amp: torch.dtype | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    """The probabilities of all images as they are, without augmentation: (N, C) float32.
+
+    method      whose `probabilities(outputs)` turns what the network gives into probabilities, where it has one;
+                otherwise they are the sigmoid of the logits
+    amp         a half-precision type to compute in; None: float32
+    should_stop asked before every batch; may raise what shall end this, since half a prediction is none
+
+    Raises ValueError naming images that cannot be read.
+    """
+    device = examples.device
+    turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_logits(outputs)))
+    was_training = network.training
+    network.eval()
+    found = []
+    try:
+        for images in in_order(examples, batch):
+            should_stop()
+            with torch.autocast(device.type, amp or torch.float32, enabled=amp is not None):
+                outputs = network(images)
+            found.append(turn(_widened(outputs)).cpu())
+    finally:
+        network.train(was_training)
+    return torch.cat(found).numpy() if found else np.zeros((0, 0), np.float32)
+
+
+def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
+    """The type to compute in where float32 is not needed; None: float32 everywhere."""
+    if precision not in PRECISIONS:
+        raise no_such("precision", precision, PRECISIONS)
+    if precision == "auto":
+        if device.type != "cuda":
+            return None
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+
+
+def _widened(outputs: Any) -> Any:
+    """The same in float32."""
+    if isinstance(outputs, tuple):
+        return tuple(_widened(one) for one in outputs)
+    return outputs.float()
+
+
+def _logits(outputs: Any) -> Tensor:
+    return outputs[0] if isinstance(outputs, tuple) else outputs
+
+
+def _copy_of(network: nn.Module) -> nn.Module:
+    return copy.deepcopy(network).requires_grad_(False).eval()
+
+
+def _columns(labels: Array) -> int:
+    return labels.shape[1] if labels.ndim == 2 else 0
+
+
+def _digest(*tensors: Tensor | None) -> str:
+    """A few letters that change when any of these do."""
+    found = hashlib.sha256()
+    for one in tensors:
+        found.update(b"none" if one is None else one.detach().cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()[:16]

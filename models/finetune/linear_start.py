@@ -1,0 +1,78 @@
+"""A start for a whole network: its classifier, trained beforehand on features of the backbone as it came."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from models.finetune.views import Examples, in_order
+from models.linear.training import Array, Head, fit
+from models.methods.base import Method
+
+BATCH = 64  # images that pass through the frozen network at once
+
+
+def linear_start(
+    network: nn.Module,
+    examples: Examples,
+    labels: Array,
+    method: Method,
+    *,
+    mask: Array | None = None,
+    epochs: int = 25,
+    lr: float | None = None,
+    batch: int | None = None,
+    seed: int = 0,
+    score: Callable[[Head], float] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[Tensor]:
+    """Gives the network's classifier a start: trained by `method` on the pooled features of the frozen backbone.
+
+    network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten, but
+                for
+                classes that nobody marked present
+    score       how good a head is (validation mAP); the best epoch is taken. None: the last
+    returns     what the method learned beside the classifier (ROLE: the logits of its label estimates), for
+                fit_network(learned=...)
+
+    Everything else as in models.linear.training.fit. Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs,
+    features
+    without augmentation.
+    """
+    network.to(examples.device)
+    features = pooled_features(network, examples, should_stop, None)
+    head = Head(features.shape[1], network.classifier.out_features)
+    chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None
+    for _ in fit(
+        head, features, labels, method, mask=mask, epochs=epochs, lr=lr, batch=batch, seed=seed, should_stop=should_stop
+    ):
+        value = score(head) if score is not None else 0.0
+        if chosen is None or score is None or value > chosen[0]:
+            learned = [one.detach().clone() for group in method.learned() for one in group["params"]]
+            chosen = value, head.weight, head.bias, learned
+    if chosen is None:
+        return []
+    _, weight, bias, learned = chosen
+    known = torch.isfinite(bias)
+    with torch.no_grad():
+        device = network.classifier.weight.device
+        network.classifier.weight[known.to(device)] = weight[known].to(device)
+        network.classifier.bias[known.to(device)] = bias[known].to(device)
+    return learned
+
+
+@torch.no_grad()
+def pooled_features(
+    network: nn.Module, examples: Examples, should_stop: Callable[[], bool], amp: torch.dtype | None
+) -> Tensor:
+    """What `network.features` sees in each image as it is: (N, D) float32, on the device of the examples.
+
+    should_stop     asked before every batch; may raise what shall end this
+    """
+    network.eval()
+    found = []
+    for images in in_order(examples, BATCH):
+        should_stop()
+        with torch.autocast(examples.device.type, amp or torch.float32, enabled=amp is not None):
+            found.append(network.features(images).float())
+    return torch.cat(found)

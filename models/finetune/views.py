@@ -1,0 +1,222 @@
+"""What a network is trained on, batch by batch: image files, or maps that a frozen network has made of them.
+
+A batch holds every image once in each of its views, the first views of all images before the second ones. While
+training, view 0 is the weak one (flipped or not) and every further view a strong one (augment.py); otherwise there
+is one view, the image as it is.
+"""
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import resize
+
+from models.finetune.augment import strong_view
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MOST_WORKERS = 16  # beyond that, loader threads queue for Python's lock
+
+
+class Examples(ABC):
+    """The images of one data set in the form a network takes them.
+
+    device  where batches are made ready, and where the network belongs
+    """
+
+    device: torch.device
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many images there are."""
+
+    @abstractmethod
+    def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
+        """Some images, ready for the network.
+
+        rows        (B,) int64, which images
+        views       how many views of each; 1 when not training
+        train       whether views are random; False: the images as they are
+        generator   decides what is random (on the CPU)
+        returns     (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
+
+        Raises ValueError naming the images that cannot be had, and why.
+        """
+
+    def batches(self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator) -> Iterator[Tensor]:
+        """`batch` of each of `parts`, in order; whoever can prepare batches ahead overrides this."""
+        for rows in parts:
+            yield self.batch(rows, views, train, generator)
+
+
+class ImageExamples(Examples):
+    """Image files, decoded by threads ahead of the network, squashed to a square."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        open_image: Callable[[Path], Image.Image],
+        size: int = 448,
+        *,
+        mean: Sequence[float] | None = IMAGENET_MEAN,
+        std: Sequence[float] | None = IMAGENET_STD,
+        interpolation: str = "bilinear",
+        device: str | torch.device = "cpu",
+        workers: int | None = None,
+        keep_bytes: int = 2 << 30,
+    ):
+        """Nothing is opened yet.
+
+        open_image      a path -> its picture (Pillow, mode RGB); whatever it raises is reported with the path
+        size            pixels, both sides of what the network sees; aspect ratios are not kept
+        mean, std       of pixel values in [0, 1], taken off and divided by; None: left as they are, in [0, 1]
+        interpolation   "bilinear" or "bicubic"
+        workers         threads that decode; None: one a core, at most 16
+        keep_bytes      decoded pictures (600 kB each at 448 pixels) are kept in memory up to this, not decoded again
+        """
+        self.paths, self.open_image, self.size = list(paths), open_image, size
+        self.interpolation = InterpolationMode(interpolation)
+        self.device = torch.device(device)
+        self.workers = workers or max(1, min(_cores(), MOST_WORKERS))
+        as_column = {"device": self.device, "dtype": torch.float32}
+        self._mean = torch.tensor([0.0] * 3 if mean is None else list(mean), **as_column).view(1, 3, 1, 1) * 255
+        self._std = torch.tensor([1.0] * 3 if std is None else list(std), **as_column).view(1, 3, 1, 1) * 255
+        self._kept: dict[int, np.ndarray] = {}
+        self._room = keep_bytes
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
+        """As in Examples: (views x B, 3, size, size)."""
+        return next(self.batches([rows], views, train, generator))
+
+    def batches(self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator) -> Iterator[Tensor]:
+        """As in Examples; the threads are two batches, and at least four images a thread, ahead of the network."""
+        # One draw, whatever the threads do: how far they were ahead must not show in the next epoch.
+        own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        parts = iter(parts)
+        pending: deque[tuple[list[int], list[Future]]] = deque()
+        with ThreadPoolExecutor(self.workers, "views") as pool:
+            try:
+                while True:
+                    while len(pending) < 3 or sum(len(rows) for rows, _ in pending) < 4 * self.workers:
+                        rows = next(parts, None)
+                        if rows is None:
+                            break
+                        seeds = torch.randint(2**62, (len(rows),), generator=own).tolist()
+                        rows = rows.tolist()
+                        jobs = [
+                            pool.submit(self._views, row, views, train, seed)
+                            for row, seed in zip(rows, seeds, strict=True)
+                        ]
+                        pending.append((rows, jobs))
+                    if not pending:
+                        return
+                    yield self._ready(*pending.popleft())
+            finally:
+                for _, jobs in pending:
+                    for job in jobs:
+                        job.cancel()
+
+    def _ready(self, rows: list[int], jobs: list[Future]) -> Tensor:
+        """The pictures of one batch on the device, as the network wants them. Raises ValueError naming the bad ones."""
+        bad = [(row, job.exception()) for row, job in zip(rows, jobs, strict=True) if job.exception()]
+        if bad:
+            named = "\n".join(f"    image {row}, {self.paths[row]}: {_reason(error)}" for row, error in bad[:5])
+            more = f"\n    and {len(bad) - 5} more" if len(bad) > 5 else ""
+            raise ValueError(
+                f"{len(bad)} of the {len(rows)} images of a batch cannot be read:\n{named}{more}\n"
+                "Repair them or leave them out, and start again."
+            ) from bad[0][1]
+        pictures = np.concatenate([np.stack(view) for view in zip(*(job.result() for job in jobs), strict=True)])
+        pixels = torch.from_numpy(pictures)
+        if self.device.type == "cuda":
+            pixels = pixels.pin_memory().to(self.device, non_blocking=True)
+        # Channels stay last in memory, which convolutions are fastest with.
+        return pixels.permute(0, 3, 1, 2).to(self.device, torch.float32).sub_(self._mean).div_(self._std)
+
+    def _views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
+        """Each view of one image, (size, size, 3) uint8."""
+        picture = self._squashed(row)
+        if not train:
+            return [picture] * views
+        random = Random(seed)
+        weak = picture[:, ::-1] if random.random() < 0.5 else picture
+        strong = []
+        for _ in range(views - 1):
+            flipped = picture[:, ::-1] if random.random() < 0.5 else picture
+            strong.append(np.array(strong_view(Image.fromarray(np.ascontiguousarray(flipped)), random)))
+        return [weak, *strong]
+
+    def _squashed(self, row: int) -> np.ndarray:
+        kept = self._kept.get(row)
+        if kept is not None:
+            return kept
+        picture = np.array(resize(self.open_image(self.paths[row]).convert("RGB"), [self.size] * 2, self.interpolation))
+        with self._lock:
+            if row not in self._kept and picture.nbytes <= self._room:
+                self._room -= picture.nbytes
+                self._kept[row] = picture
+        return picture
+
+
+class MapExamples(Examples):
+    """Maps that a frozen network made of each image in several views, computed once."""
+
+    def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
+        """The maps are read when they are needed, so they may lie on the disk.
+
+        maps    of each image (V, K, h, w) of floats: its views. The first is the image as it is; with it, the first
+                `weak` are weak views, all others strong ones. V may differ from image to image
+        weak    how many views are weak; the plain image and its mirror image make 2
+        """
+        self.maps, self.weak = maps, weak
+        self.device = torch.device(device)
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
+        """As in Examples: (views x B, K, h, w). An image without strong views gives another weak one instead."""
+        chance = torch.rand(views, len(rows), generator=generator).tolist()
+        picked: list[list[np.ndarray]] = [[] for _ in range(views)]
+        for place, row in enumerate(rows.tolist()):
+            kept = self.maps[row]
+            weak = min(self.weak, len(kept))
+            for view in range(views):
+                first, last = (0, weak) if view == 0 or weak == len(kept) else (weak, len(kept))
+                which = first + int(chance[view][place] * (last - first)) if train else 0
+                picked[view].append(np.asarray(kept[which], np.float32))
+        ready = torch.from_numpy(np.stack([one for view in picked for one in view])).to(self.device)
+        if not torch.isfinite(ready).all():
+            finite = torch.isfinite(ready).flatten(1).all(1).view(views, -1).all(0)
+            bad = rows[~finite.cpu()].tolist()
+            raise ValueError(f"The maps of images {', '.join(map(str, bad[:10]))} are not finite. Make them anew.")
+        return ready
+
+
+def in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
+    """All images as they are, in order, so many at a time."""
+    parts = torch.arange(len(examples)).split(batch)
+    with closing(examples.batches(parts, 1, False, torch.Generator())) as ready:
+        yield from ready
+
+
+def _reason(error: BaseException) -> str:
+    return f"{error}".splitlines()[0] if f"{error}" else type(error).__name__
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

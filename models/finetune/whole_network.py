@@ -1,0 +1,124 @@
+"""A pretrained backbone and what is trained on top of it, as one network: images to logits.
+
+For most methods the top is average pooling and one linear layer, as in the papers. A method that reads maps
+(Method.reads) brings a network of its own, which takes the last map before pooling.
+"""
+
+from collections import OrderedDict
+
+import torch
+from torch import Tensor, nn
+
+from models.backbones.pretrained import Pretrained
+from models.methods.base import Method
+
+BATCH_NORM = nn.modules.batchnorm._BatchNorm
+
+
+class WholeNetwork(nn.Module):
+    """Images (B, 3, S, S), normalised, to logits (B, C); `features` are what the linear `classifier` reads."""
+
+    def __init__(self, body: nn.Module, classifier: nn.Linear):
+        super().__init__()
+        self.body, self.classifier = body, classifier
+
+    def features(self, images: Tensor) -> Tensor:
+        """The pooled features of images: (B, 3, S, S) -> (B, D)."""
+        return self.body(images)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, 3, S, S) -> (B, C)."""
+        return self.classifier(self.body(images))
+
+
+class MapNetwork(nn.Module):
+    """Images to whatever `head` makes of the last map of `body`; batch norm never learns here."""
+
+    def __init__(self, body: nn.Module, head: nn.Module):
+        super().__init__()
+        self.body, self.head = body, head
+        for module in body.modules():
+            if isinstance(module, BATCH_NORM):
+                module.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "MapNetwork":
+        """As in torch, but for batch norm, which keeps the statistics it came with."""
+        super().train(mode)
+        for module in self.body.modules():
+            if isinstance(module, BATCH_NORM):
+                module.eval()
+        return self
+
+    def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """(V x B, 3, S, S) -> what the head gives."""
+        return self.head(self.body(images))
+
+
+def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
+    """What `method` trains end to end on images, in float32 on the CPU; what is new in it starts as `seed` says.
+
+    source      from models.backbones.pretrained.pretrained; its network is taken over and changed
+    returns     (V x B, 3, S, S) -> logits (V x B, C). A WholeNetwork, or for a method that reads maps a MapNetwork, in
+                which a ResNet's stem and first stage stand still, as in the published code of LAGC
+
+    Raises ValueError when the method needs maps and this network has none that we know how to get at.
+    """
+    network = source.network.requires_grad_(True)
+    example = torch.zeros(1, 3, source.input_size, source.input_size)
+    if method.reads == "maps":
+        body = _map_body(source)
+        with torch.no_grad():
+            maps = body.eval()(example)
+        if maps.ndim != 4:
+            raise ValueError(
+                f"{method.name} needs a map (N, K, h, w), and {type(network).__name__} ends in {tuple(maps.shape)}. "
+                "Take a convolutional network, such as resnet50."
+            )
+        for name in ("conv1", "bn1", "layer1"):
+            if hasattr(network, "conv1") and hasattr(network, "layer1") and hasattr(network, name):
+                getattr(network, name).requires_grad_(False)
+        return MapNetwork(body, method.network(maps.shape[1], classes, torch.Generator().manual_seed(seed)))
+    _take_off_classifier(source)
+    with torch.no_grad():
+        dimensions = network.eval()(example).shape[1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return WholeNetwork(network, nn.Linear(dimensions, classes))
+
+
+def _take_off_classifier(source: Pretrained) -> None:
+    """What is left ends in pooled features."""
+    if source.library == "timm":
+        source.network.reset_classifier(0)
+        return
+    name, _ = [(name, module) for name, module in source.network.named_modules() if isinstance(module, nn.Linear)][-1]
+    parent, _, child = name.rpartition(".")
+    setattr(source.network.get_submodule(parent), child, nn.Identity())
+
+
+def _map_body(source: Pretrained) -> nn.Module:
+    """The part of a network that ends in its last map. Raises ValueError where we do not know it."""
+    network = source.network
+    if source.library == "timm":
+        _take_off_classifier(source)
+        return _Features(network)
+    if hasattr(network, "layer4"):  # a ResNet: all but pooling and classifier
+        parts = [(name, part) for name, part in network.named_children() if name not in ("avgpool", "fc")]
+        return nn.Sequential(OrderedDict(parts))
+    if isinstance(getattr(network, "features", None), nn.Module):
+        return network.features
+    raise ValueError(
+        f"Where {type(network).__name__} has its last map is not known. Take a ResNet, a torchvision network with "
+        "`features`, or any convolutional network of timm."
+    )
+
+
+class _Features(nn.Module):
+    """A timm network without its pooling; its forward_features as forward."""
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.network.forward_features(images)

@@ -1,0 +1,5 @@
+"""Training a linear head on cached features: the fastest trainer, used by most methods.
+
+training.py has `fit`, a generator of epochs, and is the place to begin; stand_in.py fits a linear head to another
+model's probabilities, so that Grad-CAM can draw it.
+"""

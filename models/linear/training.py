@@ -1,0 +1,393 @@
+"""Training a linear head on cached features: the whole loop, one epoch at a time.
+
+The backbone is frozen and its pooled features are computed once, so a training is a second's work and can follow the
+people who are labelling. `fit` is a generator: between two epochs its caller may beat a heart, do another job, or
+stop.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.labels import ABSENT, PRESENT
+from models.methods.base import Method, positive
+
+Array = np.ndarray | Tensor
+
+CHUNK = 4096  # rows of features handled at once outside the batches: 21 MB of 1280-d float32
+FORMAT = "linear head, version 1"
+
+# Optimiser settings. One set for all methods, chosen on two photograph collections (1830 and 2000 images, 20 and 14
+# classes, 1280-d features of an EfficientNet-Lite2) with one click on 5, 20, 50 and 100 % of the images, by the average
+# precision of the hidden positives. Epochs and learning rate are the method's (models/methods/base.py).
+#
+# SIZE: features are centred, then all divided by the same number, so that the deviations of one image sum to about SIZE
+# however many dimensions there are. Dividing each dimension by its own deviation was worse: it blows up dimensions that
+# hardly ever speak. Small features mean slow weights beside a fast bias (Adam moves both by about the learning rate a
+# step): how frequent a class is gets learned before what it looks like, and single clicks are memorised late.
+SIZE = 160.0
+WEIGHT_DECAY = 1e-4  # Adam's own, added to the gradient; helps most with a click on every image, where memorising hurts
+STEPS = 20  # batches an epoch, so that a training takes about as long for 100 images as for 10,000
+SMALLEST_BATCH, LARGEST_BATCH = 4, 1024
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch that is over."""
+
+    number: int  # from 1
+    of: int
+    loss: float  # average of the batches, weighted by images
+    seconds: float  # of this epoch alone
+
+
+class Head:
+    """One linear classifier a class, on features as the backbone gives them: p = sigmoid(features @ weight.T + bias).
+
+    weight (C, D) float32 and bias (C,) float32 fit the classifier of the network that made the features, so a heat
+    map needs no conversion. A class that nobody has marked present has no model: its weights are 0, its bias and its
+    probabilities nan.
+    """
+
+    def __init__(self, dimensions: int, classes: int):
+        """A head that knows nothing yet: every probability is nan. Raises ValueError for a size below 1."""
+        if dimensions < 1 or classes < 1:
+            raise ValueError(f"A head needs at least one dimension and one class, not {dimensions} and {classes}.")
+        self.weight = torch.zeros(classes, dimensions)
+        self.bias = torch.full((classes,), torch.nan)
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a feature vector."""
+        return self.weight.shape[1]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes, with or without a model."""
+        return self.weight.shape[0]
+
+    @property
+    def modelled(self) -> np.ndarray:
+        """(C,) bool: which classes have a model."""
+        return torch.isfinite(self.bias).numpy()
+
+    def probabilities(self, features: Array) -> np.ndarray:
+        """The probability of every class in every image.
+
+        features    (N, D) float16, float32 or float64; a memory-mapped array is read a few thousand rows at a time
+        returns     (N, C) float32 in [0, 1], nan in the columns of classes without a model
+
+        Raises ValueError when the features have another length than those the head was trained on.
+        """
+        features = as_features(features, self.dimensions)
+        out = np.empty((len(features), self.classes), np.float32)
+        for start, chunk in chunks(features):
+            out[start : start + len(chunk)] = torch.sigmoid(F.linear(chunk.cpu(), self.weight, self.bias)).numpy()
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """Writes weight and bias as safetensors, replacing what is there."""
+        save_file({"weight": self.weight, "bias": self.bias}, path, metadata={"format": FORMAT})
+
+    @classmethod
+    def load(cls, path: str | Path, dimensions: int | None = None, classes: int | None = None) -> "Head":
+        """Reads what `save` wrote.
+
+        dimensions, classes     what the caller needs; None takes what comes
+
+        Raises FileNotFoundError, or ValueError saying everything that is wrong with the file.
+        """
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"There is no head at {path}.")
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        except SafetensorError as error:
+            raise ValueError(f"{path} is not a safetensors file, or not all of it was written ({error}).") from None
+        wrong = faults(tensors, dimensions, classes)
+        if wrong:
+            raise ValueError(f"{path} is not a head that fits here: {'; '.join(wrong)}.")
+        head = cls(tensors["weight"].shape[1], tensors["weight"].shape[0])
+        head.weight, head.bias = tensors["weight"], tensors["bias"]
+        return head
+
+
+def faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
+    """Everything that keeps these tensors from being a head of that size, in words."""
+    wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
+    if wrong:
+        return wrong
+    weight, bias = tensors["weight"], tensors["bias"]
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or not weight.numel():
+        return [
+            f"weight is {tuple(weight.shape)} and bias {tuple(bias.shape)}, not (classes, dimensions) and (classes,)"
+        ]
+    if weight.dtype != torch.float32 or bias.dtype != torch.float32:
+        wrong.append(f"weight is {weight.dtype} and bias {bias.dtype}, not float32")
+    if not torch.isfinite(weight).all() or torch.isinf(bias).any():
+        wrong.append("some weights are not finite")
+    if dimensions is not None and weight.shape[1] != dimensions:
+        wrong.append(
+            f"it was trained on {weight.shape[1]}-d features, and these are {dimensions}-d (another backbone?)"
+        )
+    if classes is not None and weight.shape[0] != classes:
+        wrong.append(f"it knows {weight.shape[0]} classes, and there are {classes} (classes were added since?)")
+    return wrong
+
+
+def fit(
+    head: Head,
+    features: Array,
+    labels: Array,
+    method: Method,
+    *,
+    mask: Array | None = None,
+    epochs: int | None = None,
+    lr: float | None = None,
+    batch: int | None = None,
+    seed: int = 0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Iterator[Epoch]:
+    """Trains the head from scratch, an epoch at each step of the iterator; the head is up to date at every step.
+
+    head        is overwritten; what it has learned before is not used
+    features    (N, D) float16 or float32, the images that have a label. Images nobody has looked at do not belong
+                here: they say nothing, and the losses would take their empty rows for knowledge
+    labels      (N, C) int8, 1 present, -1 absent, 0 not looked at (models/labels.py)
+    method      from make_method
+    mask        (N, C) bool, True where a cell may be used; None: all
+    epochs, lr  None: the method's own
+    batch       images a step; None: a twentieth of the images, between 4 and 1024
+    seed        decides the start and the order; the same seed gives the same head on the same machine
+    should_stop asked before every batch; once it says True the iterator ends without finishing the epoch
+
+    Raises ValueError at once, not at the first step, for a method that reads more than pooled features, shapes that do
+    not fit, no image at all, a label other than 1, 0, -1, a learning rate that is none, or features that are not finite
+    (naming the rows); at a step when the loss is not finite.
+    """
+    if method.reads != "features":
+        raise ValueError(
+            f"Method {method.name!r} reads {method.reads}; pooled features are not enough for it. "
+            "Train it with what is made for them (maps: models/finetune, regions: "
+            "models/ensemble), or choose a method that reads features."
+        )
+    features = as_features(features, head.dimensions)
+    labels, mask = check_labels(labels, mask, len(features), head.classes)
+    epochs = method.epochs if epochs is None else epochs
+    batch = min(max(len(features) // STEPS, SMALLEST_BATCH), LARGEST_BATCH) if batch is None else batch
+    if epochs < 1 or batch < 1:
+        raise ValueError(f"There must be at least one epoch and one image a batch, not {epochs} and {batch}.")
+    lr = method.lr if lr is None else lr
+    positive(lr=lr)
+    mean, scale = standardisation(features)
+    labels = labels.to(features.device)
+    mask = None if mask is None else mask.to(features.device)
+    training = Training(head, features, labels, mask, method, mean, scale, seed, epochs, lr)
+    return training.epochs_of(batch, should_stop or (lambda: False))
+
+
+class Training:
+    """One training under way: the weights on standardised features, and the optimiser that moves them."""
+
+    def __init__(self, head, features, labels, mask, method, mean, scale, seed, epochs, lr):
+        self.head, self.features, self.method = head, features, method
+        self.mean, self.scale, self.epochs = mean, scale, epochs
+        # Everything random comes from here, on the CPU: the global generator is left alone, and devices agree.
+        self.generator = torch.Generator().manual_seed(seed)
+        marked = labels == PRESENT
+        self.modelled = (marked if mask is None else marked & mask).any(0)
+        self.weight = torch.zeros(head.classes, head.dimensions, device=features.device, requires_grad=True)
+        self.bias = torch.zeros(head.classes, device=features.device, requires_grad=True)
+        method.begin(labels, mask, epochs, self.generator)
+        self.lr = lr
+        self.learned = method.learned()
+        self.optimiser = self.new_optimiser()
+
+    def new_optimiser(self) -> "Adam":
+        """An optimiser that has made no step yet."""
+        optimiser = Adam()
+        optimiser.add([self.weight, self.bias], self.lr, WEIGHT_DECAY)
+        for group in self.learned:
+            # Weight decay is for the classifier; what a method estimates has no reason to be small.
+            optimiser.add(group["params"], self.lr * group["lr_scale"], 0.0)
+        return optimiser
+
+    def epochs_of(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
+        """The generator behind `fit`."""
+        for number in range(1, self.epochs + 1):
+            started = time.perf_counter()
+            with one_thread():
+                loss = self.epoch(number, batch, should_stop)
+            if loss is None:
+                return
+            yield Epoch(number, self.epochs, loss, time.perf_counter() - started)
+
+    def epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
+        """One pass over the images: returns its average loss, or None if it was told to stop."""
+        if self.method.starts_afresh(number):
+            self.optimiser = self.new_optimiser()
+        self.method.begin_epoch(number)
+        total = 0.0
+        for rows in torch.randperm(len(self.features), generator=self.generator).split(batch):
+            if should_stop():
+                return None
+            total += self.step(rows.to(self.features.device)) * len(rows)
+        if not np.isfinite(total):
+            raise ValueError(
+                f"The loss of {self.method.name} in epoch {number} is {total}. Is the learning rate of {self.lr:g} too "
+                "high, or a parameter out of all proportion?"
+            )
+        self.fold()
+        self.method.end_epoch(number, self.predict)
+        return total / len(self.features)
+
+    def step(self, rows: Tensor) -> float:
+        """One batch: returns its loss."""
+        loss = self.method.loss(F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features()), rows)
+        loss.backward()
+        self.optimiser.step()
+        return loss.item()
+
+    def on_plain_features(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias with the standardisation worked in: w (x - m) s + b = (w s) x + (b - w s m).
+
+        Done to the weights at every step, as there are fewer of them than features in a batch.
+        """
+        weight = self.weight * self.scale
+        return weight, self.bias - weight @ self.mean
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Writes what has been learned so far into the head."""
+        weight, bias = self.on_plain_features()
+        self.head.weight = torch.where(self.modelled[:, None], weight, 0).cpu()
+        self.head.bias = torch.where(self.modelled, bias, torch.nan).cpu()
+
+    @torch.no_grad()
+    def predict(self) -> Tensor:
+        """(N, C) float32 probabilities of all training images, of classes without a model too."""
+        weight, bias = self.on_plain_features()
+        return torch.cat([torch.sigmoid(F.linear(chunk, weight, bias)) for _, chunk in chunks(self.features)])
+
+
+class Adam:
+    """Adam with weight decay added to the gradient (Kingma and Ba, ICLR 2015, algorithm 1).
+
+    torch.optim.Adam takes the same steps, but the first one of a process loads torch's compiler: two seconds and more
+    before the first training of a worker can begin.
+    """
+
+    def __init__(self, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8):
+        self.betas, self.eps = betas, eps
+        self.moved: list[tuple[Tensor, Tensor, Tensor, float, float]] = []
+        self.steps = 0
+
+    def add(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
+        """Moves these leaf tensors, too, from now on."""
+        self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Moves every tensor that has a gradient, and takes the gradient away."""
+        self.steps += 1
+        first, second = self.betas
+        # Both averages start at 0 and are too small at first; these factors make up for it.
+        fresh, fresh_squares = 1 - first**self.steps, 1 - second**self.steps
+        for p, mean, squares, lr, weight_decay in self.moved:
+            if p.grad is None:
+                continue
+            slope = p.grad.add_(p, alpha=weight_decay)
+            mean.lerp_(slope, 1 - first)
+            squares.mul_(second).addcmul_(slope, slope, value=1 - second)
+            p.addcdiv_(mean, (squares / fresh_squares).sqrt_().add_(self.eps), value=-lr / fresh)
+            p.grad = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keeps torch to one thread inside the block.
+
+    A batch is so little work that a second thread gains a fifth at best. But threads wait for each other at every
+    operation, and where other processes want the same cores, that was seen to make a training ten times slower.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def standardisation(features: Tensor) -> tuple[Tensor, Tensor]:
+    """What is taken off every dimension, and what it is then multiplied with, each (D,) float32.
+
+    The factor is the same for all dimensions but those that never vary, where it is 0: they are ignored, whatever they
+    may do in other images. A single image, or images that are all alike, leave nothing but the bias to learn.
+
+    Raises ValueError naming the rows that are not finite.
+    """
+    images, dimensions = features.shape
+    total = torch.zeros(dimensions, dtype=torch.float64, device=features.device)
+    squares = torch.zeros_like(total)
+    for _, chunk in chunks(features):
+        total += chunk.sum(0)
+    mean = (total / images).float()
+    for _, chunk in chunks(features):
+        squares += (chunk - mean).square_().sum(0)
+    if not torch.isfinite(squares).all():
+        # Not "not finite" but "not small": a huge number overflows when squared, and nan compares as false.
+        bad = [start + (~(chunk.abs().amax(1) < 1e15)).nonzero()[:, 0] for start, chunk in chunks(features)]
+        rows = torch.cat(bad).tolist()
+        named = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+        raise ValueError(
+            f"The features of {len(rows)} of {images} images are not finite (rows {named}). "
+            "Were these images embedded in half precision, or is the feature file damaged? Embed them again."
+        )
+    # Equal values differ by rounding once their mean is taken off; Adam would make steps of that as of anything else.
+    varies = (squares / images).sqrt() > 1e-5 * mean.abs()
+    spread = squares[varies].sum().div(images * dimensions).sqrt()
+    return mean, torch.where(varies, SIZE / (dimensions * spread), 0).float()
+
+
+def as_features(features: Array, dimensions: int) -> Tensor:
+    """The same memory as a tensor. Raises ValueError unless it is (N, dimensions) of floats."""
+    tensor = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
+    if tensor.ndim != 2 or tensor.shape[1] != dimensions or not tensor.is_floating_point():
+        raise ValueError(
+            f"Features are {tuple(tensor.shape)} of {tensor.dtype}; they must be (images, {dimensions}) of floats. "
+            "Were they made with another backbone than this head?"
+        )
+    return tensor
+
+
+def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -> tuple[Tensor, Tensor | None]:
+    """Labels and mask as tensors. Raises ValueError for whatever does not fit."""
+    labels, mask = (torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in (labels, mask))
+    if images == 0:
+        raise ValueError("There is no image to train on. Label at least one first.")
+    if tuple(labels.shape) != (images, classes):
+        raise ValueError(
+            f"Labels are {tuple(labels.shape)}; with {images} feature rows and {classes} classes they must be "
+            f"({images}, {classes}). Were classes added after this head was made?"
+        )
+    if mask is not None and (mask.shape != labels.shape or mask.dtype != torch.bool):
+        raise ValueError(f"The mask is {tuple(mask.shape)} of {mask.dtype}; it must be {tuple(labels.shape)} of bool.")
+    strange = torch.unique(labels[(labels != PRESENT) & (labels != ABSENT) & (labels != 0)]).tolist()
+    if strange:
+        raise ValueError(f"Labels must be 1, 0 or -1; there is also {', '.join(map(str, strange[:5]))}.")
+    return labels, mask
+
+
+def chunks(features: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """(first row, those rows as float32), a few thousand at a time."""
+    for start in range(0, len(features), CHUNK):
+        yield start, features[start : start + CHUNK].float()

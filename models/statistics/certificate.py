@@ -1,0 +1,338 @@
+"""How complete and how correct labels are, from random samples of their cells, with intervals that hold.
+
+A drawing cuts the cells of a class into strata and asks a random sample of each (drawing.py). How many positives a
+stratum holds, T, never changes; the sample says how many that can be. Whatever people or a model label afterwards is
+taken off: missing = T - positives labeled. So an old drawing stays right, and gets sharper with every decision.
+
+The distribution of T that the exact test of one stratum stands for is a beta-binomial: T - x of the N - n cells that
+were not drawn, with Beta(x + 1, n - x) for the upper limit and Beta(x, n - x + 1) for the lower one, where x of n drawn
+cells are present. (The quantiles of the two *are* the limits of intervals.hypergeometric.) Strata are added up by
+drawing from these, as in Fay, Proschan & Brittain 2015, "Combining one-sample confidence procedures for inference in
+the two-sample case". A whole unit of doubt for every stratum would add up to far too much; as in Fay & Feuer 1997,
+"Confidence intervals for directly standardized rates", only the stratum in which it weighs most gets it, and the others
+as much of it as is positive in them. That the intervals hold is checked by simulation: `annotator bench certificate`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.labels import ABSENT, PRESENT
+from models.statistics.stratified_sampling import ACCEPTED_PRESENT, LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
+
+DRAWS = 1000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Strata of all drawings, one row each, (H,) arrays; a class that nobody audited has one with nothing drawn.
+
+    of_class     which class, 0 .. C - 1
+    drawing      which drawing; strata of one class in several drawings describe the same cells
+    code         which kind of stratum: the same code in other classes lends its rate where little was drawn
+    size         cells in it
+    drawn        cells of its sample that may be counted
+    positives    of these present
+    unsure       of these answered with "unsure": present or absent, nobody knows
+    present      cells of it that people have decided present by now
+    absent       ... absent by now
+    accepted     ... that a model has filled in as present by now
+    """
+
+    of_class: np.ndarray
+    drawing: np.ndarray
+    code: np.ndarray
+    size: np.ndarray
+    drawn: np.ndarray
+    positives: np.ndarray
+    unsure: np.ndarray
+    present: np.ndarray
+    absent: np.ndarray
+    accepted: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels as they stand, (C,) int arrays.
+
+    present      decided present by people
+    accepted     filled in as present by a model
+    promised     (C,) float, the share of cells filled in that is right at least, 0 where nothing is promised
+    expected     (C,) float, the same as it is estimated; nan where nobody can tell
+    doubted_present, doubted_absent    cells on which two people disagree, by what their label says now
+    promised_in_all     a number, as `promised`, of the cells of all classes together
+    looked, mistaken    a number each: second looks at cells that people had decided present, and how many were wrong
+    """
+
+    present: np.ndarray
+    accepted: np.ndarray
+    promised: np.ndarray
+    expected: np.ndarray
+    doubted_present: np.ndarray
+    doubted_absent: np.ndarray
+    promised_in_all: float = 0.0
+    looked: int = 0
+    mistaken: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """One quantity, (C + 1,) float64, the last one over all classes: estimate (nan: nobody can tell), low, high."""
+
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """recall and precision in [0, 1]; missing: positives that are not labeled, in cells.
+
+    in_strata    (H,) float64, the missing ones in each stratum, as the drawing it belongs to estimates them
+    """
+
+    recall: Bounds
+    precision: Bounds
+    missing: Bounds
+    in_strata: np.ndarray
+
+
+def count(
+    strata: np.ndarray, states: np.ndarray, accepted: np.ndarray, rows: np.ndarray, counted: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The rows of `Strata` that one drawing gives for one class, without `of_class` and `drawing`.
+
+    strata      (N,) uint8 as they were drawn
+    states      (N,) int, what people say now: PRESENT, ABSENT, or anything else for a cell that is open
+    accepted    (N,) bool, filled in as present by a model now; counts where people say nothing
+    rows        (n,) int64, the cells drawn
+    counted     (n,) bool, which of them may be counted (drawing.usable)
+
+    Cells that lay in no stratum and are open now (a decision was taken back, an image is new) are one without a sample.
+    """
+    decided = (states == PRESENT) | (states == ABSENT)
+    looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
+    code = np.where(looks, OUTSIDE, strata)
+    inside = (code != OUTSIDE) | ~decided
+    sample = rows[counted & inside[rows] & (code[rows] != OUTSIDE)]
+
+    def many(chosen: np.ndarray) -> np.ndarray:
+        return np.bincount(code[chosen], minlength=256)[codes]
+
+    codes = np.unique(code[inside])
+    return {
+        "code": codes.astype(np.int64),
+        "size": many(inside),
+        "drawn": many(sample),
+        "positives": many(sample[states[sample] == PRESENT]),
+        "unsure": many(sample[~decided[sample]]),
+        "present": many(inside & (states == PRESENT)),
+        "absent": many(inside & (states == ABSENT)),
+        "accepted": many(inside & accepted & ~decided),
+    }
+
+
+def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
+    """Recall, precision and missing positives of labels as they stand, with 95 % intervals.
+
+    draws    how often the sums are drawn; more of them make the ends of the intervals steadier
+
+    Decisions of people are taken as true, but for the share of mistakes that second looks found, which lowers
+    precision, and cells on which people disagree, which count either way. Without any sample of a class the interval of
+    its recall reaches from what would hold if every unknown cell were positive up to 1.
+    """
+    rng = np.random.default_rng(seed)
+    classes = len(labels.present)
+    adders = np.zeros((len(strata.size), classes))
+    adders[np.arange(len(strata.size)), strata.of_class] = _weights(strata, classes)
+    sums = _sums(strata, labels, adders, draws, rng)
+    people, accepted, doubted, denied = (
+        np.append(one, one.sum())
+        for one in (labels.present, labels.accepted, labels.doubted_present, labels.doubted_absent)
+    )
+    sure = people - doubted
+    mistakes = _beta(rng, labels.mistaken, labels.looked - labels.mistaken + 1, (draws, 1))
+    more_mistakes = _beta(rng, labels.mistaken + 1, labels.looked - labels.mistaken, (draws, 1)) if labels.looked else 0
+    in_strata, right = _estimates(strata, labels)
+    missing, true = (np.append(sum_, sum_.sum()) for sum_ in (in_strata @ adders, right @ adders))
+    missing = np.where(_known(strata, classes), missing, np.nan)
+    share = labels.mistaken / max(labels.looked, 1)
+    return Certified(
+        recall=Bounds(
+            _ratio(people + true, people + true + missing, np.nan),
+            _low(_ratio(sure + sums.worst, sure + sums.worst + sums.most + denied, 1.0)),
+            _high(_ratio(people + sums.best, people + sums.best + sums.least, 1.0)),
+        ),
+        precision=Bounds(
+            _ratio(people * (1 - share) + true, people + accepted, np.nan),
+            _low(_ratio(sure * (1 - more_mistakes) + sums.worst, people + accepted, 0.0)),
+            _high(_ratio(people * (1 - mistakes) + sums.best, people + accepted, 1.0)),
+        ),
+        missing=Bounds(missing, np.floor(_low(sums.least)), np.ceil(_high(sums.most + denied))),
+        in_strata=in_strata,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Right ones among the accepted, at worst and at best, and missing ones: (draws, C + 1) float64 each."""
+
+    worst: np.ndarray
+    best: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+
+def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> _Sums:
+    """Sums over the strata of each class, and over all of them."""
+    by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
+    # What was promised counts for cells filled in after a drawing. Those that were filled in when it was drawn are a
+    # stratum with a sample of its own.
+    own = strata.code == ACCEPTED_PRESENT
+    each = _cases(strata, *by_class, np.where(own, 0.0, labels.promised[strata.of_class]))
+    every = _cases(strata, *over_all, np.where(own, 0.0, labels.promised_in_all))
+    summed = [
+        np.concatenate([one @ adders, (all_of_it @ adders.sum(1))[:, None]], 1)
+        for one, all_of_it in zip(each, every, strict=True)
+    ]
+    rest = _rest(strata) @ adders
+    # What is known for certain bounds the sums, not their parts: parts cut off on one side would shift a sum.
+    return _Sums(*summed[:2], *(np.clip(one, 0, np.append(rest, rest.sum())) for one in summed[2:]))
+
+
+def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, promised: np.ndarray) -> list[np.ndarray]:
+    """From the positives of each stratum (draws, H) the four parts of _Sums, each (draws, H)."""
+    rest, own = _rest(strata), strata.code == ACCEPTED_PRESENT
+    few, many = low - strata.present, high - strata.present  # positives that no person has labeled
+    best = np.minimum(strata.accepted, np.maximum(many, 0))
+    worst = np.clip(strata.accepted * promised, np.maximum(few - rest, 0), best)
+    return [worst, best, np.where(own, 0, few - best), np.where(own, rest, many - worst)]
+
+
+def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Generator) -> tuple:
+    """The positives of each stratum, (low, high), each (draws, H): to be added up by class, and over all classes."""
+    present = strata.positives + strata.unsure
+    absent = strata.drawn - strata.positives
+    high = _at_most(strata, present, strata.present, strata.absent, weights, draws, rng)
+    low = _at_most(strata, absent, strata.absent, strata.present, weights, draws, rng)
+    return tuple((strata.size - few, many) for few, many in zip(low, high, strict=True))
+
+
+def _at_most(
+    strata: Strata,
+    found: np.ndarray,
+    least: np.ndarray,
+    others: np.ndarray,
+    weights: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draws of how many cells of one kind (present ones, or absent ones) each stratum has at the most, (draws, H).
+
+    found     (H,) of this kind in the samples
+    least, others    (H,) known to be of this kind, and of the other
+    returns   for sums over a class, and for sums over all classes: the unit of doubt is in other strata
+    """
+    n, rest = strata.drawn, strata.size - strata.drawn
+
+    def drawn(more: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        share = _beta(rng, (found + more)[rows], (n - found + 1 - more)[rows], (draws, len(rows)))
+        return np.maximum(found[rows] + rng.binomial(rest[rows], share), least[rows])
+
+    pooled = (np.bincount(strata.code, found)[strata.code] + 0.5) / (np.bincount(strata.code, n)[strata.code] + 1)
+    rate = (found + pooled) / (n + 1)
+    # Where most cells are of this kind the others are the rare ones, whose least is without any unit of doubt.
+    more = np.where(rate > 0.5, 1.0, np.maximum(rate, found / np.maximum(n, 1)))
+    by_class = np.broadcast_to(strata.size - others, (draws, len(n))).astype(np.float64)
+    sampled = np.flatnonzero(_worth(strata))
+    by_class[:, sampled] = drawn(more, sampled)
+    over_all = by_class.copy()
+    doubt = np.where(rate > 0.5, 0.0, weights * _doubt(strata))
+    heaviest = _heaviest(strata, doubt)
+    by_class[:, heaviest] = drawn(np.ones(len(n)), heaviest)
+    own = strata.code[heaviest] == ACCEPTED_PRESENT
+    of_all = [heaviest[group][np.argmax(doubt[heaviest[group]])] for group in (own, ~own) if group.any()]
+    over_all[:, of_all] = by_class[:, of_all]
+    return by_class, over_all
+
+
+def _worth(strata: Strata) -> np.ndarray:
+    """(H,) bool: a sample says more than what is known without one, which is how many cells are still open."""
+    rate = (strata.positives + 0.5) / (strata.drawn + 1)
+    deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
+    return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
+
+
+def _doubt(strata: Strata) -> np.ndarray:
+    """(H,) how many positives a stratum can hide behind a sample without one; 0 where no sample is used."""
+    miss = (1 - CONFIDENCE) / 2
+    hidden = (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
+    return np.where(_worth(strata), hidden, 0.0)
+
+
+def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
+    """Of every class the stratum with the most doubt, once of those accepted and once of the others."""
+    group = 2 * strata.of_class + (strata.code == ACCEPTED_PRESENT)
+    order = np.lexsort((-doubt, group))
+    first = order[np.unique(group[order], return_index=True)[1]]
+    return first[doubt[first] > 0]
+
+
+def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+    """(H,) each: positives nobody has labeled, and right ones among the accepted."""
+    told = strata.drawn - strata.unsure
+    rate = strata.positives / np.maximum(told, 1)
+    sampled = strata.size * (told > 0)
+    usual = np.bincount(strata.of_class, sampled * rate) / np.maximum(np.bincount(strata.of_class, sampled), 1)
+    rate = np.where(told > 0, rate, usual[strata.of_class])
+    total = np.clip(strata.size * rate, strata.present, strata.size - strata.absent)
+    unlabeled = total - strata.present
+    rest = _rest(strata)
+    expected = labels.expected[strata.of_class]
+    by_size = unlabeled / np.maximum(strata.accepted + rest, 1)
+    share = np.where(np.isnan(expected) | (strata.code == ACCEPTED_PRESENT), by_size, expected)
+    right = np.clip(strata.accepted * share, np.maximum(unlabeled - rest, 0), np.minimum(strata.accepted, unlabeled))
+    return np.minimum(rest, unlabeled - right), right
+
+
+def _weights(strata: Strata, classes: int) -> np.ndarray:
+    """(H,) how much each drawing counts for its class: by the cells that were answered, never by their answers."""
+    key = strata.drawing * classes + strata.of_class
+    drawn = np.bincount(key, strata.drawn)
+    share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
+    weight = np.where(np.bincount(key) > 0, np.maximum(drawn / (1 - share), 1e-9), 0)
+    total = np.bincount(np.arange(len(weight)) % max(classes, 1), weight, minlength=classes)
+    return weight[key] / total[strata.of_class]
+
+
+def _known(strata: Strata, classes: int) -> np.ndarray:
+    """(C + 1,) bool: a sample says how much is missing, or nothing is left that could be."""
+    other = strata.code != ACCEPTED_PRESENT
+    told = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
+    told |= np.bincount(strata.of_class, _rest(strata), minlength=classes) == 0
+    return np.append(told, told.all())
+
+
+def _rest(strata: Strata) -> np.ndarray:
+    """(H,) cells that no person has decided and no model has filled in as present."""
+    return strata.size - strata.present - strata.absent - strata.accepted
+
+
+def _beta(rng: np.random.Generator, a: np.ndarray, b: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    # numpy takes no zeros: so little is the same as none.
+    return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
+    """part / whole, and `otherwise` where the whole is nothing."""
+    empty = whole <= 0
+    return np.where(empty, otherwise, part / np.where(empty, 1, whole))
+
+
+def _low(drawn: np.ndarray) -> np.ndarray:
+    return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
+
+
+def _high(drawn: np.ndarray) -> np.ndarray:
+    return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)

@@ -1,0 +1,206 @@
+"""Where people contradict each other: what is kept follows every decision and every undo, and an answer settles it."""
+
+import random
+import uuid
+
+import numpy as np
+import pytest
+import sqlite_utils
+
+from annotator.benchmark.interface.projects import publish_run
+from annotator.queues import annotate, review
+from annotator.records import Batch, Decision, Filter, Wanted
+from annotator.store import annotator_disagreement, arrays, decisions, leases, runs
+from annotator.store.database import Database
+from annotator.store.schema import MIGRATIONS
+
+NO_CONTRADICTION = "People disagree on none of these answers."
+WORDS = {"+": 1, "-": -1, "?": 0}
+
+
+def say(db, *words: str, image_id: int = 1, class_id: int = 1) -> None:
+    """ "A+" is Ann with present, "B-" Bob with absent, "C?" Cid with unsure, "A." Ann with nothing else here."""
+    for word in words:
+        who = {"A": "Ann", "B": "Bob", "C": "Cid", "I": "import"}[word[0]]
+        if word[1] == ".":
+            one = Decision(str(uuid.uuid4()), "done", who, "done", image_id)
+        else:
+            source = "import" if who == "import" else "click"
+            one = Decision(str(uuid.uuid4()), "label", who, source, image_id, class_id, WORDS[word[1]])
+        assert not decisions.decide(db, [one]).refused
+
+
+def cells(db) -> list[list[int]]:
+    return annotator_disagreement.newest(db, 100).tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_open"),
+    [
+        ("A+ B-", True),
+        ("A+ B+", False),
+        ("A+ A-", False),  # one's own mistake
+        ("A+ B?", False),  # unsure contradicts nobody
+        ("A+ B- C-", False),
+        ("A+ B- C?", False),
+        ("A+ B- B+", False),
+        ("A+ B- A+", False),
+        ("A+ B+ B-", True),
+        ("A+ B- C- A-", False),
+        ("A+ B- C- A+", True),  # what was settled is contradicted anew
+        ("A. B+", True),
+        ("A. B.", False),
+        ("A+ B. C-", True),
+        ("I+ B-", False),  # a file is not a person
+        ("A+ I- B+", False),
+        ("A+ B- I+", True),
+    ],
+)
+def test_two_people_contradict_each_other_until_somebody_answers_again(db, words, is_open):
+    say(db, *words.split())
+    assert ([1, 1] in cells(db)) == is_open
+
+
+def test_an_undo_opens_what_its_answer_had_settled_and_closes_what_it_had_opened(db):
+    say(db, "A+", "B-", "C-")
+    for is_open in (True, False, False):
+        decisions.undo(db)
+        assert (cells(db) == [[1, 1]]) == is_open
+
+
+def test_what_is_kept_is_what_counting_finds_whatever_people_do(db):
+    play, seen = random.Random(4), set()
+    for step in range(300):
+        who, image_id = play.choice(["Ann", "Bob", "Cid"]), play.randint(1, 3)
+        kind = play.choice(["label"] * 5 + ["done", "undo", "undo", "batch", "import"])
+        name = str(uuid.uuid4())
+        if kind == "undo":
+            one = Decision(name, "undo", who, "click")
+        elif kind == "batch":
+            states = [(image_id, of, play.choice([1, -1, 0]), None) for of in (1, 2, 3)]
+            one = Batch(name, who, "grid", states)
+        elif kind == "done":
+            one = Decision(name, "done", who, "done", image_id)
+        else:
+            source = "import" if kind == "import" else "click"
+            one = Decision(name, "label", who, source, image_id, play.randint(1, 3), play.choice([1, -1, 0]))
+        assert not decisions.decide(db, [one]).refused
+        if step % 20 == 19:
+            assert {tuple(cell) for cell in cells(db)} == counted(db)
+            assert annotator_disagreement.count(db) == len(cells(db))
+            seen |= {(step, *cell) for cell in cells(db)}
+    assert len(seen) > 10
+
+
+def counted(db) -> set[tuple[int, int]]:
+    """The open cells, from all decisions in a row."""
+    rows = db.rows("SELECT * FROM decision ORDER BY id")
+    gone = {row["undoes"]: row["id"] for row in rows if row["undoes"]}
+    found = set()
+    for image_id, class_id in {(image_id, class_id) for image_id in (1, 2, 3) for class_id in (1, 2, 3)}:
+        answers = []
+        for row in rows:
+            if row["image_id"] != image_id or row["id"] in gone or row["source"] == "import":
+                continue
+            if row["action"] == "label" and row["class_id"] == class_id:
+                answers.append((row["annotator"], row["state"]))
+            elif row["action"] == "done" and not any(
+                other["action"] == "label"
+                and (other["image_id"], other["class_id"]) == (image_id, class_id)
+                # It held when "nothing else here" was said.
+                and other["id"] < row["id"] < gone.get(other["id"], len(rows) + 1)
+                for other in rows
+            ):
+                answers.append((row["annotator"], -1))
+        start = 0
+        for place in range(len(answers)):
+            newest = dict(answers[start : place + 1])
+            is_open = {1, -1} <= set(newest.values())
+            if is_open and place + 1 < len(answers):
+                start = place + 1
+        if answers and {1, -1} <= set(dict(answers[start:]).values()):
+            found.add((image_id, class_id))
+    return found
+
+
+def test_an_older_project_is_searched_for_them_once(db, tmp_path):
+    say(db, "A+", "B-")
+    say(db, "A.", "B+", image_id=2, class_id=2)
+    say(db, "A+", "B-", "C-", image_id=3)
+    (tmp_path / "older").mkdir()
+    older = sqlite_utils.Database(tmp_path / "older" / "project.db")
+    MIGRATIONS.apply(older, stop_before="m003")
+    for table in ("class", "image", "decision"):
+        columns = ", ".join(f'"{one.name}"' for one in older[table].columns)
+        for row in db.rows(f'SELECT {columns} FROM "{table}" ORDER BY id'):
+            older[table].insert(row)
+    older.close()
+    assert cells(Database(tmp_path / "older")) == cells(db) == [[2, 2], [1, 1]]
+
+
+def shown(db, **only) -> list[tuple[int, list]]:
+    """What Review gives: image id, and its chips as (class, probability, newest state, who said what)."""
+    wanted = Wanted("review", str(uuid.uuid4()), "Ann", (), 24, Filter(kind="contradictions", **only))
+    found = [
+        (image_id, [(chip.class_id, chip.probability, chip.known, chip.said) for chip in chips])
+        for image_id, chips in review.next_to_review(db, wanted, 0.5)
+    ]
+    with db.writing() as sql:
+        sql.execute("DELETE FROM lease")
+    return found
+
+
+def test_review_shows_who_said_what_before_there_is_a_model(db):
+    say(db, "A+", "B-", image_id=5, class_id=2)
+    say(db, "B+", "A-", image_id=3, class_id=1)
+    assert shown(db) == [
+        (3, [(1, None, -1, (("Bob", 1), ("Ann", -1)))]),
+        (5, [(2, None, -1, (("Ann", 1), ("Bob", -1)))]),
+    ]
+    say(db, "C+", image_id=3)
+    assert [image_id for image_id, _ in shown(db)] == [5]
+    work = annotate.next_work(db, Wanted("review", "x", "Ann", (), 8, Filter(kind="contradictions", class_id=3)))
+    assert work.items == [] and work.empty == NO_CONTRADICTION
+
+
+def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere(db):
+    for image_id in (3, 5, 7):
+        say(db, "A+", "B-", image_id=image_id, class_id=2)
+    leases.take(db, "other", "Bob", [3, 5, 7, 9], 4)
+
+    def empty(**only) -> str:
+        return annotate.next_work(
+            db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "contradictions"} | only))
+        ).empty
+
+    assert "no other of these answers. 3 images are open elsewhere" in empty()
+    assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_CONTRADICTION
+    say(db, "C+", image_id=3, class_id=2)
+    leases.hold(db, "other", "Bob", [3, 5, 9])
+    leases.take(db, "third", "Cy", [7], 1)
+    assert "2 images are open elsewhere" in empty()
+    publish_run(db, np.full((24, 3), 0.9))
+    leases.take(db, "fourth", "Di", range(1, 25), 24)
+    assert "No other suggestion is left here. 24 images are open elsewhere" in empty(kind="missing")
+    assert empty(kind="missing", low=0.95).startswith("No suggestion is left here")
+
+
+def test_review_begins_where_the_model_is_surest_of_either_side(db):
+    for image_id in (1, 2, 3, 4):
+        say(db, "A+", "B-", image_id=image_id)
+    say(db, "A+", "C-", image_id=4, class_id=2)
+    chances = np.full((24, 3), np.nan)
+    chances[:4, 0] = (0.6, 0.05, 0.9, 0.45)
+    publish(db, chances)
+    assert [image_id for image_id, _ in shown(db)] == [2, 3, 1, 4]
+    assert [image_id for image_id, _ in shown(db, low=0.5)] == [3, 1]
+    assert [image_id for image_id, _ in shown(db, class_id=2)] == [4]
+    assert shown(db, by="Cid") == [(4, [(2, None, -1, (("Ann", 1), ("Cid", -1)))])]
+
+
+def publish(db, chances: np.ndarray) -> None:
+    facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
+    run_id = runs.begin(db, **facts, last_decision_id=decisions.newest_decision(db), threshold=0.5)
+    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
+    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances.astype(np.float16))
+    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])

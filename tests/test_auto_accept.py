@@ -1,0 +1,276 @@
+"""Automatic acceptance: off until asked for, where an audit shows it, never over a person's answer, undone as one."""
+
+import json
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.export import data_set, export
+from annotator.quality import audit, auto_accept
+from annotator.quality.auto_accept import Promise
+from annotator.queues import grid, review
+from annotator.records import Batch, Decision, Wanted, WantedGrids
+from annotator.snapshot import rankings, suggestions
+from annotator.snapshot.status import status
+from annotator.store import arrays, auto_accepted, classes, decisions, runs
+from annotator.store.database import Database
+from models.statistics.sequential_bound import POSSIBLE, most_wrong, possible_precision, sample_size
+
+IMAGES = 1200
+LIKELY = 800  # of them show the first class, and the model knows
+
+
+@pytest.fixture
+def many(tmp_path) -> Database:
+    """1,200 images without files, two classes, and a run that is sure of the first class and right."""
+    db = Database(tmp_path / "many", create=True)
+    rows = [(number, f"{number}.jpg", f"{number:064}", 9, 9) for number in range(1, IMAGES + 1)]
+    with db.writing() as sql:
+        sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, ?, ?)", rows)
+    classes.add_classes(db, [("fox", ""), ("heron", "")])
+    publish(db)
+    return db
+
+
+def publish(db, doubted: int = 0) -> None:
+    """A new run; of the first `doubted` images it says that they do not show the first class after all."""
+    chances = np.full((IMAGES, 2), 0.02, np.float16)
+    chances[doubted:LIKELY, 0] = 0.998
+    chances[:, 1] = np.linspace(0.1, 0.6, IMAGES)
+    ids, class_ids = np.arange(1, IMAGES + 1), np.array([1, 2])
+    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2], "images": IMAGES}
+    newest = decisions.newest_decision(db)
+    run_id = runs.begin(db, **facts, last_decision_id=newest, threshold=0.5)
+    auto_accept.recheck(db, auto_accept.Said(ids, class_ids, chances))
+    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", ids)
+    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances)
+    rankings.save(db.paths.run(run_id), rankings.build(db, newest, ids, class_ids, chances))
+    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+
+
+def answer_audit(db, wrong: int = 0, stop: int | None = None) -> None:
+    """Answer the drawn cells in their order: as the model says, but for every so many that are the opposite."""
+    for number, cell in enumerate(audit.open_cells(db)[:stop]):
+        state = 1 if cell.image_id <= LIKELY and cell.class_id == 1 else -1
+        state = -state if wrong and number % wrong == 0 else state
+        cells = [(cell.image_id, cell.class_id, state, cell.score)]
+        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", "audit", cells, run_id=cell.run_id)]).refused
+
+
+def click(db, image_id: int, class_id: int, state: int, **about) -> None:
+    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+
+
+@pytest.fixture
+def accepting(many) -> Database:
+    auto_accept.draw(many, Promise(0.98))
+    answer_audit(many)
+    auto_accept.choose(many, Promise(0.98))
+    return many
+
+
+def test_nothing_is_filled_in_before_somebody_asks_for_it(many):
+    auto_accept.draw(many, Promise(0.98))
+    answer_audit(many)
+    publish(many)
+    assert auto_accepted.counts(many) == {"present": 0, "absent": 0}
+    assert auto_accept.promise(many) is None
+
+
+def test_what_an_audit_shows_to_be_right_is_filled_in_and_nothing_else(accepting):
+    cells = auto_accepted.accepted_cells(accepting)
+    answered = {label.image_id for label in decisions.all_labels(accepting)}
+    assert {image_id for image_id, _ in cells} == set(range(1, LIKELY + 1)) - answered
+    assert {class_id for _, class_id in cells} == {1}
+    one = auto_accepted.acceptances(accepting)[0]
+    assert (one.state, one.wrong, one.audited) == (1, 0, len(answered))
+    assert (one.cells, one.precision, one.run_id) == (len(cells), 0.98, 1)
+    assert status(accepting)["accepted"] == {"present": len(cells), "absent": 0}
+
+
+def test_too_many_mistakes_in_the_audit_fill_in_nothing_and_say_so(many):
+    auto_accept.draw(many, Promise(0.98))
+    answer_audit(many, wrong=10)
+    outcomes = auto_accept.choose(many, Promise(0.98))
+    assert auto_accepted.counts(many)["present"] == 0
+    assert "which is too many to promise 98 % of those that are left" in outcomes[0].reason
+    assert "nothing has been audited" in outcomes[1].reason or "too few" in outcomes[1].reason
+
+
+def test_grids_of_likely_cells_are_no_audit(many):
+    for start in range(1, 401, 100):
+        cells = [(image_id, 1, 1, 0.998) for image_id in range(start, start + 100)]
+        decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
+    outcomes = auto_accept.choose(many, Promise(0.98))
+    assert auto_accepted.counts(many)["present"] == 0
+    assert outcomes[0].reason == "nothing has been audited that it could rest on"
+
+
+def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepting):
+    image_id = next(iter(auto_accepted.accepted_cells(accepting)))[0]
+    before = auto_accepted.counts(accepting)["present"]
+    click(accepting, image_id, 1, -1)
+    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting)
+    publish(accepting)
+    assert auto_accepted.counts(accepting)["present"] == before - 1
+    decisions.undo(accepting, "Ann")
+    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting), "open until the promise is looked at again"
+    publish(accepting)
+    assert auto_accepted.counts(accepting)["present"] == before
+
+
+def test_people_finding_mistakes_that_the_audit_did_not_allow_for_ends_it(accepting):
+    for image_id, _ in list(auto_accepted.accepted_cells(accepting))[:60]:
+        click(accepting, image_id, 1, -1)
+    publish(accepting)
+    assert auto_accepted.counts(accepting)["present"] == 0
+    assert "too many to promise" in auto_accepted.acceptances(accepting)[0].withdrawn
+
+
+def test_cells_that_the_newest_run_doubts_are_given_back(accepting):
+    publish(accepting, doubted=60)
+    left = {image_id for image_id, _ in auto_accepted.accepted_cells(accepting)}
+    assert left and min(left) > 60
+
+
+def test_a_run_that_changes_nothing_leaves_the_batch_as_it_is(accepting):
+    batch = auto_accepted.acceptances(accepting)[0].batch
+    publish(accepting)
+    assert [one.batch for one in auto_accepted.acceptances(accepting)] == [batch]
+
+
+def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
+    batch = auto_accepted.acceptances(accepting)[0].batch
+    auto_accept.undo(accepting, batch)
+    publish(accepting)
+    assert auto_accepted.accepted_cells(accepting) == {}
+    assert auto_accepted.acceptances(accepting)[0].withdrawn == "taken back"
+    with pytest.raises(AnnotatorError, match=rf"No batch '{batch}' is filled in. There is: none"):
+        auto_accept.undo(accepting, batch)
+
+
+def test_turning_it_off_gives_everything_back(accepting):
+    auto_accept.choose(accepting, None)
+    assert auto_accepted.accepted_cells(accepting) == {}
+    assert decisions.all_labels(accepting), "what people answered stays"
+
+
+def test_an_accepted_cell_is_offered_nowhere(accepting):
+    publish(accepting)
+    filled = set(auto_accepted.accepted_cells(accepting))
+    tiles = grid.next_grids(accepting, WantedGrids("tab", "Ann", 1, 24, (), 2)).items
+    assert not filled & {(tile.image.id, 1) for one in tiles for tile in one.tiles}
+    for image_id, chips in review.next_to_review(accepting, Wanted("review", "tab", "Ann", (), 24), 0.4):
+        assert not filled & {(image_id, chip.class_id) for chip in chips}
+    assert not filled & {(one.image_id, one.class_id) for one in suggestions.missing_positives(accepting, limit=None)}
+    drawn = audit.draw(accepting, 400, seed=0)
+    asked = {(cell.image_id, cell.class_id) for cell in audit.open_cells(accepting)}
+    assert drawn.cells and filled & asked, "audits do look at them"
+
+
+def test_an_export_marks_accepted_cells_as_the_models_with_their_promise(accepting, tmp_path):
+    table = data_set(accepting).table
+    filled = auto_accepted.accepted_cells(accepting)
+    found = {(image.id, 1): cells[0] for image, cells in table.rows() if cells[0].source == "model (accepted)"}
+    assert found.keys() == filled.keys()
+    one = next(iter(found.values()))
+    assert (one.value, one.state, one.annotator, one.probability) == (1, "present", "", 0.998)
+    export(accepting, tmp_path / "out.csv", "csv")
+    head, *rows = (tmp_path / "out.provenance.csv").read_text().splitlines()
+    assert head.endswith("probability,run,threshold,precision,confidence")
+    assert any("model (accepted)" in row and row.endswith("0.98,0.95") for row in rows)
+    export(accepting, tmp_path / "out.jsonl", "jsonl")
+    lines = [json.loads(line)["provenance"].get("fox", {}) for line in (tmp_path / "out.jsonl").open()]
+    told = [line for line in lines if line.get("source") == "model (accepted)"]
+    assert len(told) == len(filled) and told[0]["precision"] == 0.98 and told[0]["run"] == 1
+
+
+def test_absent_cells_are_filled_in_when_that_is_wanted(many):
+    auto_accept.draw(many, Promise(0.95, present=False, absent=True))
+    answer_audit(many)
+    auto_accept.choose(many, Promise(0.95, present=False, absent=True))
+    cells = auto_accepted.accepted_cells(many)
+    assert {state for state, _, _ in cells.values()} == {-1}
+    assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
+
+
+def test_one_promise_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
+    wanted = Promise(0.97, together=True)
+    drawn = auto_accept.draw(many, wanted)
+    answer_audit(many, stop=drawn.cells // 2)
+    assert not any(one.cells for one in auto_accept.choose(many, wanted))
+    answer_audit(many)
+    outcome = auto_accept.choose(many, wanted)[0]
+    assert outcome.class_id is None and outcome.cells == auto_accepted.counts(many)["present"] > 300
+
+
+def test_what_cannot_be_promised_is_refused(many):
+    with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be promised: it must lie between"):
+        auto_accept.choose(many, Promise(1.0))
+    with pytest.raises(AnnotatorError, match="Neither present nor absent"):
+        auto_accept.choose(many, Promise(present=False))
+    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a promise of 99.9 %"):
+        auto_accept.draw(many, Promise(0.999))
+
+
+def test_a_project_without_a_run_says_what_it_lacks(db):
+    with pytest.raises(AnnotatorError, match="There is no run yet"):
+        auto_accept.draw(db, Promise())
+    assert all(one.cells == 0 for one in auto_accept.choose(db, Promise()))
+
+
+def test_the_command_line_shows_what_is_filled_in_and_takes_it_back(accepting, annotator):
+    project, cells = accepting.paths.project, auto_accepted.counts(accepting)["present"]
+    found = json.loads(annotator("accept", project, "--list", "--json").stdout)
+    assert found["promise"]["precision"] == 0.98
+    assert [(one["class"], one["state"], one["cells"]) for one in found["acceptances"]] == [("fox", 1, cells)]
+    told = annotator("accept", project, "--undo", found["acceptances"][0]["batch"]).stdout
+    assert "Off: nothing is filled in automatically." in told and "withdrawn: taken back" in told
+    assert "is filled in. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
+
+
+def strangers(tmp_path, images: int, names: int) -> Database:
+    db = Database(tmp_path / "strangers", create=True)
+    rows = [(number, f"{number}.jpg", f"{number:064}", 9, 9) for number in range(1, images + 1)]
+    with db.writing() as sql:
+        sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, ?, ?)", rows)
+    classes.add_classes(db, [(f"class {number}", "") for number in range(names)])
+    return db
+
+
+def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
+    db = strangers(tmp_path, 200, 28)
+    told = auto_accept.outlook(db, Promise(0.99))
+    assert told.startswith(
+        "99 % cannot be shown of one class here: it takes about 340 blind answers without a mistake,"
+    )
+    assert (
+        "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % of all classes together" in told
+    )
+    assert auto_accept.outlook(db, Promise(0.95)).startswith(
+        "It takes about 76 blind answers without a mistake to show 95 %"
+    )
+    assert auto_accept.outlook(db, Promise(0.99, together=True)).startswith("It takes about 350 blind answers")
+    assert "cannot be shown of all classes together" in auto_accept.outlook(db, Promise(0.999, together=True))
+
+
+@pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
+def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake_and_the_next_is_not(images):
+    precision = possible_precision(images, 0.5)
+    place = POSSIBLE.index(precision) if precision else len(POSSIBLE)
+    for one, possible in ((POSSIBLE[place - 1], False), *([(precision, True)] if precision else [])):
+        drawn = min(sample_size(images, one), images // 2)
+        left = images - drawn
+        assert possible == (sample_size(images, one) <= images / 2)
+        if possible:
+            assert most_wrong(np.zeros(drawn, bool), images) <= (1 - one) * left
+
+
+def test_a_drawing_that_saves_no_work_says_what_could_be_promised_instead(many):
+    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs .*99.9 %") as told:
+        auto_accept.draw(many, Promise(0.999))
+    assert "Possible here: 98 % class by class, or 98 % of all classes together" in str(told.value)
+    auto_accept.draw(many, Promise(0.98))

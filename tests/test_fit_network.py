@@ -1,0 +1,370 @@
+"""Whole networks: the same methods as on a linear head, through batches of views, stages, and a kill in between."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from annotator.store.pixels import open_rgb
+from models.backbones.pretrained import Pretrained
+from models.finetune.checkpoints import give_back, state_of
+from models.finetune.fit_network import fit_network, linear_start, predict
+from models.finetune.optimisers import average_into, new_optimiser
+from models.finetune.views import ImageExamples, MapExamples
+from models.finetune.whole_network import MapNetwork, WholeNetwork, whole_network
+from models.methods import METHODS, make_method
+from models.methods.published import EndToEnd
+
+IMAGES, CLASSES, CHANNELS = 96, 4, 16
+LEARNING = EndToEnd(lr=5e-3, batch=16, epochs=8, linear_lr=1e-2, linear_batch=16)
+ONE_CYCLE = EndToEnd(lr=3e-3, batch=16, epochs=8, optimiser="adamw_onecycle", weight_decay=0.01)
+
+
+class Small(nn.Module):
+    """A convolution, the largest answer of each channel, and a linear classifier."""
+
+    def __init__(self, seed: int = 0):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.body = nn.Sequential(nn.Conv2d(CHANNELS, 32, 1), nn.ReLU())
+        self.dropout = nn.Dropout(0.1)
+        self.classifier = nn.Linear(32, CLASSES)
+
+    def features(self, maps):
+        return self.body(maps).amax((2, 3))
+
+    def forward(self, maps):
+        return self.classifier(self.dropout(self.features(maps)))
+
+
+class Problem:
+    """Maps on which each class leaves its mark at some place; of each image's classes one is marked."""
+
+    def __init__(self):
+        random = np.random.default_rng(5)
+        self.truth = random.random((IMAGES, CLASSES)) < 0.4
+        self.truth[~self.truth.any(1), 0] = True
+        marks = random.normal(size=(CLASSES, CHANNELS))
+        maps = np.zeros((IMAGES, CHANNELS, 3, 3))
+        self.labels = np.zeros((IMAGES, CLASSES), np.int8)
+        for image, classes in enumerate(self.truth):
+            for one in np.flatnonzero(classes):
+                maps[image, :, random.integers(3), random.integers(3)] += marks[one]
+            self.labels[image, random.choice(np.flatnonzero(classes))] = 1
+        self.views = np.stack([maps + 0.1 * random.normal(size=maps.shape) for _ in range(4)], 1).astype(np.float16)
+        self.examples = MapExamples(self.views, weak=2)
+
+    def found(self, probabilities: np.ndarray) -> float:
+        """How often a hidden positive is ranked above an absent cell: 0.5 is chance."""
+        hidden, absent = self.truth & (self.labels == 0), ~self.truth
+        return float((probabilities[hidden][:, None] > probabilities[absent]).mean())
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Networks this small are slower on two threads, and much slower where other processes want the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return Problem()
+
+
+def begin(problem, name, **options):
+    method = make_method(name, **({"width": 16} if name == "lagc" else {}))
+    network = method.network(CHANNELS, CLASSES, torch.Generator().manual_seed(3)) if name == "lagc" else Small()
+    settings = options.pop("settings", ONE_CYCLE if name == "lagc" else LEARNING)
+    return fit_network(network, options.pop("examples", problem.examples), problem.labels, method, settings, **options)
+
+
+@pytest.mark.parametrize("name", ["an", "gr", "role", "role+linear_init", "lagc"])
+def test_hidden_positives_are_ranked_above_chance(problem, name):
+    training = begin(problem, name)
+    losses = [epoch.loss for epoch in training]
+    assert len(losses) == 8
+    probabilities = training.predict()
+    assert probabilities.shape == (IMAGES, CLASSES)
+    assert probabilities.dtype == np.float32
+    assert problem.found(probabilities) > 0.75
+
+
+def same(ours, theirs) -> bool:
+    return all(torch.equal(one, other) for one, other in zip(ours.values(), theirs.values(), strict=True))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_training_that_was_killed_ends_as_if_it_had_not_been(problem, tmp_path, name):
+    short = MapExamples(problem.views[:32], weak=2)
+    some = type("Some", (), {"labels": problem.labels[:32], "examples": short})
+    settings = EndToEnd(
+        lr=3e-3, batch=10, epochs=4, optimiser="adamw_onecycle" if name == "lagc" else "adam", linear_lr=0.01
+    )
+    whole = begin(some, name, settings=settings)
+    assert [epoch.number for epoch in whole] == [1, 2, 3, 4]
+    for epochs in (2, 1):  # twice: in the middle, and just before the end
+        killed = begin(some, name, settings=settings, checkpoint=tmp_path / "training.state")
+        for _ in range(epochs):
+            next(killed)
+        del killed
+    resumed = begin(some, name, settings=settings, checkpoint=tmp_path / "training.state")
+    assert [epoch.number for epoch in resumed] == [4]
+    assert [epoch.loss for epoch in resumed.history] == [epoch.loss for epoch in whole.history]
+    for which in whole.networks():
+        assert same(resumed.weights(which), whole.weights(which))
+
+
+def test_a_finished_training_has_nothing_left_to_do_but_knows_its_weights(problem, tmp_path):
+    settings = EndToEnd(lr=1e-3, batch=32, epochs=1)
+    first = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
+    assert len(list(first)) == 1
+    again = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
+    assert list(again) == []
+    assert same(again.weights(), first.weights())
+
+
+def test_a_checkpoint_of_another_training_is_refused_with_the_difference(problem, tmp_path):
+    next(begin(problem, "an", checkpoint=tmp_path / "a"))
+    with pytest.raises(ValueError, match=r"another training: method was 'an' and is 'gr'.*Delete it"):
+        begin(problem, "gr", checkpoint=tmp_path / "a")
+    with pytest.raises(ValueError, match="seed was 0 and is 1"):
+        begin(problem, "an", checkpoint=tmp_path / "a", seed=1)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_a_damaged_checkpoint_is_named_and_nothing_in_it_is_run(problem, tmp_path):
+    import pickle
+
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "sprung"), "w"))
+
+    for content in (b"", b"not a checkpoint", pickle.dumps(Trap())):
+        (tmp_path / "a").write_bytes(content)
+        with pytest.raises(ValueError, match="not a checkpoint of ours, or it is damaged"):
+            begin(problem, "an", checkpoint=tmp_path / "a")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_method_whose_state_cannot_be_kept_is_told_which_part():
+    method = make_method("an")
+    method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 1, torch.Generator())
+    method.friend = make_method("gr")
+    with pytest.raises(TypeError, match=r"AN\.friend is a GR"):
+        state_of(method)
+
+
+def test_learned_tensors_stay_the_ones_an_optimiser_moves():
+    method = make_method("role")
+    method.begin(torch.zeros(3, 2, dtype=torch.int8), None, 1, torch.Generator())
+    phi, state = method.phi, state_of(method)
+    with torch.no_grad():
+        phi.zero_()
+    give_back(method, state)
+    assert method.phi is phi
+    assert phi.abs().sum() > 0
+
+
+def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_generator_alone(problem):
+    def trained(seed):
+        training = begin(problem, "gr", settings=EndToEnd(lr=1e-2, batch=32, epochs=2), seed=seed)
+        torch.manual_seed(11)
+        list(training)
+        assert torch.rand(()) == torch.rand((), generator=torch.Generator().manual_seed(11))
+        return training.weights()
+
+    assert same(trained(1), trained(1))
+    assert not same(trained(1), trained(2))
+
+
+def test_stopping_between_batches_ends_the_training_at_its_last_finished_epoch(problem, tmp_path):
+    asked = []
+
+    def after_ten_batches():
+        asked.append(1)
+        return len(asked) > 10
+
+    training = begin(problem, "an", checkpoint=tmp_path / "a", should_stop=after_ten_batches)
+    assert len(list(training)) == 1  # six batches an epoch
+    assert [epoch.number for epoch in begin(problem, "an", checkpoint=tmp_path / "a")] == list(range(2, 9))
+
+
+def test_the_classifier_and_what_a_method_learns_have_rates_of_their_own():
+    network, phi = Small(), torch.zeros(2, requires_grad=True)
+    settings = EndToEnd(lr=1e-3, batch=1, epochs=1, head_lr_scale=10, optimiser="sgd", weight_decay=0.1)
+    optimiser, schedule = new_optimiser(network, [{"params": [phi], "lr_scale": 5.0}], settings, 10, frozen=False)
+    assert schedule is None
+    found = [(group["lr"], group["weight_decay"], len(group["params"])) for group in optimiser.param_groups]
+    assert found == [(1e-3, 0.1, 2), (1e-2, 0.1, 2), (5e-3, 0.0, 1)]
+    with pytest.raises(ValueError, match=r"no optimiser 'adams'\. Did you mean 'adam'"):
+        new_optimiser(network, [], EndToEnd(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
+
+
+def test_an_average_follows_quickly_at_first_and_slowly_later():
+    network, average = Small(0), Small(1)
+    before = average.classifier.weight.clone()
+    average_into(average, network, 0.9997, 1)
+    expected = before + (1 - 2 / 11) * (network.classifier.weight - before)
+    torch.testing.assert_close(average.classifier.weight, expected)
+    for step in (10**6, 10**6 + 1):
+        last = average.classifier.weight.clone()
+        average_into(average, network, 0.9997, step)
+        torch.testing.assert_close(average.classifier.weight, last + 3e-4 * (network.classifier.weight - last))
+
+
+def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):
+    network = Small()
+    body = network.body[0].weight.clone()
+    learned = linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
+    assert torch.equal(network.body[0].weight, body)
+    assert problem.found(predict(network, problem.examples)) > 0.6
+    assert [one.shape for one in learned] == [(IMAGES, CLASSES)]
+    training = fit_network(network, problem.examples, problem.labels, make_method("role"), LEARNING, learned=learned)
+    assert torch.equal(training.method.phi, learned[0])
+    with pytest.raises(ValueError, match="was handed"):
+        fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING, learned=learned)
+
+
+def test_the_best_epoch_of_a_linear_start_is_taken(problem):
+    heads = []
+
+    def score(head):
+        heads.append((head.weight, head.bias))
+        return -abs(len(heads) - 2)  # the second is the best
+
+    network = Small()
+    linear_start(network, problem.examples, problem.labels, make_method("an"), epochs=4, score=score)
+    assert torch.equal(network.classifier.weight, heads[1][0])
+
+
+def test_a_class_nobody_marked_keeps_its_fresh_classifier_in_a_linear_start(problem):
+    network = Small()
+    before, labels = network.classifier.weight.clone(), problem.labels.copy()
+    labels[:, 2] = 0
+    linear_start(network, problem.examples, labels, make_method("an"), epochs=2)
+    assert torch.equal(network.classifier.weight[2], before[2])
+    assert torch.isfinite(network.classifier.bias).all()
+
+
+def test_a_loss_that_is_not_finite_ends_the_training_with_the_reason(problem):
+    network = Small()
+    with torch.no_grad():
+        network.classifier.weight.fill_(torch.nan)
+    with pytest.raises(ValueError, match="loss of an in epoch 1 is nan"):
+        next(fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING))
+
+
+def test_labels_of_another_size_no_images_and_no_epochs_are_refused_at_once(problem):
+    with pytest.raises(ValueError, match=r"\(95, 4\)"):
+        fit_network(Small(), problem.examples, problem.labels[:-1], make_method("an"), LEARNING)
+    with pytest.raises(ValueError, match="no image"):
+        fit_network(Small(), MapExamples([]), problem.labels[:0], make_method("an"), LEARNING)
+    with pytest.raises(ValueError, match="at least one epoch"):
+        begin(problem, "an", settings=EndToEnd(lr=1e-3, batch=8, epochs=0))
+    with pytest.raises(ValueError, match="no precision 'half'"):
+        begin(problem, "an", precision="half")
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    paths = []
+    for number in range(10):
+        colour = [(250, 30, 30), (30, 30, 250)][number % 2]
+        picture = np.random.default_rng(number).integers(100, 140, (40, 60, 3), dtype=np.uint8)
+        picture[:, :20] = colour
+        Image.fromarray(picture).save(tmp_path / f"{number}.png")
+        paths.append(tmp_path / f"{number}.png")
+    return paths
+
+
+def test_images_come_squashed_normalised_and_flipped_the_same_way_for_the_same_seed(pictures):
+    examples = ImageExamples(pictures, open_rgb, 16, workers=3)
+    rows = torch.tensor([3, 1, 2])
+    plain = examples.batch(rows, 1, False, torch.Generator())
+    assert plain.shape == (3, 3, 16, 16)
+    assert plain[0, 0, 8, 0] == pytest.approx((30 / 255 - 0.485) / 0.229, abs=0.02)
+    once = examples.batch(torch.arange(10), 2, True, torch.Generator().manual_seed(4))
+    again = ImageExamples(pictures, open_rgb, 16, workers=1, keep_bytes=0).batch(
+        torch.arange(10), 2, True, torch.Generator().manual_seed(4)
+    )
+    assert once.shape == (20, 3, 16, 16)
+    assert torch.equal(once, again)
+    everything = examples.batch(torch.arange(10), 1, False, torch.Generator())
+    mirrored = [torch.equal(weak, one.flip(2)) for weak, one in zip(once[:10], everything, strict=True)]
+    assert 0 < sum(mirrored) < 10
+    assert all(torch.equal(weak, one) for weak, one, m in zip(once, everything, mirrored, strict=False) if not m)
+
+
+def test_batches_are_the_same_however_far_the_threads_are_ahead(pictures):
+    parts = list(torch.arange(10).split(3))
+
+    def all_of(workers):
+        examples = ImageExamples(pictures, open_rgb, 8, workers=workers, mean=None, std=None)
+        generator = torch.Generator().manual_seed(0)
+        return [*examples.batches(parts, 2, True, generator), torch.rand(3, generator=generator)]
+
+    for few, many in zip(all_of(1), all_of(8), strict=True):
+        assert torch.equal(few, many)
+
+
+def test_every_image_that_cannot_be_read_is_named(pictures, tmp_path):
+    (tmp_path / "4.png").write_bytes(b"GIF89a not really")
+    (tmp_path / "7.png").unlink()
+    examples = ImageExamples(pictures, open_rgb, 8)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+    labels = np.tile(np.array([[1, 0], [0, 1]], np.int8), (5, 1))
+    training = fit_network(network, examples, labels, make_method("an"), EndToEnd(lr=1e-3, batch=10, epochs=1))
+    with pytest.raises(ValueError, match=r"2 of the 10 images") as caught:
+        next(training)
+    assert "4.png: " in str(caught.value)
+    assert "7.png: no such file" in str(caught.value)
+
+
+def residual(seed=0) -> Pretrained:
+    import torchvision
+
+    torch.manual_seed(seed)
+    network = torchvision.models.ResNet(torchvision.models.resnet.BasicBlock, [1, 1, 1, 1], num_classes=7)
+    return Pretrained(network.eval(), "torchvision", 32, (0.5,) * 3, (0.5,) * 3, "bilinear")
+
+
+def test_a_backbone_gets_a_linear_classifier_or_the_network_of_a_method_of_maps():
+    linear = whole_network(residual(), 3, make_method("an"))
+    assert isinstance(linear, WholeNetwork)
+    assert linear(torch.zeros(2, 3, 64, 64)).shape == (2, 3)
+    assert all(p.requires_grad for p in linear.parameters())
+    mapped = whole_network(residual(), 3, make_method("lagc", width=0)).train()
+    assert isinstance(mapped, MapNetwork)
+    assert mapped(torch.zeros(2, 3, 64, 64)).shape == (2, 3)
+    still = {name for name, p in mapped.named_parameters() if not p.requires_grad}
+    assert "body.conv1.weight" in still
+    assert "body.layer1.0.conv1.weight" in still
+    assert "body.layer2.0.bn1.weight" in still
+    assert "body.layer2.0.conv1.weight" not in still
+    assert not mapped.body.layer3[0].bn1.training
+    assert same(
+        whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
+        whole_network(residual(), 3, make_method("an"), seed=5).state_dict(),
+    )
+
+
+def test_a_whole_network_learns_from_image_files(pictures):
+    examples = ImageExamples(pictures, open_rgb, 32)
+    labels = np.tile(np.array([[1, 0], [0, 1]], np.int8), (5, 1))
+    network = whole_network(residual(), 2, make_method("an"))
+    training = fit_network(network, examples, labels, make_method("an"), EndToEnd(lr=3e-3, batch=5, epochs=6))
+    losses = [epoch.loss for epoch in training]
+    assert losses[-1] < losses[0]
+    assert training.predict(examples).shape == (10, 2)
+
+
+@pytest.mark.parametrize("name", ["gr", "lagc"])
+def test_half_precision_trains_too_and_predicts_in_float32(problem, name):
+    training = begin(problem, name, precision="bf16", settings=EndToEnd(lr=3e-3, batch=24, epochs=2))
+    assert all(np.isfinite(epoch.loss) for epoch in training)
+    assert training.predict().dtype == np.float32
+    assert all(one.dtype != torch.bfloat16 for one in training.weights().values())

@@ -1,0 +1,118 @@
+"""The order in which Annotate shows images: as it was chosen, whoever else is at work, and before there is a run."""
+
+import uuid
+
+import numpy as np
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.queues import annotate, query_order
+from annotator.records import Decision, Wanted
+from annotator.store import decisions, images, leases
+from annotator.store.arrays import FeatureCache, add_features
+from annotator.worker.train import train
+from models.query_strategies import STRATEGIES
+
+
+@pytest.fixture
+def trained(db) -> FeatureCache:
+    """24 images of which nine are labeled, five of them as a fox, and a run of a method that is quick."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((24, 6)).astype(np.float16)
+    features[:, 0] = np.linspace(3, -3, 24)  # foxes first
+    for image_id in range(1, 25):
+        if image_id % 3 == 1 or image_id == 2:
+            decide(db, "label", image_id, 1, 1 if image_id < 12 else -1)
+    add_features(db.paths.features("made up"), np.arange(24, 0, -1), features[::-1], np.zeros((24, 1, 6), np.float16))
+    cache = FeatureCache(db.paths.features("made up"))
+    cache.refresh()
+    train(db, cache, "an", {}, "made up")
+    return cache
+
+
+def decide(db, action: str, image_id: int, class_id: int | None = None, state: int | None = None) -> None:
+    one = Decision(str(uuid.uuid4()), action, "Ann", "click", image_id=image_id, class_id=class_id, state=state)
+    assert not decisions.decide(db, [one]).refused
+
+
+def taken(db, holder: str = "tab", have=(), want: int = 3, **more) -> list[int]:
+    wanted = Wanted("annotate", holder, "Ann", have, want, **more)
+    return [item.image.id for item in annotate.next_work(db, wanted).items]
+
+
+def by_chance(db) -> list[int]:
+    return [image.id for image in sorted(images.all_images(db), key=lambda image: image.sha256)]
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "random"])
+def test_images_come_in_the_order_the_run_left(db, trained, name):
+    order = query_order.ahead(db, name).tolist()
+    free = [image_id for image_id in range(1, 25) if image_id % 3 != 1 and image_id != 2]
+    assert sorted(order) == free
+    assert taken(db, order=name) == order[:3]
+    decide(db, "label", order[3], 2, 1)
+    assert taken(db, have=order[:3], order=name) == order[4:7], "one labeled since came again"
+    assert set(taken(db, "other", order=name)).isdisjoint(order[:7])
+
+
+def test_the_likeliest_to_hold_something_come_first_when_that_is_asked_for(db, trained):
+    assert taken(db, order="expected_missing") == [3, 5, 6]  # of one class with a model, foxes first
+
+
+def test_another_order_is_there_at_once_and_what_it_replaces_is_free(db, trained):
+    before = taken(db, order="diversity")
+    now = taken(db, have=(), order="expected_missing")
+    assert now == query_order.ahead(db, "expected_missing").tolist()[:3]
+    assert before != now
+    assert {row[0] for row in db.tuples("SELECT image_id FROM lease")} == set(now)
+
+
+def test_a_reloaded_page_goes_on_where_it_was_in_any_order(db, trained):
+    before = taken(db, order="diversity")
+    assert set(taken(db, "tab-2", instead="tab", order="diversity")) == set(before)
+
+
+def test_without_a_run_every_order_is_the_random_one(db):
+    for name in STRATEGIES:
+        assert taken(db, name, want=1, order=name) == [next(one for one in by_chance(db) if not held(db, one, name))]
+
+
+def held(db, image_id: int, but: str) -> bool:
+    return (image_id, leases.WHOLE) in db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ?", [but])
+
+
+def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_up(db, trained):
+    first, *others = query_order.ahead(db, "mix").tolist()
+    decide(db, "skip", first)
+    # The run knew it as labeled.
+    reopened = 22
+    labeled = db.value("SELECT uuid FROM decision WHERE image_id = ?", [reopened])
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=labeled)])
+    for image_id in others:
+        decide(db, "label", image_id, 1, 1)
+    assert taken(db, want=1, order="mix") == [reopened]
+    decide(db, "label", reopened, 1, 1)
+    assert taken(db, want=1, order="mix") == [first]
+
+
+def test_the_project_s_order_holds_until_a_page_asks_for_another(db, trained):
+    query_order.choose(db, "expected_missing")
+    assert taken(db) == query_order.ahead(db, "expected_missing").tolist()[:3]
+    assert taken(db, "other", order="random", want=1) == [
+        next(one for one in by_chance(db) if one % 3 != 1 and one != 2 and not held(db, one, "other"))
+    ]
+
+
+def test_an_unknown_order_lists_the_known_ones(db):
+    with pytest.raises(AnnotatorError, match=r"Did you mean.*diversity"):
+        taken(db, order="diversty")
+    with pytest.raises(AnnotatorError, match="expected_missing"):
+        query_order.choose(db, "best")
+    assert query_order.chosen(db) == "random"
+
+
+def test_of_very_many_images_a_fresh_sample_is_ordered(db, monkeypatch):
+    monkeypatch.setattr(query_order, "CONSIDERED", 5)
+    arrays = (np.ones((24, 2), np.float16), np.full((24, 3), 0.5), np.zeros((24, 3), np.int8))
+    samples = [query_order.build(db, np.arange(1, 25), *arrays, seed)["mix"].tolist() for seed in range(2)]
+    assert [len(one) for one in samples] == [5, 5] and sorted(samples[0]) != sorted(samples[1])

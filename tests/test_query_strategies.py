@@ -1,0 +1,154 @@
+"""Selection strategies: each does what it says, whatever the order of the images, and with whatever is missing."""
+
+import numpy as np
+import pytest
+
+from models.labels import ABSENT, PRESENT
+from models.query_strategies import CENTRES, MIXED, STRATEGIES, expected_missing, order
+
+ROWS, CLASSES = 60, 5
+
+
+@pytest.fixture
+def arrays() -> dict[str, np.ndarray]:
+    """60 images, 5 classes of which the fourth has no model, the first ten images answered in part."""
+    rng = np.random.default_rng(5)
+    probabilities = rng.random((ROWS, CLASSES)).astype(np.float16)
+    probabilities[:, 3] = np.nan
+    labels = np.zeros((ROWS, CLASSES), np.int8)
+    labels[:10] = rng.choice([0, PRESENT, ABSENT], (10, CLASSES))
+    features = rng.standard_normal((ROWS, 8)).astype(np.float16)
+    return {"features": features, "probabilities": probabilities, "labels": labels, "candidates": np.arange(5, ROWS)}
+
+
+def rows(name: str, arrays: dict, seed: int = 0, **other) -> list[int]:
+    return order(name, **{**arrays, **other}, rng=np.random.default_rng(seed)).rows.tolist()
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_candidate_comes_once_whatever_is_missing(name, arrays):
+    nothing = np.full((ROWS, CLASSES), np.nan)
+    one_class = {"probabilities": arrays["probabilities"][:, :1], "labels": arrays["labels"][:, :1]}
+    no_class = {"probabilities": np.zeros((ROWS, 0)), "labels": np.zeros((ROWS, 0), np.int8)}
+    all_alike = {"features": np.ones((ROWS, 8)), "probabilities": np.full((ROWS, CLASSES), 0.5)}
+    for other in ({}, {"probabilities": nothing}, {"features": None}, one_class, no_class, all_alike):
+        assert sorted(rows(name, arrays, **other)) == list(range(5, ROWS)), other.keys()
+    assert rows(name, arrays, candidates=np.zeros(0, np.int64)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in ("random", "mix")])
+def test_the_order_follows_the_images_wherever_they_stand(name, arrays):
+    places = np.random.default_rng(1).permutation(ROWS)
+    moved = {key: arrays[key][places] for key in ("features", "probabilities", "labels")}
+    moved["candidates"] = np.flatnonzero(places >= 5)
+    assert [places[row] for row in rows(name, moved)] == rows(name, arrays)
+
+
+@pytest.mark.parametrize("name", [name for name, one in STRATEGIES.items() if one.needs])
+def test_what_is_lacking_is_said_and_the_order_is_random_then(name, arrays):
+    assert order(name, **arrays, rng=np.random.default_rng(0)).instead == ""
+    lacking = {"model": {"probabilities": None}, "features": {"features": None}}[STRATEGIES[name].needs]
+    found = order(name, **{**arrays, **lacking}, rng=np.random.default_rng(0))
+    assert "random instead" in found.instead
+    assert found.rows.tolist() == rows("random", arrays)
+
+
+def test_random_puts_every_image_first_as_often_as_any_other():
+    labels = np.zeros((8, 1), np.int8)
+    rng = np.random.default_rng(0)
+    firsts = [order("random", None, None, labels, np.arange(8), rng).rows[0] for _ in range(4000)]
+    # 500 each; 6 standard deviations are 125.
+    assert np.abs(np.bincount(firsts, minlength=8) - 500).max() < 125
+
+
+def test_a_class_without_a_model_changes_no_order(arrays):
+    without = {key: np.delete(arrays[key], 3, 1) for key in ("probabilities", "labels")}
+    arrays["labels"][:, 3] = 0
+    for name in ("uncertainty", "expected_missing", "class_balance", "diversity"):
+        assert rows(name, arrays) == rows(name, arrays, **without), name
+
+
+def test_answered_cells_are_neither_doubtful_nor_missing():
+    probabilities = np.array([[0.5, 0.01], [0.4, 0.01], [0.1, 0.2]])
+    labels = np.array([[ABSENT, 0], [0, 0], [0, 0]], np.int8)
+    for name in ("uncertainty", "expected_missing"):
+        found = order(name, None, probabilities, labels, np.arange(3), np.random.default_rng(0)).rows.tolist()
+        assert found[-1] == 0, name
+    assert expected_missing(probabilities, labels) == pytest.approx([0.01, 0.41, 0.3])
+
+
+def test_uncertainty_asks_where_a_complete_answer_tells_most():
+    # One even chance: 0.69 nats; three cells of 0.8: 1.50; four of 0.99: 0.22.
+    probabilities = np.array([[0.5, 0, 0, 0], [0.8, 0.8, 0.8, 0], [0.99, 0.99, 0.99, 0.99]])
+    found = order("uncertainty", None, probabilities, np.zeros((3, 4), np.int8), np.arange(3), np.random.default_rng(0))
+    assert found.rows.tolist() == [1, 0, 2]
+
+
+def test_rare_classes_come_first_until_they_are_not_rare_any_more():
+    # Class 0 was seen nine times, class 1 never; ten images of each wait.
+    probabilities = np.repeat(np.array([[0.9, 0.0], [0.0, 0.9]]), [20, 10], 0)
+    labels = np.zeros((30, 2), np.int8)
+    labels[:9, 0] = PRESENT
+    found = order("class_balance", None, probabilities, labels, np.arange(10, 30), np.random.default_rng(0)).rows
+    assert (found[:8] >= 20).all()
+    assert set(found[:14] >= 20) == {True, False}
+
+
+def test_k_center_visits_every_cluster_before_it_returns_to_one():
+    rng = np.random.default_rng(2)
+    middles = rng.standard_normal((6, 100)) * 5
+    sizes = (200, 100, 50, 10, 3, 1)
+    of = np.repeat(np.arange(6), sizes)
+    features = (middles[of] + rng.standard_normal((len(of), 100)) * 0.3).astype(np.float16)
+    labels = np.zeros((len(of), 1), np.int8)
+    found = order("diversity", features, None, labels, np.arange(len(of)), rng).rows
+    assert sorted(of[found[:6]]) == list(range(6))
+    labels[of < 2] = ABSENT
+    found = order("diversity", features, None, labels, np.flatnonzero(of > 1), rng).rows
+    assert sorted(of[found[:4]]) == [2, 3, 4, 5], "clusters with answers were visited again"
+
+
+def test_more_images_than_centres_all_come():
+    many = CENTRES + 50
+    features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
+    labels = np.zeros((many, 1), np.int8)
+    found = order("diversity", features, None, labels, np.arange(many), np.random.default_rng(0))
+    assert sorted(found.rows.tolist()) == list(range(many))
+
+
+def test_a_fifth_of_the_mix_is_blind():
+    """As many of its images as turns would give to chance are drawn evenly, whatever the model says."""
+    rng = np.random.default_rng(3)
+    images = 4000
+    probabilities = rng.random((images, 3))
+    features = rng.standard_normal((images, 4)).astype(np.float16)
+    arrays = (features, probabilities, np.zeros((images, 3), np.int8), np.arange(images))
+    first = order("mix", *arrays, np.random.default_rng(1)).rows[:500]
+    # The same without chance: what comes only now came through the random turns.
+    chosen = [order(name, *arrays, np.random.default_rng(1)).rows[:100] for name in MIXED if name != "random"]
+    led = set(np.concatenate(chosen).tolist())
+    blind = [row for row in first.tolist() if row not in led]
+    assert len(blind) >= 90
+    assert abs(np.mean(blind) / images - 0.5) < 0.12  # a standard error is 0.03
+    assert abs(probabilities[blind].sum(1).mean() - 1.5) < 0.25  # one of 0.05
+
+
+def test_wrong_arrays_and_names_are_refused_with_what_is_wrong(arrays):
+    with pytest.raises(ValueError, match="There is: random, uncertainty"):
+        rows("random_", arrays)
+    with pytest.raises(ValueError, match=r"\(60, 4\).*\(60, 5\)"):
+        rows("random", arrays, probabilities=arrays["probabilities"][:, :4])
+    with pytest.raises(ValueError, match="a row an image"):
+        rows("random", arrays, features=arrays["features"][:3])
+    with pytest.raises(ValueError, match="rows 0 to 59"):
+        rows("random", arrays, candidates=np.array([60]))
+    with pytest.raises(ValueError, match="twice"):
+        rows("random", arrays, candidates=np.array([1, 1]))
+    with pytest.raises(ValueError, match="both must be"):
+        expected_missing(np.zeros((2, 3)), np.zeros((2, 4)))
+
+
+def test_every_strategy_says_where_it_is_from():
+    for one in STRATEGIES.values():
+        assert one.about.endswith(".") and one.title and one.paper
+        assert one.url.startswith("https://") or one.paper.startswith("None: ")

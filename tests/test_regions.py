@@ -1,0 +1,148 @@
+"""The parts of images: what the codes keep of the regions, and what they may lose."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.ensemble.regions import DIRECTIONS, ROWS, Parts, encode, learn_basis, root
+
+
+def seen(images, dimensions, rank=None, seed=0):
+    """Pooled features (N, D) and nine regions (N, 9, D), whose roots lie in `rank` directions (None: in all)."""
+    rng = np.random.default_rng(seed)
+    rank = rank or dimensions
+    roots = rng.normal(size=(images, 9, rank)) @ rng.normal(size=(rank, dimensions)) / rank**0.5
+    regions = np.sign(roots) * roots**2
+    return regions.mean(1).astype(np.float32), regions.astype(np.float32)
+
+
+def rebuilt(parts):
+    return parts.basis.centre + parts.codes.float() @ parts.basis.directions.T
+
+
+@pytest.mark.parametrize(
+    ("images", "dimensions", "rank"),
+    [(40, 24, None), (60, 300, 40), (1, 300, None), (3, 300, None)],
+    ids=["fewer dimensions than directions", "few directions hold all", "one image", "fewer regions than directions"],
+)
+def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dimensions, rank):
+    features, regions = seen(images, dimensions, rank)
+    parts = encode(learn_basis(features, regions), regions)
+    kept = min(dimensions, DIRECTIONS)
+    assert parts.codes.shape == (images, 9, kept) and parts.codes.dtype == torch.float16
+    assert torch.allclose(parts.basis.directions.T @ parts.basis.directions, torch.eye(kept), atol=1e-5)
+    there = root(torch.from_numpy(regions)) - parts.basis.centre
+    assert (rebuilt(parts) - parts.basis.centre - there).norm() < 2e-3 * there.norm()
+
+
+@pytest.mark.parametrize("images", [1, 3, 12])
+def test_a_basis_is_found_for_a_few_images_in_which_most_channels_say_nothing(images):
+    rng = np.random.default_rng(0)
+    regions = np.maximum(rng.normal(size=(images, 9, 640)) - 1.5, 0) * (rng.random(640) < 0.5)
+    basis = learn_basis(regions.mean(1), regions)
+    assert torch.allclose(basis.directions.T @ basis.directions, torch.eye(DIRECTIONS), atol=1e-5)
+    there = root(torch.from_numpy(regions)).float() - basis.centre
+    assert (rebuilt(encode(basis, regions)) - basis.centre - there).norm() < 2e-3 * there.norm()
+
+
+def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
+    features, regions = seen(60, 300)
+    basis = learn_basis(features, regions)
+    centred = (root(torch.from_numpy(regions)) - basis.centre).flatten(0, 1).double()
+    values = torch.linalg.eigvalsh(centred.T @ centred).flip(0)
+    along = (centred @ basis.directions.double()).square().sum(0)
+    assert torch.allclose(along, values[:DIRECTIONS], rtol=1e-3), "the largest first"
+    lost = (centred - centred @ basis.directions.double() @ basis.directions.T.double()).square().sum()
+    assert float(lost) == pytest.approx(float(values[DIRECTIONS:].sum()), rel=1e-3)
+
+
+def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
+    features, regions = seen(60, 600)
+    parts = encode(learn_basis(features, regions), regions)
+    exact = (root(torch.from_numpy(regions)) - parts.basis.centre).norm(dim=-1, keepdim=True)
+    assert parts.lengths.dtype == torch.float32
+    assert torch.allclose(parts.lengths, exact, rtol=1e-6)
+    assert (parts.codes.float().norm(dim=-1, keepdim=True) < 0.999 * exact).all()
+
+
+def test_products_are_those_of_the_centred_roots():
+    features, regions = seen(20, 24)
+    parts = encode(learn_basis(features, regions), regions)
+    weight = torch.randn(24, 5, generator=torch.Generator().manual_seed(1))
+    assert torch.allclose(
+        parts.products(weight), (root(torch.from_numpy(regions)) - parts.basis.centre) @ weight, atol=0.05
+    )
+
+
+def test_rows_keep_their_order_when_parts_are_cut_chosen_and_joined():
+    features, regions = seen(2 * ROWS + 7, 12)
+    basis = learn_basis(features, regions)
+    whole = encode(basis, regions)
+    joined = encode(basis, regions[:70]).joined(encode(basis, regions[70:]))
+    assert len(joined) == len(whole) == 2 * ROWS + 7
+    rows = np.array([3, 100, 0, 3])
+    for parts in (whole, joined):
+        assert torch.allclose(parts.codes.float(), whole.codes.float(), atol=2e-3)
+        assert torch.allclose(parts.lengths, whole.lengths, rtol=1e-5)
+        assert torch.equal(parts[rows].codes, parts.codes[[3, 100, 0, 3]])
+        assert torch.equal(parts[rows].lengths, parts.lengths[[3, 100, 0, 3]])
+        assert torch.equal(parts[70:90].codes, parts.codes[70:90]) and len(parts[70:90]) == 20
+    assert len(whole[np.zeros(0, np.int64)]) == 0
+
+
+def test_no_image_has_no_parts():
+    features, regions = seen(5, 12)
+    parts = encode(learn_basis(features, regions), regions[:0])
+    assert len(parts) == 0 and isinstance(parts, Parts)
+    assert parts.products(torch.zeros(12, 3)).shape[::2] == (0, 3)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_the_largest_features_a_cache_can_hold_do_not_overflow(kind):
+    regions = np.random.default_rng(0).choice([-65504, 65504], (6, 9, 1280)).astype(kind)
+    parts = encode(learn_basis(regions[:, 0], regions), regions)
+    assert torch.isfinite(parts.codes).all() and torch.isfinite(parts.lengths).all()
+    assert float(parts.lengths.max()) > 5000
+
+
+def test_a_region_like_the_average_image_has_a_length_to_divide_by():
+    regions = np.ones((4, 9, 12), np.float32)
+    parts = encode(learn_basis(regions[:, 0], regions), regions)
+    assert (parts.lengths > 0).all() and torch.isfinite(parts.products(torch.ones(12, 2)) / parts.lengths).all()
+
+
+def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone():
+    features, regions = seen(3 * ROWS, 6)
+
+    class OnDisk:
+        asked = 0
+
+        def __len__(self):
+            return len(regions)
+
+        def __getitem__(self, rows):
+            found = regions[rows]
+            self.asked = max(self.asked, len(found))
+            return found
+
+    disk, told = OnDisk(), []
+    parts = encode(learn_basis(features, disk), disk, lambda: told.append(None))
+    assert disk.asked <= ROWS and len(told) == 3 and len(parts) == 3 * ROWS
+
+
+@pytest.mark.parametrize("where", ["features", "regions"])
+def test_what_is_not_finite_is_said_so(where):
+    features, regions = seen(5, 12)
+    {"features": features, "regions": regions[:, 4]}[where][2, 7] = np.nan
+    with pytest.raises(ValueError, match="some of 5 images are not finite"):
+        learn_basis(features, regions)
+
+
+def test_the_same_images_give_the_same_basis():
+    features, regions = seen(30, 40)
+    first, second = learn_basis(features, regions), learn_basis(features, regions)
+    assert torch.equal(first.directions, second.directions) and torch.equal(first.centre, second.centre)
+
+
+def test_roots_keep_the_sign():
+    assert root(torch.tensor([-4.0, 0.0, 9.0])).tolist() == [-2.0, 0.0, 3.0]
