@@ -1,4 +1,4 @@
-"""The sample data is what its README says, and the script that is there draws it."""
+"""The sample data is what its README says, and docs/sample_data/generate.py draws it."""
 
 import base64
 import csv
@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-SAMPLE = Path(__file__).resolve().parent.parent / "sample_data"
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE, PAINTER = ROOT / "sample_data", ROOT / "docs" / "sample_data"
 TRUTH = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPLE / "truth.csv").open())}
 CLASSES = [line.split("\t")[0] for line in (SAMPLE / "classes.txt").read_text().splitlines()]
 
@@ -25,6 +26,7 @@ def test_there_are_160_small_images_with_at_least_two_labels_on_average():
     assert min(map(len, TRUTH.values())) >= 1
     files = [path for path in SAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert sum(path.stat().st_size for path in files) < 6_000_000
+    assert {path.suffix for path in files} == {".jpg", ".csv", ".txt", ".md"}, "data, not the painter"
 
 
 def test_the_twelve_classes_all_occur_often_enough_to_be_learned():
@@ -41,7 +43,7 @@ def test_the_script_draws_the_committed_images_and_knows_their_labels():
         "text = {index: [base64.b64encode(jpeg).decode(), labels] for index, (jpeg, labels, _) in drawn.items()}\n"
         "print(json.dumps(text))"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=SAMPLE, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], cwd=PAINTER, capture_output=True, text=True, check=True)
     for index, (jpeg, labels) in json.loads(done.stdout).items():
         name = f"scene_{int(index):03}.jpg"
         assert labels == TRUTH[name]

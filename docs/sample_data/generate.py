@@ -1,9 +1,9 @@
 """Draw the sample data: 160 scenes, their classes and the whole truth about them.
 
-Everything comes from one seed, scene by scene, so a scene does not depend on
-the others and the work can be shared between processes.
+Every scene has a random generator of its own, seeded by its number: scenes do not
+depend on each other, and processes share the work.
 
-    python sample_data/generate.py [--out FOLDER]
+    python docs/sample_data/generate.py [--out FOLDER]
 """
 
 import argparse
@@ -16,6 +16,7 @@ import numpy as np
 from biomes import BIOME_CHANCES, BIOMES
 from scene import paint_scene
 
+OUT = Path(__file__).resolve().parents[2] / "sample_data"
 SEED = 20260
 IMAGES = 160
 QUALITY = 88
@@ -82,7 +83,7 @@ def write_all(out: Path) -> dict[str, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the sample scenes and write their truth.")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="folder to write into")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder to write into")
     out = parser.parse_args().out
     truth = write_all(out)
     counts = {name: sum(name in labels for labels in truth.values()) for name in CLASSES}
