@@ -22,6 +22,7 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
     *("annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli", "annotator/benchmark"),
     *("annotator/benchmark/methods", "annotator/benchmark/effort"),
     *("models/backbones", "models/linear", "models/ensemble", "models/finetune", "models/statistics"),
+    "models/query_strategies",
 ]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

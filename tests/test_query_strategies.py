@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from models.labels import ABSENT, PRESENT
-from models.query_strategies import CENTRES, MIXED, STRATEGIES, expected_missing, order
+from models.query_strategies import STRATEGIES, order
+from models.query_strategies.diversity import CENTRES
+from models.query_strategies.expected_missing import expected_missing
+from models.query_strategies.mix import MIXED
 
 ROWS, CLASSES = 60, 5
 
@@ -125,7 +128,11 @@ def test_a_fifth_of_the_mix_is_blind():
     arrays = (features, probabilities, np.zeros((images, 3), np.int8), np.arange(images))
     first = order("mix", *arrays, np.random.default_rng(1)).rows[:500]
     # The same without chance: what comes only now came through the random turns.
-    chosen = [order(name, *arrays, np.random.default_rng(1)).rows[:100] for name in MIXED if name != "random"]
+    chosen = [
+        order(name, *arrays, np.random.default_rng(1)).rows[:100]
+        for name in [strategy.name for strategy in MIXED]
+        if name != "random"
+    ]
     led = set(np.concatenate(chosen).tolist())
     blind = [row for row in first.tolist() if row not in led]
     assert len(blind) >= 90

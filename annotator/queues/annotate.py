@@ -11,7 +11,7 @@ from annotator.snapshot.predictions import predictions
 from annotator.snapshot.suggestions import labels_until_first_run, likely
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
-from models.query_strategies import INCOMPLETE
+from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
 FINISHED = ("review", "certificate", "export")  # the pages for whom everything is answered

@@ -1,6 +1,6 @@
 """In which order Annotate shows images: the order in use, and what a run leaves for it.
 
-The worker works out every order of models/query_strategies.py once a run, over at most CONSIDERED images without a
+The worker works out every order of models/query_strategies/ once a run, over at most CONSIDERED images without a
 label; the
 page walks the one that is chosen and takes what is still free. Whatever is not in it - images that came since, skipped
 ones, all of them before the first run - follows in the order of the sha256, which is as good as random. Incomplete
@@ -19,7 +19,11 @@ from annotator.store import cells, runs
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 from annotator.store.incomplete import incomplete
-from models.query_strategies import INCOMPLETE, MIXED, STRATEGIES, Strategy, order, taking_turns
+from models.query_strategies import STRATEGIES, order
+from models.query_strategies.base import Strategy
+from models.query_strategies.incomplete import INCOMPLETE
+from models.query_strategies.mix import MIX, MIXED, taking_turns
+from models.query_strategies.random import RANDOM
 
 ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
 CONSIDERED = 50_000  # of a million images a fresh sample of so many in every run
@@ -64,9 +68,11 @@ def build(
     rows = np.flatnonzero(np.isin(image_ids, cells.untouched(db)))
     if len(rows) > CONSIDERED:
         rows = np.sort(rng.choice(rows, CONSIDERED, replace=False))
-    found = {name: order(name, features, probabilities, labels, rows, rng).rows for name in MIXED}
-    found["mix"] = taking_turns(list(found.values()))
-    del found["random"]
+    mixed = [strategy.name for strategy in MIXED]
+    others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
+    found = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
+    found[MIX.name] = taking_turns([found[name] for name in mixed])
+    del found[RANDOM.name]
     partly = np.flatnonzero(np.isin(image_ids, incomplete(db)))
     found[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, partly, rng)[:CONSIDERED]
     return {name: image_ids[one] for name, one in found.items()}

@@ -1,0 +1,88 @@
+"""The query strategies by name: in which order images are shown for annotation.
+
+The table is the registry: a new strategy is one file (base.py says what it must be) and one entry here. The worker
+computes every order of the table after each run (annotator/queues/query_order.py), and the pages offer all of them.
+random.py, uncertainty.py, class_balance.py, diversity.py, expected_missing.py and mix.py order images without a label;
+incomplete.py orders those with some answers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.query_strategies.base import Strategy, blocks
+from models.query_strategies.class_balance import CLASS_BALANCE
+from models.query_strategies.diversity import DIVERSITY
+from models.query_strategies.expected_missing import EXPECTED_MISSING
+from models.query_strategies.mix import MIX
+from models.query_strategies.random import RANDOM
+from models.query_strategies.uncertainty import UNCERTAINTY
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        RANDOM,
+        UNCERTAINTY,
+        CLASS_BALANCE,
+        DIVERSITY,
+        EXPECTED_MISSING,
+        MIX,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """rows: (n,) int64, the candidates in order. instead: what was missing and what was done, "" when nothing was."""
+
+    rows: np.ndarray
+    instead: str = ""
+
+
+def order(
+    name: str,
+    features: np.ndarray | None,
+    probabilities: np.ndarray | None,
+    labels: np.ndarray,
+    candidates: np.ndarray,
+    rng: np.random.Generator,
+) -> Ordered:
+    """The candidates in the order of a strategy; the arrays are those of base.py.
+
+    Without the model or the features that a strategy needs the order is random, and `instead` says so.
+
+    Raises ValueError for an unknown strategy, or arrays that do not belong together.
+    """
+    if name not in STRATEGIES:
+        raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")
+    candidates = np.asarray(candidates, np.int64)
+    _check(features, probabilities, labels, candidates)
+    if probabilities is not None and not _known(probabilities, candidates):
+        probabilities = None
+    strategy = STRATEGIES[name]
+    if {"model": probabilities, "features": features, "": labels}[strategy.needs] is None:
+        missing = "There is no model yet" if strategy.needs == "model" else "These images have no features yet"
+        return Ordered(rng.permutation(candidates), f"{missing}: random instead of {strategy.title.lower()}.")
+    return Ordered(strategy.rank(features, probabilities, labels, candidates, rng))
+
+
+def _check(features, probabilities, labels, candidates) -> None:
+    if labels.ndim != 2:
+        raise ValueError(f"Labels are {labels.shape}; they must be (images, classes).")
+    if probabilities is not None and probabilities.shape != labels.shape:
+        raise ValueError(
+            f"Probabilities are {probabilities.shape} but labels are {labels.shape}; both must be (images, classes).\n"
+            "    Were classes added after this model was trained?"
+        )
+    if features is not None and (features.ndim != 2 or len(features) != len(labels)):
+        raise ValueError(f"Features are {features.shape} but labels are {labels.shape}; both need a row an image.")
+    if len(candidates) and not 0 <= candidates.min() <= candidates.max() < len(labels):
+        raise ValueError(
+            f"Candidates are rows {candidates.min()} to {candidates.max()}, but there are rows 0 to {len(labels) - 1}."
+        )
+    if len(np.unique(candidates)) < len(candidates):
+        raise ValueError("Some candidates are named twice; each row must be there once.")
+
+
+def _known(probabilities: np.ndarray, candidates: np.ndarray) -> bool:
+    return any(not np.isnan(probabilities[candidates[places]]).all() for places in blocks(candidates))

@@ -1,0 +1,64 @@
+"""What every query strategy is made of: the shape of its function, its entry in the table, and shared steps.
+
+A strategy is a function of numpy arrays:
+
+    rank(features, probabilities, labels, candidates, rng) -> (n,) int64, the candidates, best first
+
+    features         (N, D) float16 or float32, one row per image; None without features
+    probabilities    (N, C) float in [0, 1], calibrated; nan where a class has no model yet (such cells are left out);
+                     None before the first model
+    labels           (N, C) int8, 1 present, -1 absent, 0 unanswered
+    candidates       (n,) rows that may be chosen, in any order
+    rng              breaks ties and draws random numbers; the order of the candidates plays no part
+
+Strategies never read the disk and know nothing of leases: which images are open is the queue's concern.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.labels import UNSEEN
+
+Rank = Callable[
+    [np.ndarray | None, np.ndarray | None, np.ndarray, np.ndarray, np.random.Generator],
+    np.ndarray,
+]
+
+BLOCK = 4096  # rows converted to float32 at once
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to order images.
+
+    about    one sentence for the person who chooses it
+    paper    its source; "None: ..." for a baseline; for one of our own, what it is built on
+    needs    "model", "features" or "": without it the order is random
+    """
+
+    name: str
+    title: str
+    about: str
+    paper: str
+    url: str
+    needs: str
+    rank: Rank
+
+
+def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
+    """Slices of at most `size` rows that cover all of them."""
+    return [slice(start, start + size) for start in range(0, len(rows), size)]
+
+
+def open_probabilities(probabilities: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(n, C) float32 probabilities of these rows, nan in answered cells and where there is no model."""
+    chances = probabilities[rows].astype(np.float32)
+    chances[labels[rows] != UNSEEN] = np.nan
+    return chances
+
+
+def by_falling(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The candidates by falling value, equal ones at random; values (n,)."""
+    return candidates[np.lexsort((rng.random(len(candidates)), -values))]

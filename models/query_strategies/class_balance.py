@@ -1,0 +1,43 @@
+"""Images that probably show classes with few examples."""
+
+import numpy as np
+
+from models.labels import PRESENT
+from models.query_strategies.base import Strategy, blocks, open_probabilities
+
+GROWTH = 8  # a chosen block counts again after every eighth part of it
+
+
+def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Those first that probably show classes of which little was seen: the sum of p / (1 + positives of the class).
+
+    What was chosen before counts with its probabilities as if it had been seen, so one rare class does not fill the
+    list: this is the greedy way to the largest sum over classes of log(1 + positives), which rewards the first
+    examples of a class most. In place of the quota of Bengar et al. 2022, which is for one class an image.
+    """
+    chances = np.concatenate(
+        [open_probabilities(probabilities, labels, candidates[places]) for places in blocks(candidates)]
+    )
+    np.nan_to_num(chances, copy=False)
+    seen = 1.0 + (labels == PRESENT).sum(0)
+    rest = rng.permutation(len(candidates))
+    chosen: list[np.ndarray] = []
+    while len(rest):
+        size = max(1, (len(candidates) - len(rest)) // GROWTH)
+        value = chances[rest] @ (1 / seen).astype(np.float32)
+        first = np.argsort(-value, kind="stable")[:size]
+        chosen.append(rest[first])
+        seen += chances[rest[first]].sum(0)
+        rest = np.delete(rest, first)
+    return candidates[np.concatenate(chosen)] if chosen else candidates
+
+
+CLASS_BALANCE = Strategy(
+    "class_balance",
+    "Rare classes",
+    "Images that probably show classes with few examples come first.",
+    "Bengar et al., Class-Balanced Active Learning for Image Classification, WACV 2022",
+    "https://arxiv.org/abs/2110.04543",
+    "model",
+    class_balance,
+)

@@ -1,0 +1,72 @@
+"""Images as unlike those before them as possible (k-center)."""
+
+import numpy as np
+
+from models.labels import UNSEEN
+from models.query_strategies.base import Strategy, blocks
+
+CENTRES = 1000  # images chosen one by one; all others follow at random
+DIMENSIONS = 64  # features are projected to so many; distances keep to within some 10 %
+ANSWERED_CENTRES = 2000  # answered images that count as chosen before
+
+
+def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Those first that are least like anything answered or chosen before: k-center greedy.
+
+    Each image is the one farthest from its nearest centre; the centres are the answered images and all chosen so far.
+    The first of all, where nothing is answered, is the one nearest to the middle. Distances are those of unit vectors
+    around the mean, projected at random to DIMENSIONS where there are more (Johnson and Lindenstrauss 1984). After
+    CENTRES images the others follow at random: by then every region has been visited, and the next run begins anew.
+    Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
+    """
+    answered = np.flatnonzero((labels != UNSEEN).any(1))
+    answered = answered[~np.isin(answered, candidates)]
+    if len(answered) > ANSWERED_CENTRES:
+        answered = rng.choice(answered, ANSWERED_CENTRES, replace=False)
+    shuffled = rng.permutation(candidates)  # so that equally distant ones come at random
+    points, known = _points(features, shuffled, answered, rng)
+    squares = (points**2).sum(1)
+    nearest = np.full(len(points), np.inf, np.float32)
+    for places in blocks(np.arange(len(known)), 256):
+        apart = squares[:, None] + (known[places] ** 2).sum(1) - 2 * points @ known[places].T
+        np.minimum(nearest, apart.min(1), out=nearest)
+    chosen = []
+    place = int(squares.argmin() if not len(known) else nearest.argmax()) if len(points) else 0
+    for _ in range(min(CENTRES, len(points))):
+        chosen.append(place)
+        np.minimum(nearest, squares + squares[place] - 2 * (points @ points[place]), out=nearest)
+        nearest[place] = -np.inf
+        place = int(nearest.argmax())
+    return np.concatenate([shuffled[chosen], np.delete(shuffled, chosen)])
+
+
+def _points(
+    features: np.ndarray, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both kinds of rows as (n, d) float32 unit vectors around the mean of `rows`, projected where d would be large."""
+    wide = features.shape[1]
+    mean = np.zeros(wide)
+    for places in blocks(rows):
+        mean += features[rows[places]].sum(0, dtype=np.float64) / max(len(rows), 1)
+    turn = rng.standard_normal((wide, DIMENSIONS), np.float32) / DIMENSIONS**0.5 if wide > DIMENSIONS else None
+
+    def unit(some: np.ndarray) -> np.ndarray:
+        parts = [np.zeros((0, wide if turn is None else DIMENSIONS), np.float32)]
+        for places in blocks(some):
+            one = features[some[places]].astype(np.float32) - mean.astype(np.float32)
+            one /= np.linalg.norm(one, axis=1, keepdims=True).clip(1e-6)
+            parts.append(one if turn is None else one @ turn)
+        return np.concatenate(parts)
+
+    return unit(rows), unit(others)
+
+
+DIVERSITY = Strategy(
+    "diversity",
+    "Most varied",
+    "Each image is as unlike the ones before it as possible, so that nothing is overlooked.",
+    "Sener and Savarese, Active Learning for Convolutional Neural Networks: A Core-Set Approach, ICLR 2018",
+    "https://arxiv.org/abs/1708.00489",
+    "features",
+    diversity,
+)

@@ -1,0 +1,43 @@
+"""Images that probably hide most missing positives."""
+
+import numpy as np
+
+from models.query_strategies.base import Strategy, blocks, by_falling, open_probabilities
+
+
+def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """How many positives each image probably still hides: the order in which it pays to review them.
+
+    probabilities  (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0)
+    labels         (N, C) int8, 1 present, -1 absent, 0 not looked at (only these cells can hide anything)
+    returns        (N,) float64, in labels an image
+
+    Raises ValueError when the shapes differ. Source: Cole et al. 2021, the expected number of positives of an image
+    (their k-hat, of one image instead of a batch), with what is known taken out.
+    """
+    if probabilities.shape != labels.shape:
+        raise ValueError(
+            f"Probabilities are {probabilities.shape} but labels are {labels.shape}; both must be (images, classes).\n"
+            "    Were classes added after this model was trained?"
+        )
+    every = np.arange(len(labels))
+    found = np.zeros(len(labels))
+    for places in blocks(every):
+        found[places] = np.nansum(open_probabilities(probabilities, labels, every[places]), 1, dtype=np.float64)
+    return found
+
+
+def most_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Images with most expected missing positives first."""
+    return by_falling(expected_missing(probabilities[candidates], labels[candidates]), candidates, rng)
+
+
+EXPECTED_MISSING = Strategy(
+    "expected_missing",
+    "Most missing labels",
+    "Images that probably show the most classes come first: the most labels for one look.",
+    "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR 2021",
+    "https://arxiv.org/abs/2106.09708",
+    "model",
+    most_missing,
+)

@@ -1,0 +1,22 @@
+"""Images that have answers, those with the fewest first."""
+
+import numpy as np
+
+from models.labels import UNSEEN
+from models.query_strategies.base import Strategy, by_falling
+
+
+def fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
+    """Those first of which the fewest classes are answered; equal ones at random."""
+    return by_falling(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
+
+
+INCOMPLETE = Strategy(
+    "incomplete",
+    "Incomplete images",
+    "Images with some answers come first, those with the fewest before all others; then images without a label.",
+    "None: it orders images that have answers, all others order images that have none",
+    "",
+    "",
+    fewest_answers,
+)
