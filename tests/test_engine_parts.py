@@ -18,7 +18,7 @@ from annotator.store.arrays import FeatureCache
 from annotator.worker import calibrate
 from annotator.worker.explain import Explainer
 from annotator.worker.process import Worker
-from annotator.worker.region_cache import PartsInMemory
+from annotator.worker.region_cache import RegionCache
 from annotator.worker.train import train
 from models.backbones.cam import heat_map
 from models.backbones.networks import load_backbone
@@ -48,7 +48,7 @@ def same(parts, others):
 
 
 def test_only_new_images_are_read_when_some_have_come(cache):
-    memory, told = PartsInMemory(), []
+    memory, told = RegionCache(), []
     first = memory.of(cache, lambda: told.append(None))
     assert len(first) == 20 and told
     told.clear()
@@ -68,18 +68,18 @@ def test_only_new_images_are_read_when_some_have_come(cache):
 
 
 def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_many(cache):
-    memory = PartsInMemory()
+    memory = RegionCache()
     first = memory.of(cache)
     grown(cache.folder, 21, 21)
     cache.refresh()
     second = memory.of(cache)
     assert len(second) == 41 and second.basis is not first.basis
-    assert same(second, PartsInMemory().of(cache))
+    assert same(second, RegionCache().of(cache))
 
 
 def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     grown(tmp_path, 1, 1000)
-    cache, memory = FeatureCache(tmp_path), PartsInMemory()
+    cache, memory = FeatureCache(tmp_path), RegionCache()
     cache.refresh()
     first = memory.of(cache)
     grown(tmp_path, 1001, 1500)
@@ -88,7 +88,7 @@ def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
 
 
 def test_another_cache_begins_anew(cache, tmp_path):
-    memory = PartsInMemory()
+    memory = RegionCache()
     first = memory.of(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
     other = FeatureCache(tmp_path / "other")
@@ -105,7 +105,7 @@ def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
     grown(tmp_path, 0, 1)
     cache.refresh()
     assert cache.image_ids[-1] == 0
-    parts = PartsInMemory().of(cache)
+    parts = RegionCache().of(cache)
     one = encode(parts.basis, cache.regions[np.array([9, 2])])
     assert torch.allclose(parts.lengths[[9, 2]], one.lengths, rtol=1e-5)
 
@@ -137,7 +137,10 @@ def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_dra
     found = suggestions.predictions(labelled)
     assert found.probabilities.shape == (24, 3) and np.isfinite(found.probabilities).all()
     assert (run.method, run.epochs, len(run.loss), run.threshold) == ("auto", 12, 12, 0.3)
-    assert ("training", 12, 12) in told and {state for state, *_ in told} == {"training", "looking at parts of images"}
+    assert ("training", 12, 12) in told and {state for state, *_ in told} == {
+        "training",
+        "looking at regions of images",
+    }
     head = Head.load(labelled.paths.run(run.id) / "head.safetensors", 1280, 3)
     given = head.probabilities(cache.features)
     assert np.corrcoef(given.ravel(), found.probabilities[:].astype(float).ravel())[0, 1] > 0.9
@@ -156,7 +159,7 @@ def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(l
 
 
 def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
-    memory, cache = PartsInMemory(), read(labelled)
+    memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
     first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, parts=memory)
     kept = memory.of(cache)
@@ -184,11 +187,11 @@ def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled
     worker = Worker(labelled.paths.project)
     try:
         first = worker._train()
-        parts = worker._parts._parts
+        parts = worker._parts._region_codes
         say(labelled, 14, 2)
         second = worker._train()
         assert (first.method, second.method) == ("auto", "auto") and second.last_decision_id > first.last_decision_id
-        assert worker._parts._parts is parts
+        assert worker._parts._region_codes is parts
     finally:
         worker.close()
 

@@ -1,4 +1,4 @@
-"""What `auto` is trained by: two models, parts of images, and images that nobody has labelled."""
+"""What `auto` is trained by: two models, regions of images, and images that nobody has labelled."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CLASSES, DIMENSIONS = 4, 24
 
 
 def photos(images=160, share=0.5, seed=0):
-    """Features (N, D), their parts, rows with a label, those labels (n, C), and the truth (N, C) bool.
+    """Features (N, D), their region codes, rows with a label, those labels (n, C), and the truth (N, C) bool.
 
     Every class is a small object: it lights one of nine regions, so the average of the image hardly shows it.
     """
@@ -32,11 +32,11 @@ def photos(images=160, share=0.5, seed=0):
     return features, encode(learn_basis(features, regions), regions), rows, labels, truth
 
 
-def trained(features, parts, rows, labels, parameters=None, **options):
+def trained(features, region_codes, rows, labels, parameters=None, **options):
     model = Ensemble(make_method("auto", **(parameters or {})), features.shape[1], labels.shape[1])
-    for _ in fit_ensemble(model, features, parts, rows, labels, **options):
+    for _ in fit_ensemble(model, features, region_codes, rows, labels, **options):
         pass
-    return model.probabilities(features, parts)
+    return model.probabilities(features, region_codes)
 
 
 def of_all(rows, labels, images):
@@ -46,12 +46,12 @@ def of_all(rows, labels, images):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_parts_find_small_objects_that_the_whole_image_drowns(seed):
-    features, parts, rows, labels, truth = photos(seed=seed)
+def test_regions_find_small_objects_that_the_whole_image_drowns(seed):
+    features, region_codes, rows, labels, truth = photos(seed=seed)
     known = of_all(rows, labels, len(truth))
     whole, with_parts = (
         hidden_average_precision(trained(features, some, rows, labels, seed=seed), known, truth).cells
-        for some in (None, parts)
+        for some in (None, region_codes)
     )
     assert whole > truth[known == 0].mean() + 0.3
     assert with_parts > whole + 0.03
@@ -60,10 +60,10 @@ def test_parts_find_small_objects_that_the_whole_image_drowns(seed):
 def test_images_without_a_label_teach_something():
     found = {"as it is": [], "labels alone": [], "no weight on them": []}
     for seed in range(4):
-        features, parts, rows, labels, truth = photos(share=0.15, seed=seed)
+        features, region_codes, rows, labels, truth = photos(share=0.15, seed=seed)
         known = of_all(rows, labels, len(truth))
         for case, parameters in zip(found, ({}, {"rounds": 0}, {"unlabelled": 0.0}), strict=True):
-            p = trained(features, parts, rows, labels, parameters)
+            p = trained(features, region_codes, rows, labels, parameters)
             found[case].append(hidden_average_precision(p, known, truth).cells)
     assert found["labels alone"] == found["no weight on them"]
     assert np.mean(found["as it is"]) > np.mean(found["labels alone"]) + 0.01
@@ -121,7 +121,7 @@ CASES = {  # (images, labels of the first of them)
 }
 
 
-@pytest.mark.parametrize("regions", [True, False], ids=["parts", "no parts"])
+@pytest.mark.parametrize("regions", [True, False], ids=["regions", "no regions"])
 @pytest.mark.parametrize("case", CASES)
 def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
     images, labels = CASES[case]
@@ -131,8 +131,8 @@ def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
     if case == "two images alike":
         nine[:] = nine[:1, :1]
     features = nine.mean(1)
-    parts = encode(learn_basis(features, nine), nine) if regions else None
-    p = trained(features, parts, np.arange(len(labels)), labels, epochs=3)
+    region_codes = encode(learn_basis(features, nine), nine) if regions else None
+    p = trained(features, region_codes, np.arange(len(labels)), labels, epochs=3)
     assert p.shape == (images, labels.shape[1]) and p.dtype == np.float32
     assert (np.isnan(p) == ~(labels == 1).any(0)).all()
     assert ((p >= 0) & (p <= 1))[~np.isnan(p)].all()
@@ -141,46 +141,46 @@ def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
 
 @pytest.mark.parametrize("absent", [0.0, 1.0])
 def test_a_masked_cell_teaches_nothing_whatever_its_label_says(absent):
-    features, parts, rows, labels, _ = photos(images=60)
+    features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.random.default_rng(2).random(labels.shape) < 0.7
     unseen, present, ruled_out = (
-        trained(features, parts, rows, np.where(mask, labels, said), {"absent": absent}, mask=mask, epochs=3)
+        trained(features, region_codes, rows, np.where(mask, labels, said), {"absent": absent}, mask=mask, epochs=3)
         for said in np.array([0, 1, -1], np.int8)
     )
     np.testing.assert_array_equal(unseen, present)
     np.testing.assert_array_equal(unseen, ruled_out)
-    assert not np.array_equal(unseen, trained(features, parts, rows, labels, {"absent": absent}, epochs=3))
+    assert not np.array_equal(unseen, trained(features, region_codes, rows, labels, {"absent": absent}, epochs=3))
 
 
 def test_a_masked_cell_is_not_taken_for_an_absent_one():
-    features, parts, rows, labels, truth = photos(images=120, share=1.0)
+    features, region_codes, rows, labels, truth = photos(images=120, share=1.0)
     hidden = truth & (labels == 0)
     alone = {"head": 0.0, "head_of_all": 0.0}
-    counted, masked = (trained(features, parts, rows, labels, alone, mask=mask) for mask in (None, ~hidden))
+    counted, masked = (trained(features, region_codes, rows, labels, alone, mask=mask) for mask in (None, ~hidden))
     assert masked[hidden].mean() > counted[hidden].mean() + 0.05
 
 
 def test_a_class_that_was_marked_in_masked_cells_alone_has_no_model():
-    features, parts, rows, labels, _ = photos(images=60)
+    features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.ones(labels.shape, bool)
     mask[:, 2] = False
-    p = trained(features, parts, rows, labels, mask=mask, epochs=2)
+    p = trained(features, region_codes, rows, labels, mask=mask, epochs=2)
     assert (np.isnan(p) == [False, False, True, False]).all()
 
 
 def test_the_model_is_complete_at_the_last_epoch_and_at_the_epoch_of_a_stop():
-    features, parts, rows, labels, _ = photos(images=60)
-    exhausted = trained(features, parts, rows, labels, epochs=4)
+    features, region_codes, rows, labels, _ = photos(images=60)
+    exhausted = trained(features, region_codes, rows, labels, epochs=4)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    for epoch in fit_ensemble(model, features, parts, rows, labels, epochs=4):
+    for epoch in fit_ensemble(model, features, region_codes, rows, labels, epochs=4):
         assert isinstance(epoch, Epoch) and epoch.of == 4
         if epoch.number == 4:
             break
-    np.testing.assert_array_equal(model.probabilities(features, parts), exhausted)
+    np.testing.assert_array_equal(model.probabilities(features, region_codes), exhausted)
 
 
 def test_a_stop_is_heard_within_a_batch_and_leaves_a_model_that_answers():
-    features, parts, rows, labels, _ = photos()
+    features, region_codes, rows, labels, _ = photos()
     asked = []
 
     def should_stop():
@@ -188,42 +188,44 @@ def test_a_stop_is_heard_within_a_batch_and_leaves_a_model_that_answers():
         return len(asked) > 4
 
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    training = fit_ensemble(model, features, parts, rows, labels, epochs=9, batch=40, should_stop=should_stop)
+    training = fit_ensemble(model, features, region_codes, rows, labels, epochs=9, batch=40, should_stop=should_stop)
     assert [epoch.number for epoch in training] == [1, 2]
-    assert len(asked) == 5 and np.isfinite(model.probabilities(features, parts)).all()
+    assert len(asked) == 5 and np.isfinite(model.probabilities(features, region_codes)).all()
 
 
 def test_it_is_told_often_while_long_steps_go_on():
-    features, parts, rows, labels, _ = photos(images=1100)
+    features, region_codes, rows, labels, _ = photos(images=1100)
     model, told = Ensemble(make_method("auto"), DIMENSIONS, CLASSES), []
-    for _ in fit_ensemble(model, features, parts, rows, labels, epochs=1, tell=lambda: told.append(None)):
+    for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1, tell=lambda: told.append(None)):
         pass
     assert len(told) >= 4
     told.clear()
-    model.probabilities(features, parts, lambda: told.append(None))
+    model.probabilities(features, region_codes, lambda: told.append(None))
     assert len(told) == 3
 
 
 def test_probabilities_are_the_same_however_many_images_are_scored_at_once():
-    features, parts, rows, labels, _ = photos(images=1100)
+    features, region_codes, rows, labels, _ = photos(images=1100)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    for _ in fit_ensemble(model, features, parts, rows, labels, epochs=1):
+    for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1):
         pass
     some = np.array([1099, 3, 600, 511, 512])
     np.testing.assert_allclose(
-        model.probabilities(features[some], parts[some]), model.probabilities(features, parts)[some], atol=1e-5
+        model.probabilities(features[some], region_codes[some]),
+        model.probabilities(features, region_codes)[some],
+        atol=1e-5,
     )
 
 
 def test_a_class_that_was_confirmed_often_does_not_flood_the_images_nobody_looked_at():
-    features, parts, _, _, truth = photos(images=300, share=1.0)
+    features, region_codes, _, _, truth = photos(images=300, share=1.0)
     # Somebody has gone through suggestions of class 0: it was marked on five of six images, and two of five show it.
     there, not_there = np.flatnonzero(truth[:, 0])[:50], np.flatnonzero(~truth[:, 0])[:10]
     rows = np.concatenate([there, not_there])
     labels = one_click(60, CLASSES)
     labels[:, 0] = np.arange(60) < 50
     free = np.setdiff1d(np.arange(300), rows)
-    alone, taught = (trained(features, parts, rows, labels, {"rounds": rounds})[free] for rounds in (0, 4))
+    alone, taught = (trained(features, region_codes, rows, labels, {"rounds": rounds})[free] for rounds in (0, 4))
     assert (taught.mean(0) < alone.mean(0) + 0.05).all(), (alone.mean(0), taught.mean(0))
 
 
@@ -249,15 +251,17 @@ def test_what_the_best_part_gains_on_average_can_be_taken_off_again():
 
 
 def test_what_does_not_fit_is_told_at_once_with_its_values():
-    features, parts, rows, labels, _ = photos(images=20)
+    features, region_codes, rows, labels, _ = photos(images=20)
 
-    def wrong(match, features=features, parts=parts, rows=rows, labels=labels, **options):
+    def wrong(match, features=features, region_codes=region_codes, rows=rows, labels=labels, **options):
         with pytest.raises(ValueError, match=match):
-            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), features, parts, rows, labels, **options)
+            fit_ensemble(
+                Ensemble(make_method("auto"), DIMENSIONS, CLASSES), features, region_codes, rows, labels, **options
+            )
 
     wrong(r"to 20; there are 20", rows=np.append(rows[:-1], 20))
     wrong(r"Rows run from -1 to", rows=np.append(rows[:-1], -1))
-    wrong(r"parts of 19 images and features of 20", parts=parts[:19])
+    wrong(r"region codes of 19 images and features of 20", region_codes=region_codes[:19])
     wrong(r"Labels are \(10, 3\)", labels=labels[:, :3])
     wrong(r"Labels are \(10, 4\); with 9", rows=rows[:-1])
     wrong(r"no image to train on", rows=rows[:0], labels=labels[:0])
@@ -269,31 +273,31 @@ def test_what_does_not_fit_is_told_at_once_with_its_values():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_features_that_are_not_finite_are_named_with_their_rows_also_of_images_without_a_label(value):
-    features, parts, rows, labels, _ = photos(images=20)
+    features, region_codes, rows, labels, _ = photos(images=20)
     unlabelled = int(np.setdiff1d(np.arange(20), rows)[-1])
     for row in (int(rows[3]), unlabelled):
         strange = features.copy()
         strange[row, 2] = value
         with pytest.raises(ValueError, match=rf"1 of 20 images are not finite \(rows {row}\)"):
-            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), strange, parts, rows, labels)
+            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), strange, region_codes, rows, labels)
 
 
 @pytest.mark.parametrize("absent", [0.0, 0.5])
 def test_what_people_rule_out_ends_lower_than_what_nobody_looked_at(absent):
-    features, parts, rows, labels, truth = photos(images=60, share=1.0)
+    features, region_codes, rows, labels, truth = photos(images=60, share=1.0)
     answered = np.where(truth, labels, -1).astype(np.int8)
-    unseen, ruled_out = (trained(features, parts, rows, said, {"absent": absent}) for said in (labels, answered))
+    unseen, ruled_out = (trained(features, region_codes, rows, said, {"absent": absent}) for said in (labels, answered))
     assert (ruled_out - unseen)[~truth].mean() < (ruled_out - unseen)[truth & (labels == 0)].mean()
 
 
 def test_rows_may_come_in_any_order():
-    features, parts, rows, labels, _ = photos(images=60)
-    turned = trained(features, parts, rows[::-1].copy(), labels[::-1].copy(), {"head": 0.0, "head_of_all": 0.0})
-    straight = trained(features, parts, rows, labels, {"head": 0.0, "head_of_all": 0.0})
+    features, region_codes, rows, labels, _ = photos(images=60)
+    turned = trained(features, region_codes, rows[::-1].copy(), labels[::-1].copy(), {"head": 0.0, "head_of_all": 0.0})
+    straight = trained(features, region_codes, rows, labels, {"head": 0.0, "head_of_all": 0.0})
     np.testing.assert_allclose(turned, straight, atol=1e-4)
 
 
 def test_half_precision_features_as_a_cache_holds_them_give_nearly_the_same():
-    features, parts, rows, labels, _ = photos(images=60)
-    exact = trained(features, parts, rows, labels, epochs=3)
-    assert np.abs(trained(features.astype(np.float16), parts, rows, labels, epochs=3) - exact).max() < 0.02
+    features, region_codes, rows, labels, _ = photos(images=60)
+    exact = trained(features, region_codes, rows, labels, epochs=3)
+    assert np.abs(trained(features.astype(np.float16), region_codes, rows, labels, epochs=3) - exact).max() < 0.02

@@ -1,10 +1,10 @@
-"""The parts of images: what the codes keep of the regions, and what they may lose."""
+"""The regions of images: what the codes keep of the regions, and what they may lose."""
 
 import numpy as np
 import pytest
 import torch
 
-from models.ensemble.regions import DIRECTIONS, ROWS, Parts, encode, learn_basis, root
+from models.ensemble.regions import DIRECTIONS, ROWS, RegionCodes, encode, learn_basis, root
 
 
 def seen(images, dimensions, rank=None, seed=0):
@@ -16,8 +16,8 @@ def seen(images, dimensions, rank=None, seed=0):
     return regions.mean(1).astype(np.float32), regions.astype(np.float32)
 
 
-def rebuilt(parts):
-    return parts.basis.centre + parts.codes.float() @ parts.basis.directions.T
+def rebuilt(region_codes):
+    return region_codes.basis.centre + region_codes.codes.float() @ region_codes.basis.directions.T
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def rebuilt(parts):
 )
 def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dimensions, rank):
     features, regions = seen(images, dimensions, rank)
-    parts = encode(learn_basis(features, regions), regions)
+    region_codes = encode(learn_basis(features, regions), regions)
     kept = min(dimensions, DIRECTIONS)
-    assert parts.codes.shape == (images, 9, kept) and parts.codes.dtype == torch.float16
-    assert torch.allclose(parts.basis.directions.T @ parts.basis.directions, torch.eye(kept), atol=1e-5)
-    there = root(torch.from_numpy(regions)) - parts.basis.centre
-    assert (rebuilt(parts) - parts.basis.centre - there).norm() < 2e-3 * there.norm()
+    assert region_codes.codes.shape == (images, 9, kept) and region_codes.codes.dtype == torch.float16
+    assert torch.allclose(region_codes.basis.directions.T @ region_codes.basis.directions, torch.eye(kept), atol=1e-5)
+    there = root(torch.from_numpy(regions)) - region_codes.basis.centre
+    assert (rebuilt(region_codes) - region_codes.basis.centre - there).norm() < 2e-3 * there.norm()
 
 
 @pytest.mark.parametrize("images", [1, 3, 12])
@@ -58,57 +58,59 @@ def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
 
 def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
     features, regions = seen(60, 600)
-    parts = encode(learn_basis(features, regions), regions)
-    exact = (root(torch.from_numpy(regions)) - parts.basis.centre).norm(dim=-1, keepdim=True)
-    assert parts.lengths.dtype == torch.float32
-    assert torch.allclose(parts.lengths, exact, rtol=1e-6)
-    assert (parts.codes.float().norm(dim=-1, keepdim=True) < 0.999 * exact).all()
+    region_codes = encode(learn_basis(features, regions), regions)
+    exact = (root(torch.from_numpy(regions)) - region_codes.basis.centre).norm(dim=-1, keepdim=True)
+    assert region_codes.lengths.dtype == torch.float32
+    assert torch.allclose(region_codes.lengths, exact, rtol=1e-6)
+    assert (region_codes.codes.float().norm(dim=-1, keepdim=True) < 0.999 * exact).all()
 
 
 def test_products_are_those_of_the_centred_roots():
     features, regions = seen(20, 24)
-    parts = encode(learn_basis(features, regions), regions)
+    region_codes = encode(learn_basis(features, regions), regions)
     weight = torch.randn(24, 5, generator=torch.Generator().manual_seed(1))
     assert torch.allclose(
-        parts.products(weight), (root(torch.from_numpy(regions)) - parts.basis.centre) @ weight, atol=0.05
+        region_codes.products(weight), (root(torch.from_numpy(regions)) - region_codes.basis.centre) @ weight, atol=0.05
     )
 
 
-def test_rows_keep_their_order_when_parts_are_cut_chosen_and_joined():
+def test_rows_keep_their_order_when_region_codes_are_cut_chosen_and_joined():
     features, regions = seen(2 * ROWS + 7, 12)
     basis = learn_basis(features, regions)
     whole = encode(basis, regions)
     joined = encode(basis, regions[:70]).joined(encode(basis, regions[70:]))
     assert len(joined) == len(whole) == 2 * ROWS + 7
     rows = np.array([3, 100, 0, 3])
-    for parts in (whole, joined):
-        assert torch.allclose(parts.codes.float(), whole.codes.float(), atol=2e-3)
-        assert torch.allclose(parts.lengths, whole.lengths, rtol=1e-5)
-        assert torch.equal(parts[rows].codes, parts.codes[[3, 100, 0, 3]])
-        assert torch.equal(parts[rows].lengths, parts.lengths[[3, 100, 0, 3]])
-        assert torch.equal(parts[70:90].codes, parts.codes[70:90]) and len(parts[70:90]) == 20
+    for region_codes in (whole, joined):
+        assert torch.allclose(region_codes.codes.float(), whole.codes.float(), atol=2e-3)
+        assert torch.allclose(region_codes.lengths, whole.lengths, rtol=1e-5)
+        assert torch.equal(region_codes[rows].codes, region_codes.codes[[3, 100, 0, 3]])
+        assert torch.equal(region_codes[rows].lengths, region_codes.lengths[[3, 100, 0, 3]])
+        assert torch.equal(region_codes[70:90].codes, region_codes.codes[70:90]) and len(region_codes[70:90]) == 20
     assert len(whole[np.zeros(0, np.int64)]) == 0
 
 
-def test_no_image_has_no_parts():
+def test_no_images_have_no_region_codes():
     features, regions = seen(5, 12)
-    parts = encode(learn_basis(features, regions), regions[:0])
-    assert len(parts) == 0 and isinstance(parts, Parts)
-    assert parts.products(torch.zeros(12, 3)).shape[::2] == (0, 3)
+    region_codes = encode(learn_basis(features, regions), regions[:0])
+    assert len(region_codes) == 0 and isinstance(region_codes, RegionCodes)
+    assert region_codes.products(torch.zeros(12, 3)).shape[::2] == (0, 3)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_the_largest_features_a_cache_can_hold_do_not_overflow(kind):
     regions = np.random.default_rng(0).choice([-65504, 65504], (6, 9, 1280)).astype(kind)
-    parts = encode(learn_basis(regions[:, 0], regions), regions)
-    assert torch.isfinite(parts.codes).all() and torch.isfinite(parts.lengths).all()
-    assert float(parts.lengths.max()) > 5000
+    region_codes = encode(learn_basis(regions[:, 0], regions), regions)
+    assert torch.isfinite(region_codes.codes).all() and torch.isfinite(region_codes.lengths).all()
+    assert float(region_codes.lengths.max()) > 5000
 
 
 def test_a_region_like_the_average_image_has_a_length_to_divide_by():
     regions = np.ones((4, 9, 12), np.float32)
-    parts = encode(learn_basis(regions[:, 0], regions), regions)
-    assert (parts.lengths > 0).all() and torch.isfinite(parts.products(torch.ones(12, 2)) / parts.lengths).all()
+    region_codes = encode(learn_basis(regions[:, 0], regions), regions)
+    assert (region_codes.lengths > 0).all() and torch.isfinite(
+        region_codes.products(torch.ones(12, 2)) / region_codes.lengths
+    ).all()
 
 
 def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone():
@@ -126,8 +128,8 @@ def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone
             return found
 
     disk, told = OnDisk(), []
-    parts = encode(learn_basis(features, disk), disk, lambda: told.append(None))
-    assert disk.asked <= ROWS and len(told) == 3 and len(parts) == 3 * ROWS
+    region_codes = encode(learn_basis(features, disk), disk, lambda: told.append(None))
+    assert disk.asked <= ROWS and len(told) == 3 and len(region_codes) == 3 * ROWS
 
 
 @pytest.mark.parametrize("where", ["features", "regions"])

@@ -7,11 +7,11 @@ from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.stacking import (
     BEFOREHAND,
     FEWEST,
-    Memory,
     Scores,
-    SecondLook,
-    fit_second_look,
+    Stacker,
+    WarmStart,
     fit_stacked,
+    fit_stacker,
     others_of,
 )
 from models.methods.auto import Auto
@@ -30,10 +30,10 @@ def world() -> tuple[np.ndarray, np.ndarray]:
     return features.astype(np.float32), truth
 
 
-def trained(features, labels, fair, mask=None, memory=None):
+def trained(features, labels, unbiased, mask=None, warm_start=None):
     rows = np.flatnonzero((labels != 0).any(1))
     some = None if mask is None else mask[rows]
-    training = fit_stacked(Auto(), features, None, rows, labels[rows], fair[rows], mask=some, memory=memory)
+    training = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows], mask=some, warm_start=warm_start)
     for _ in training.epochs():
         pass
     return training
@@ -43,68 +43,68 @@ def answered(truth: np.ndarray, images: int) -> tuple[np.ndarray, np.ndarray]:
     """The first images answered whole, and a click on each of the next forty."""
     labels = np.zeros(truth.shape, np.int8)
     labels[:images] = np.where(truth[:images], 1, -1)
-    fair = labels != 0
+    unbiased = labels != 0
     for row in np.flatnonzero(truth.any(1) & (np.arange(len(truth)) >= images))[:40]:
         labels[row, np.flatnonzero(truth[row])[0]] = 1
-    return labels, fair
+    return labels, unbiased
 
 
 def test_without_fair_answers_it_is_auto_and_nothing_else(world):
     features, truth = world
-    labels, fair = answered(truth, 0)
+    labels, unbiased = answered(truth, 0)
     rows = np.flatnonzero((labels != 0).any(1))
     alone = Ensemble(Auto(), DIMENSIONS, CLASSES)
     for _ in fit_ensemble(alone, features, None, rows, labels[rows]):
         pass
-    ours = trained(features, labels, fair)
+    ours = trained(features, labels, unbiased)
     assert not ours.calibrated
     np.testing.assert_array_equal(ours.probabilities, alone.probabilities(features, None))
 
 
 def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
     features, truth = world
-    labels, fair = answered(truth, 80)
-    ours, open_ = trained(features, labels, fair), labels == 0
+    labels, unbiased = answered(truth, 80)
+    ours, open_ = trained(features, labels, unbiased), labels == 0
     expected, there = ours.probabilities[open_].sum(), truth[open_].sum()
     assert ours.calibrated and 0.75 < expected / there < 1.35
-    alone = trained(features, labels, np.zeros_like(fair)).probabilities
+    alone = trained(features, labels, np.zeros_like(unbiased)).probabilities
     assert abs(np.log(expected / there)) < abs(np.log(alone[open_].sum() / there))
 
 
 def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world):
     features, truth = world
-    labels, fair = answered(truth, 120)
-    surest = trained(features, labels, fair).probabilities[:120, 0]
+    labels, unbiased = answered(truth, 120)
+    surest = trained(features, labels, unbiased).probabilities[:120, 0]
     wrong = int(np.argmax(np.where(truth[:120, 0], surest, -1)))
     labels[wrong, 0] = -1
-    doubted = trained(features, labels, fair).probabilities[:120, 0]
+    doubted = trained(features, labels, unbiased).probabilities[:120, 0]
     said_absent = np.flatnonzero(labels[:120, 0] == -1)
     assert doubted[wrong] >= np.sort(doubted[said_absent])[-3]
 
 
 def test_a_class_nobody_has_seen_has_no_model_and_what_is_unsure_teaches_nothing(world):
     features, truth = world
-    labels, fair = answered(truth & np.array([True, True, True, False]), 60)
+    labels, unbiased = answered(truth & np.array([True, True, True, False]), 60)
     mask = np.ones(labels.shape, bool)
     mask[:10, 0] = False
-    found = trained(features, labels, fair, mask).probabilities
+    found = trained(features, labels, unbiased, mask).probabilities
     assert np.isnan(found[:, 3]).all() and np.isfinite(found[:, :3]).all()
 
 
 def test_one_kind_of_answer_alone_is_not_learned_from(world):
     features, truth = world
-    labels, fair = answered(truth, 0)
-    fair[:] = labels == 1
-    assert int(fair.sum()) >= FEWEST and not trained(features, labels, fair).calibrated
+    labels, unbiased = answered(truth, 0)
+    unbiased[:] = labels == 1
+    assert int(unbiased.sum()) >= FEWEST and not trained(features, labels, unbiased).calibrated
 
 
 def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
     features, truth = world
-    labels, fair = answered(truth, 80)
-    memory = Memory()
-    first = trained(features, labels, fair, memory=memory).probabilities
-    kept = {half: weight.clone() for half, (weight, _) in memory.weights.items()}
-    again = trained(features, labels, fair, memory=memory).probabilities
+    labels, unbiased = answered(truth, 80)
+    warm_start = WarmStart()
+    first = trained(features, labels, unbiased, warm_start=warm_start).probabilities
+    kept = {half: weight.clone() for half, (weight, _) in warm_start.weights.items()}
+    again = trained(features, labels, unbiased, warm_start=warm_start).probabilities
     assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
 
 
@@ -131,7 +131,7 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
     scores, columns, around = Scores(auto[:, None], known[:, None]), np.zeros(4000, np.int64), others[:, None]
 
     def surprise(line):
-        logits = SecondLook(line, np.ones(1), np.zeros(1)).of_cells(scores, around, columns)
+        logits = Stacker(line, np.ones(1), np.zeros(1)).of_cells(scores, around, columns)
         return weights @ (np.logaddexp(0, logits) - present * logits)
 
-    assert surprise(fit_second_look(scores, around, columns, present, weights, 1).line) < surprise(BEFOREHAND)
+    assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(BEFOREHAND)

@@ -24,7 +24,7 @@ from annotator.store.pixels import IMAGE_SUFFIXES
 from annotator.worker.embed import embed
 from models.backbones.networks import load_backbone
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import Parts, encode, learn_basis
+from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.labels import UNSEEN
 from models.linear.training import Head, fit
 from models.methods import DEFAULT_METHOD, METHODS, make_method
@@ -40,7 +40,7 @@ class Seen:
     """Features (N, D) float16 and parts of the images, the images' names, and those of the C classes."""
 
     features: np.ndarray
-    parts: Parts
+    parts: RegionCodes
     names: list[str]
     classes: list[str]
 

@@ -67,7 +67,7 @@ class Worker:
         self._network = None  # (name, Backbone), loaded when first needed: importing torch takes seconds
         self._explainer = None
         self._cache: FeatureCache | None = None
-        self._parts = None  # PartsInMemory, once a method asks for it: importing torch takes seconds
+        self._parts = None  # RegionCache, once a method asks for it: importing torch takes seconds
         self._looked_for_missing: tuple | None = None
         self._pace = Pace()
         self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
@@ -234,10 +234,10 @@ class Worker:
         self.say("training")
         for job in jobs.claim(self.db, "train", limit=100):
             jobs.finish(self.db, job)
-        from annotator.worker.region_cache import PartsInMemory
+        from annotator.worker.region_cache import RegionCache
         from annotator.worker.train import train
 
-        self._parts = self._parts or PartsInMemory()
+        self._parts = self._parts or RegionCache()
         try:
             run = train(
                 self.db,

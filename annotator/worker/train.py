@@ -23,7 +23,7 @@ from models.linear.training import Head, fit
 from models.methods import make_method
 
 if TYPE_CHECKING:
-    from annotator.worker.region_cache import PartsInMemory
+    from annotator.worker.region_cache import RegionCache
     from models.backbones.networks import Backbone
 
 
@@ -38,7 +38,7 @@ def train(
     backbone: str,
     between: Callable[[str, int, int], None] = lambda state, done, of: None,
     load: Callable[[], "Backbone"] | None = None,
-    parts: "PartsInMemory | None" = None,
+    parts: "RegionCache | None" = None,
 ) -> Run:
     """Train on everything decided so far and publish the result.
 
@@ -81,11 +81,11 @@ def train(
         about = (known.rows, known.labels, known.mask)
         head, probabilities, loss = train_on_maps(db, cache, *about, method, network, run_id, between)
     elif method.reads == "regions":
-        from annotator.worker.region_cache import PartsInMemory
-        from annotator.worker.train_regions import train_on_parts
+        from annotator.worker.region_cache import RegionCache
+        from annotator.worker.train_regions import train_on_regions
 
-        memory = parts or PartsInMemory()
-        head, probabilities, loss, calibrated = train_on_parts(cache, known, method, memory, run_id, between)
+        memory = parts or RegionCache()
+        head, probabilities, loss, calibrated = train_on_regions(cache, known, method, memory, run_id, between)
     else:
         head, loss = Head(cache.features.shape[1], len(known.class_ids)), []
         for epoch in fit(head, cache.features[known.rows], known.labels, method, mask=known.mask, seed=run_id):

@@ -1,9 +1,9 @@
-"""Training of `auto`: two linear models that look at an image as a whole and at its parts, averaged.
+"""Training of `auto`: two linear models that look at an image as a whole and at its regions, averaged.
 
 What it adds to a head on pooled features, each measured on its own (docs/benchmarks.md):
 
-* Square roots of the features (parts.py).
-* Parts. Both models are trained on whole images, but also score the nine regions of every image, and the best region
+* Square roots of the features (regions.py).
+* Regions. Both models are trained on whole images, but also score the nine regions of every image, and the best region
   speaks up for a small object that the average of the image drowns. Training on the regions themselves was worse with
   few labels: the best region of an image is a guess, and guesses are memorised.
 * A second opinion: ridge regression towards "was marked", which keeps the classes on one scale, where the gradient-
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.regions import Parts, as_tensor, root
+from models.ensemble.regions import RegionCodes, as_tensor, root
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, Head, as_features, check_labels, fit, one_thread, standardisation
 from models.methods.auto import Auto
@@ -54,21 +54,23 @@ class Ensemble:
 
     @one_thread()
     def probabilities(
-        self, features: Array, parts: Parts | None, tell: Callable[[], None] = lambda: None
+        self, features: Array, region_codes: RegionCodes | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
         """The probability of every class in every image.
 
         features    (N, D) float16 or float32, pooled
-        parts       of the same images; None: without
+        region_codes    of the same images; None: without
         tell        called every few hundred images
         returns     (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked
         """
         out = np.empty((len(features), len(self.marked)), np.float32)
-        weights = (self.method.parts_of_head, self.method.parts_of_ridge) if parts is not None else (0.0, 0.0)
+        weights = (self.method.parts_of_head, self.method.parts_of_ridge) if region_codes is not None else (0.0, 0.0)
         for start in range(0, len(features), ROWS):
             tell()
             rows = slice(start, start + ROWS)
-            pairs = self.whole_and_best(root(as_tensor(features[rows])), None if parts is None else parts[rows])
+            pairs = self.whole_and_best(
+                root(as_tensor(features[rows])), None if region_codes is None else region_codes[rows]
+            )
             head, ridge = [
                 whole + weight * (best - whole - gain)
                 for (whole, best), weight, gain in zip(pairs, weights, self.gains, strict=True)
@@ -77,32 +79,32 @@ class Ensemble:
             out[rows] = torch.sigmoid(logit.lerp(head, self.head_share)).numpy()
         return out
 
-    def whole_and_best(self, roots: Tensor, parts: Parts | None) -> list[tuple[Tensor, Tensor]]:
+    def whole_and_best(self, roots: Tensor, region_codes: RegionCodes | None) -> list[tuple[Tensor, Tensor]]:
         """For the head (logits) and the ridge model (answers): the whole image's score and its best part's, (N, C)."""
         head, ridge = roots @ self.whole.weight.T + self.whole.bias, self.ridge_of_wholes(roots)
-        if parts is None:
+        if region_codes is None:
             return [(head, head), (ridge, ridge)]
         there = self.centre @ self.whole.weight.T + self.whole.bias
-        both = parts.products(torch.cat([self.whole.weight.T, self.weight], dim=1))
+        both = region_codes.products(torch.cat([self.whole.weight.T, self.weight], dim=1))
         of_head, of_ridge = both.split(len(self.marked), dim=-1)
         return [
             (head, of_head.amax(1) + there),
-            (ridge, (of_ridge / parts.lengths).amax(1) - self.middle @ self.weight),
+            (ridge, (of_ridge / region_codes.lengths).amax(1) - self.middle @ self.weight),
         ]
 
     def ridge_of_wholes(self, roots: Tensor) -> Tensor:
         """Answers of the ridge model above the average, (N, C), for roots (N, D) of pooled features."""
         return unit(roots, self.centre) @ self.weight - self.middle @ self.weight
 
-    def ridge_of_parts(self, parts: Parts) -> Tensor:
+    def ridge_of_regions(self, region_codes: RegionCodes) -> Tensor:
         """The same of each image's best part, (N, C)."""
-        return (parts.products(self.weight) / parts.lengths).amax(1) - self.middle @ self.weight
+        return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
 
 
 def fit_ensemble(
     ensemble: Ensemble,
     features: Array,
-    parts: Parts | None,
+    region_codes: RegionCodes | None,
     rows: np.ndarray,
     labels: Array,
     *,
@@ -117,20 +119,20 @@ def fit_ensemble(
     """Trains it from scratch; the iterator steps once an epoch of the first head, and all is in place at its end.
 
     features    (N, D) float16 or float32 of all images, also of those nobody has looked at
-    parts       of the same images; None where there are none: then it does without
+    region_codes    of the same images; None where there are none: then it does without
     rows        (n,) which of them are labelled
     labels      (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
                 seed
     tell        called now and then during the long steps
 
-    Raises ValueError as `fit` does, for rows there are not, parts of other images, and features of images without a
-    label that are not finite.
+    Raises ValueError as `fit` does, for rows there are not, region codes of other images, and features of images
+    without a label that are not finite.
     """
     everything, chosen = as_features(features, ensemble.whole.dimensions), torch.as_tensor(np.asarray(rows, np.int64))
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
         raise ValueError(f"Rows run from {int(chosen.min())} to {int(chosen.max())}; there are {len(everything)}.")
-    if parts is not None and len(parts) != len(everything):
-        raise ValueError(f"There are parts of {len(parts)} images and features of {len(everything)}.")
+    if region_codes is not None and len(region_codes) != len(everything):
+        raise ValueError(f"There are region codes of {len(region_codes)} images and features of {len(everything)}.")
     known, usable = check_labels(labels, mask, len(chosen), ensemble.whole.classes)
     known = known if usable is None else known.masked_fill(~usable, UNSEEN)
     standardisation(everything)  # says which rows are not finite
@@ -139,44 +141,44 @@ def fit_ensemble(
         ensemble.whole, roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr, batch=batch,
         seed=seed, should_stop=should_stop,
     )  # fmt: skip
-    return _epochs(ensemble, steps, everything, parts, chosen.numpy(), roots, known, usable, seed, tell)
+    return _epochs(ensemble, steps, everything, region_codes, chosen.numpy(), roots, known, usable, seed, tell)
 
 
-def _epochs(ensemble, steps, everything, parts, chosen, roots, known, usable, seed, tell) -> Iterator[Epoch]:
-    """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then what both gain by parts."""
+def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell) -> Iterator[Epoch]:
+    """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then what both gain by regions."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
-    ensemble.centre = root(as_tensor(everything[sample])).mean(0) if parts is None else parts.basis.centre
+    ensemble.centre = root(as_tensor(everything[sample])).mean(0) if region_codes is None else region_codes.basis.centre
     ensemble.marked = (known == PRESENT).float().mean(0)
     method, labelled = ensemble.method, len(chosen) / len(everything)
     ensemble.head_share = method.head + (method.head_of_all - method.head) * labelled
     ensemble.gains = [torch.zeros_like(ensemble.marked) for _ in range(2)]
     others = np.setdiff1d(np.arange(len(everything)), chosen)
     others = np.sort(generator.permutation(others)[:SAMPLE])
-    free, free_parts = root(as_tensor(everything[others])), None if parts is None else parts[others]
-    fit_ridge(ensemble, roots, wanted(known, usable, method.absent), free, free_parts, tell)
+    free, free_regions = root(as_tensor(everything[others])), None if region_codes is None else region_codes[others]
+    fit_ridge(ensemble, roots, wanted(known, usable, method.absent), free, free_regions, tell)
     last = None
     for epoch in steps:
         if last is not None:
             yield last
         last = epoch
     tell()
-    if parts is not None:
-        ensemble.gains = gains_of(ensemble, root(as_tensor(everything[sample])), parts[sample])
+    if region_codes is not None:
+        ensemble.gains = gains_of(ensemble, root(as_tensor(everything[sample])), region_codes[sample])
     # The last epoch is over only now: whoever stops at it finds a complete model.
     if last is not None:
         yield last
 
 
 @one_thread()
-def gains_of(ensemble: Ensemble, roots: Tensor, parts: Parts) -> list[Tensor]:
+def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
     """How much higher the best part scores than the whole, on average over some images; (C,) for each model.
 
     The best of nine is higher than the whole by chance alone, and more so for some classes: those would fill every
     list that holds several classes.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
-    pairs = ensemble.whole_and_best(roots, parts)
+    pairs = ensemble.whole_and_best(roots, region_codes)
     return [share * (best - whole).mean(0) for share, (whole, best) in zip(shares, pairs, strict=True)]
 
 
@@ -190,10 +192,12 @@ def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
 
 
 @one_thread()
-def fit_ridge(ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, parts: Parts | None, tell) -> None:
+def fit_ridge(
+    ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, region_codes: RegionCodes | None, tell
+) -> None:
     """Ridge regression on the labelled images, then again with its own answers for images without a label.
 
-    roots (n, D) and answers (n, C) of the labelled images; free (m, D) roots and parts of those without a label.
+    roots (n, D) and answers (n, C) of the labelled images; free (m, D) roots and region codes of those without a label.
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
     """
@@ -212,8 +216,8 @@ def fit_ridge(ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, 
     for _ in range(int(method.rounds)):
         tell()
         guesses = ensemble.ridge_of_wholes(free)
-        if parts is not None:
-            guesses = (guesses + ensemble.ridge_of_parts(parts)) / 2
+        if region_codes is not None:
+            guesses = (guesses + ensemble.ridge_of_regions(region_codes)) / 2
         guesses = (guesses + ensemble.marked).clamp(SUREST, 1 - SUREST)
         sharp = guesses**method.sharpness
         # As many as before, and no more: without this, a class that is easy to see would take over. Not as many as

@@ -1,4 +1,4 @@
-"""The parts of images in a form that can be scored many times a minute.
+"""The regions of images in a form that can be scored many times a minute.
 
 Regions are large: nine times 1280 numbers an image. Every training scores all of them, so they are turned once into
 256 coordinates each, along the directions in which the regions of a sample differ most; what is lost is what hardly
@@ -28,7 +28,7 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Parts:
+class RegionCodes:
     """The regions of some images: centre + codes @ directions.T, nearly.
 
     codes       (N, R, K) float16
@@ -42,14 +42,14 @@ class Parts:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: slice | np.ndarray) -> "Parts":
+    def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
         """Some of the images."""
         rows = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
-        return Parts(self.basis, self.codes[rows], self.lengths[rows])
+        return RegionCodes(self.basis, self.codes[rows], self.lengths[rows])
 
-    def joined(self, others: "Parts") -> "Parts":
+    def joined(self, others: "RegionCodes") -> "RegionCodes":
         """These images, and then those; both must have been made on the same basis."""
-        return Parts(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
+        return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
         """(N, R, C): (region - centre) @ weight, weight (D, C)."""
@@ -84,7 +84,7 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
 
 
 @one_thread()
-def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> Parts:
+def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
     """Regions (N, R, D), taken by slices, from row `first` on; tell is called every few dozen images."""
     codes, lengths = [], []
     for start in range(first, len(regions), ROWS):
@@ -94,8 +94,8 @@ def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first
         lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
     if not codes:
         none = torch.zeros(0, regions.shape[1], 1)
-        return Parts(basis, none.half().expand(-1, -1, basis.directions.shape[1]), none)
-    return Parts(basis, torch.cat(codes), torch.cat(lengths))
+        return RegionCodes(basis, none.half().expand(-1, -1, basis.directions.shape[1]), none)
+    return RegionCodes(basis, torch.cat(codes), torch.cat(lengths))
 
 
 def root(features: Tensor) -> Tensor:

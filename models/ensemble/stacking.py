@@ -1,12 +1,12 @@
 """What `auto` adds once people answer whole questions: a third model of answered cells, and a second look at all three.
 
 A click says that one class is there and nothing else. An answered grid, an image answered in every class or an audit
-says of each of its cells whether it is there or not ("fair" answers: which cells were asked does not depend on what
+says of each of its cells whether it is there or not ("unbiased" answers: which cells were asked does not depend on what
 was answered). From those, and only from those, this learns
 
 * `KnownHead`: logistic regression in which every answered cell counts in full and every other one a little, as absent.
   It takes over where most is answered and the remaining positives look unlike those that were easy to find.
-* `SecondLook`: how much to believe each model, how much what else is on the image says of a class, and what a score is
+* `Stacker`: how much to believe each model, how much what else is on the image says of a class, and what a score is
   worth far down the list, where the last positives are. It is fitted to scores of models that had not seen the image
   (two halves, each scored by models trained on the other; Wolpert, "Stacked generalization", Neural Networks 1992),
   because the scores of answers that were learned from are always right. Answered cells are the likely ones; they are
@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, unit
-from models.ensemble.regions import Parts, as_tensor, root
+from models.ensemble.regions import RegionCodes, as_tensor, root
 from models.labels import PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, one_thread
 from models.methods.auto import Auto
@@ -39,11 +39,11 @@ PARTS = 0.5  # share of the best part's score, as in `auto`
 FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights of the training before
 ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
 HALVES = 2
-FEWEST = 12  # fair positives and fair negatives from which on there is something to learn from
+FEWEST = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
 TAIL = -3.5  # logit below which a score may be worth more than it says
 BINS = 12  # of scores, in which answered and unanswered cells are compared
 SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
-GAINS, ROWS = 1000, 512  # images from which the advantage of parts is taken; and scored at once
+GAINS, ROWS = 1000, 512  # images from which the advantage of regions is taken; and scored at once
 ROUNDS = 6  # of the second look: the surroundings of a cell are what the round before thought of them
 # Head and ridge model of `auto`, KnownHead, one other class on the image, more than one, the tail, a shift:
 BEFOREHAND = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
@@ -58,14 +58,14 @@ NEWTON = 40  # steps of Newton's method, at most; six or so are usual
 
 
 @dataclass
-class Memory:
+class WarmStart:
     """Weights of one training from which the next one starts; one for a worker."""
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)
 
 
 class KnownHead:
-    """Logistic regression on whole images that scores their parts as well.
+    """Logistic regression on whole images that scores their regions as well.
 
     weight (D, C) and bias (C,), on roots of features, centred and of length 1 (models/ensemble/fit_ensemble.py)
     """
@@ -73,19 +73,19 @@ class KnownHead:
     def __init__(self, weight: Tensor, bias: Tensor):
         self.weight, self.bias = weight, bias
 
-    def logits(self, units: Tensor, parts: Parts | None, gain: Tensor | float = 0.0) -> Tensor:
-        """(n, C) of images given by units (n, D) and their parts; gain (C,) as `gain` gives it."""
+    def logits(self, units: Tensor, region_codes: RegionCodes | None, gain: Tensor | float = 0.0) -> Tensor:
+        """(n, C) of images given by units (n, D) and their region codes; gain (C,) as `gain` gives it."""
         whole = units @ self.weight
-        if parts is None:
+        if region_codes is None:
             return whole + self.bias
-        best = (parts.products(self.weight) / parts.lengths).amax(1)
+        best = (region_codes.products(self.weight) / region_codes.lengths).amax(1)
         return whole + PARTS * (best - whole - gain) + self.bias
 
-    def gain(self, units: Tensor, parts: Parts | None) -> Tensor | float:
+    def gain(self, units: Tensor, region_codes: RegionCodes | None) -> Tensor | float:
         """(C,) how much higher the best part scores than the whole, on average."""
-        if parts is None:
+        if region_codes is None:
             return 0.0
-        return ((parts.products(self.weight) / parts.lengths).amax(1) - units @ self.weight).mean(0)
+        return ((region_codes.products(self.weight) / region_codes.lengths).amax(1) - units @ self.weight).mean(0)
 
 
 @one_thread()
@@ -131,7 +131,7 @@ class Scores:
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
 
-class SecondLook:
+class Stacker:
     """One line through what is known of a cell, and behind it a slope and a shift for every class, (C,) each."""
 
     def __init__(self, line: np.ndarray, slopes: np.ndarray, shifts: np.ndarray):
@@ -153,10 +153,10 @@ def others_of(labels: np.ndarray, chances: np.ndarray) -> np.ndarray:
     return there.sum(1, keepdims=True) - there
 
 
-def fit_second_look(
+def fit_stacker(
     held: Scores, others: np.ndarray, columns: np.ndarray, present: np.ndarray, weights: np.ndarray, classes: int
-) -> SecondLook:
-    """Fit it to fair answers.
+) -> Stacker:
+    """Fit it to unbiased answers.
 
     held       scores (n, 1) of each answered cell, by models that have not seen its image
     others     (n, 1), as in `others_of`
@@ -164,71 +164,79 @@ def fit_second_look(
     """
     looks = np.column_stack([_looks(held, others)[:, 0], np.ones(len(columns))])
     line = _logistic(looks, present.astype(float), weights, BEFOREHAND, TRUST)
-    return SecondLook(line, *_lines(looks @ line, columns, present, weights, classes))
+    return Stacker(line, *_lines(looks @ line, columns, present, weights, classes))
 
 
 def fit_stacked(
     method: Auto,
     features: Array,
-    parts: Parts | None,
+    region_codes: RegionCodes | None,
     rows: np.ndarray,
     labels: np.ndarray,
-    fair: np.ndarray,
+    unbiased: np.ndarray,
     *,
     mask: np.ndarray | None = None,
-    memory: Memory | None = None,
+    warm_start: WarmStart | None = None,
     seed: int = 0,
     tell: Callable[[], None] = lambda: None,
-) -> "Stacked":
-    """`auto` with what fair answers add to it. Nothing is learned before its `epochs` have been gone through.
+) -> "StackedModel":
+    """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
 
-    features, parts, rows, labels, mask, seed, tell    as in `models.ensemble.fit_ensemble`
-    fair       (n, C) bool, which labels are fair answers, of the rows
-    memory     weights of the training before
+    features, region_codes, rows, labels, mask, seed, tell    as in `models.ensemble.fit_ensemble`
+    unbiased       (n, C) bool, which labels are unbiased answers, of the rows
+    warm_start     weights of the training before
     """
-    return Stacked(method, features, parts, rows, labels, fair, mask, memory or Memory(), seed, tell)
+    return StackedModel(
+        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), seed, tell
+    )
 
 
-class Stacked:
+class StackedModel:
     """One training; `probabilities` (N, C) float32 is there when `epochs` has ended."""
 
-    def __init__(self, method, features, parts, rows, labels, fair, mask, memory, seed, tell):
-        self.method, self.features, self.parts = method, features, parts
-        self.rows, self.fair, self.memory, self.seed, self.tell = np.asarray(rows), fair, memory, seed, tell
+    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, seed, tell):
+        self.method, self.features, self.region_codes = method, features, region_codes
+        self.rows, self.unbiased, self.warm_start, self.seed, self.tell = (
+            np.asarray(rows),
+            unbiased,
+            warm_start,
+            seed,
+            tell,
+        )
         self.labels, self.mask = np.asarray(labels), mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
-        self.fair = fair & self.sure
+        self.unbiased = unbiased & self.sure
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
 
     @property
     def worth_it(self) -> bool:
-        """Whether there are fair answers enough of both kinds."""
-        present = int((self.labels[self.fair] == PRESENT).sum())
-        return min(present, int(self.fair.sum()) - present) >= FEWEST
+        """Whether there are unbiased answers enough of both kinds."""
+        present = int((self.labels[self.unbiased] == PRESENT).sum())
+        return min(present, int(self.unbiased.sum()) - present) >= FEWEST
 
     def epochs(self) -> Iterator[Epoch]:
         """Train; steps once an epoch of the head of `auto`, on all images."""
         whole = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
         yield from self._fit(whole, np.arange(len(self.rows)))
-        self.probabilities = whole.probabilities(self.features, self.parts, self.tell)
+        self.probabilities = whole.probabilities(self.features, self.region_codes, self.tell)
         if self.worth_it:
-            self._second_look(raw_logits(self.probabilities))
+            self._stack(raw_logits(self.probabilities))
 
     def _fit(self, model: Ensemble, some: np.ndarray) -> Iterator[Epoch]:
         mask = None if self.mask is None else self.mask[some]
         return fit_ensemble(
-            model, self.features, self.parts, self.rows[some], self.labels[some], mask=mask, seed=self.seed,
+            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, seed=self.seed,
             tell=self.tell,
         )  # fmt: skip
 
-    def _second_look(self, auto: np.ndarray) -> None:
-        centre = self.parts.basis.centre if self.parts is not None else _mean_root(self.features)
+    def _stack(self, auto: np.ndarray) -> None:
+        centre = self.region_codes.basis.centre if self.region_codes is not None else _mean_root(self.features)
         known = self._known(centre, np.arange(len(self.rows)), -1, np.arange(len(self.features)))
         every = Scores(auto, known)
         labels = np.zeros(auto.shape, np.int8)
         labels[self.rows] = np.where(self.sure, self.labels, UNSEEN)
-        asked, columns = np.nonzero(self.fair)
+        asked, columns = np.nonzero(self.unbiased)
         held = self._held(centre, asked, columns)
         open_ = labels == UNSEEN
         middle = every.middle
@@ -237,7 +245,7 @@ class Stacked:
         for _ in range(ROUNDS):
             others = others_of(labels, chances)
             cells = others[self.rows[asked], columns][:, None]
-            look = fit_second_look(held, cells, columns, present, weights, auto.shape[1])
+            look = fit_stacker(held, cells, columns, present, weights, auto.shape[1])
             chances = expit(look.logits(every, others))
         chances[np.isnan(auto)] = np.nan
         # Of answered cells, what models say that had not seen the answer: the others would only repeat it, and whoever
@@ -248,7 +256,7 @@ class Stacked:
         self.probabilities, self.calibrated = chances.astype(np.float32), True
 
     def _held(self, centre: Tensor, asked: np.ndarray, columns: np.ndarray) -> Scores:
-        """Scores (n, 1) of fair cells (place in rows, column), each by models trained on the other half."""
+        """Scores (n, 1) of unbiased cells (place in rows, column), each by models trained on the other half."""
         halves = np.random.default_rng(0).integers(0, HALVES, len(self.features))[self.rows]
         auto, known = np.full((len(asked), 1), np.nan, np.float32), np.zeros((len(asked), 1), np.float32)
         for half in range(HALVES):
@@ -260,8 +268,8 @@ class Stacked:
             model = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
             for _ in self._fit(model, others):
                 self.tell()
-            parts = None if self.parts is None else self.parts[images]
-            told = raw_logits(model.probabilities(self.features[images], parts, self.tell))
+            region_codes = None if self.region_codes is None else self.region_codes[images]
+            told = raw_logits(model.probabilities(self.features[images], region_codes, self.tell))
             auto[mine, 0] = told[place, columns[mine]]
             known[mine, 0] = self._known(centre, others, half, images)[place, columns[mine]]
         return Scores(auto, known)
@@ -269,8 +277,8 @@ class Stacked:
     def _known(self, centre: Tensor, some: np.ndarray, half: int, images: np.ndarray) -> np.ndarray:
         """Logits (m, C) that a KnownHead, trained on some of the rows, gives these images."""
         chance = np.random.default_rng(self.seed)
-        if len(some) > ANSWERED:  # first those with fair answers, which say most
-            order = np.lexsort((chance.random(len(some)), ~self.fair[some].any(1)))
+        if len(some) > ANSWERED:  # first those with unbiased answers, which say most
+            order = np.lexsort((chance.random(len(some)), ~self.unbiased[some].any(1)))
             some = np.sort(some[order[:ANSWERED]])
         without = np.setdiff1d(np.arange(len(self.features)), self.rows)
         sample = np.sort(chance.permutation(without)[:OTHERS])
@@ -282,18 +290,18 @@ class Stacked:
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
         head = fit_known(
-            units, torch.from_numpy(labels), torch.from_numpy(weights), self.memory.weights.get(half), self.tell
+            units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), self.tell
         )
-        self.memory.weights[half] = (head.weight, head.bias)
-        return _in_blocks(head, self.features, self.parts, centre, images, self.tell)
+        self.warm_start.weights[half] = (head.weight, head.bias)
+        return _in_blocks(head, self.features, self.region_codes, centre, images, self.tell)
 
 
 @one_thread()
-def _in_blocks(head: KnownHead, features, parts, centre: Tensor, images: np.ndarray, tell) -> np.ndarray:
+def _in_blocks(head: KnownHead, features, region_codes, centre: Tensor, images: np.ndarray, tell) -> np.ndarray:
     """(m, C) float32 logits of some images, a few hundred at a time."""
 
-    def look(rows: np.ndarray) -> tuple[Tensor, Parts | None]:
-        return unit(root(as_tensor(features[rows])), centre), None if parts is None else parts[rows]
+    def look(rows: np.ndarray) -> tuple[Tensor, RegionCodes | None]:
+        return unit(root(as_tensor(features[rows])), centre), None if region_codes is None else region_codes[rows]
 
     sample = np.sort(np.random.default_rng(0).permutation(len(features))[:GAINS])
     gain = head.gain(*look(sample))

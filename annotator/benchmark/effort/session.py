@@ -17,7 +17,7 @@ from annotator.store import audits, classes, configuration, decisions, images, o
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
 from annotator.worker.incremental_update import Updater
-from annotator.worker.region_cache import PartsInMemory
+from annotator.worker.region_cache import RegionCache
 from annotator.worker.schedule import ENOUGH, ENOUGH_OF_ALL
 from annotator.worker.train import train
 
@@ -53,7 +53,7 @@ class Session:
         self.chance = np.random.default_rng([seed, 2])
         self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
         self._cache.refresh()
-        self._parts, self._updater, self._trained = PartsInMemory(), Updater(), 0
+        self._parts, self._updater, self._trained = RegionCache(), Updater(), 0
 
     # -- what the person does
 

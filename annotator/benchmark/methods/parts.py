@@ -11,17 +11,23 @@ import numpy as np
 
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import Parts, encode, learn_basis
+from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.methods import make_method
 
 
-def parts_of(features: np.ndarray, regions: np.ndarray, train: np.ndarray) -> Parts:
+def parts_of(features: np.ndarray, regions: np.ndarray, train: np.ndarray) -> RegionCodes:
     """The parts of all images, on a basis learned from the training images alone."""
     return encode(learn_basis(features[train], regions[train]), regions)
 
 
 def train_on_parts(
-    name: str, choice: Choice, task: Task, features: np.ndarray, parts: Parts, seed: int, epochs: int | None = None
+    name: str,
+    choice: Choice,
+    task: Task,
+    features: np.ndarray,
+    parts: RegionCodes,
+    seed: int,
+    epochs: int | None = None,
 ) -> Trained:
     """Train on the training images, labelled and not.
 

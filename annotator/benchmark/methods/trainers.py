@@ -19,7 +19,7 @@ from annotator.benchmark.processes import say
 from annotator.worker.map_cache import MapFiles
 from models.backbones.feature_maps import FeatureMaps
 from models.backbones.networks import load_backbone
-from models.ensemble.regions import Parts
+from models.ensemble.regions import RegionCodes
 from models.methods import METHODS
 from models.methods.published import SETS
 
@@ -55,8 +55,8 @@ def trainer(dataset: DataSet, options: Options) -> Trainer:
         return MapFiles(kept.place("maps"), FeatureMaps(load_backbone(options.backbone, options.device)))
 
     @cache
-    def parts() -> Parts:
-        say("looking at parts of images")
+    def parts() -> RegionCodes:
+        say("looking at regions of images")
         return parts_of(features, both[:, 1:], np.arange(len(dataset.train)))
 
     def on_frozen(name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
