@@ -14,7 +14,7 @@ import time
 import uuid
 from pathlib import Path
 
-from annotator.benchmark.browser import chromium, let_in
+from annotator.benchmark.harness.browser import chromium, let_in
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.queues.autopilot import planner

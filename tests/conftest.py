@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser
 
-from annotator.benchmark.browser import chromium
+from annotator.benchmark.harness.browser import chromium
 from annotator.exchange.setup import set_up
 from annotator.store.database import Database
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from annotator.benchmark.browser import find_chromium
+from annotator.benchmark.harness.browser import find_chromium
 from annotator.errors import AnnotatorError
 
 MINUTES = 10

@@ -8,7 +8,7 @@ from conftest import CLASSES, draw
 from playwright.sync_api import Browser, Page, expect
 from served import Served
 
-from annotator.benchmark.browser import let_in
+from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
 from annotator.store import decisions
 from annotator.store.database import Database

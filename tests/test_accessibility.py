@@ -14,9 +14,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from annotator.benchmark.browser import let_in
-from annotator.benchmark.interface import projects
-from annotator.benchmark.processes import server
+from annotator.benchmark.harness import projects
+from annotator.benchmark.harness.browser import let_in
+from annotator.benchmark.harness.processes import server
 from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
@@ -100,7 +100,7 @@ def full(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def address(full) -> Iterator[str]:
     """The app on it, without a worker."""
-    with server("annotator.benchmark.page_alone", full) as where:
+    with server("annotator.benchmark.harness.page_alone", full) as where:
         yield where
 
 

@@ -22,7 +22,7 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.benchmark.interface.projects import publish_run
+from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
 from annotator.store import classes, decisions, images, leases
 from annotator.store.database import Database

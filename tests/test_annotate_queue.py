@@ -5,7 +5,7 @@ import uuid
 
 import numpy as np
 
-from annotator.benchmark.interface.projects import publish_run
+from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
 from annotator.store import decisions, images, incomplete, leases, overview

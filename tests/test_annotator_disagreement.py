@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sqlite_utils
 
-from annotator.benchmark.interface.projects import publish_run
+from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, review
 from annotator.records import Batch, Decision, Filter, Wanted
 from annotator.store import annotator_disagreement, arrays, decisions, leases, runs

@@ -13,7 +13,7 @@ from person import decided, labels_of, on_screen, open_page, wait_until_saved
 from playwright.sync_api import Browser, Page, expect
 from served import Served, until, without_worker
 
-from annotator.benchmark.interface.projects import publish_run
+from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import Decision

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from served import Served
 
-from annotator.benchmark.generated import make_project
+from annotator.benchmark.harness.generated import make_project
 from annotator.benchmark.store import ROWS, measure
 from annotator.queues import annotate
 from annotator.records import Wanted

@@ -13,8 +13,9 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.benchmark import browser, freshness, heatmaps, interface, processes, suggestions
-from annotator.benchmark.interface import annotate, bursts, presses, projects
+from annotator.benchmark import freshness, heatmaps, interface, suggestions
+from annotator.benchmark.harness import browser, processes, projects
+from annotator.benchmark.interface import annotate, bursts, presses
 from annotator.errors import AnnotatorError
 
 
@@ -264,20 +265,21 @@ def run_on(pids: set[int]) -> set[int]:
 
 BENCH = """
 import sys, time
-from annotator.benchmark import freshness, processes
-from annotator.benchmark.browser import chromium
+from annotator.benchmark import freshness
+from annotator.benchmark.harness import processes
+from annotator.benchmark.harness.browser import chromium
 kind = sys.argv[1]
 if kind == "worker":
     freshness.measure(240, 3, answers=100_000, repetitions=1)
 elif kind == "server":
-    with processes.server("annotator.benchmark.bare"):
+    with processes.server("annotator.benchmark.harness.bare"):
         time.sleep(600)
 else:
     with chromium() as browser:
         browser.new_page()
         time.sleep(600)
 """
-WORDS = {"worker": b"worker", "server": b"annotator.benchmark.bare", "browser": b"--type=renderer"}
+WORDS = {"worker": b"worker", "server": b"annotator.benchmark.harness.bare", "browser": b"--type=renderer"}
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from person import decided, on_screen, open_page, served_photos, wait_for_pictur
 from playwright.sync_api import expect
 from served import Served, until
 
-from annotator.benchmark.browser import let_in
+from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
 from annotator.store import classes, decisions, images
 from annotator.store.database import Database

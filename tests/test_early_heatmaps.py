@@ -5,7 +5,7 @@ import uuid
 import numpy as np
 import pytest
 
-from annotator.benchmark.interface.projects import publish_run
+from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.settings import EARLY_POSITIVES
 from annotator.store import decisions, runs

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from served import Served, without_worker
 from streamlit.testing.v1 import AppTest
 
-from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
+from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import Decision

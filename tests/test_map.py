@@ -12,7 +12,7 @@ from conftest import CLASSES, draw
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.benchmark.browser import let_in
+from annotator.benchmark.harness.browser import let_in
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.records import Decision

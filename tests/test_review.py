@@ -11,7 +11,7 @@ from person import decided, labels_of, on_screen, open_page, wait_for_another, w
 from playwright.sync_api import Browser, Page, expect
 from served import Served, until, without_worker
 
-from annotator.benchmark.interface.projects import draw_heatmaps, publish_run
+from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store import decisions

@@ -145,8 +145,8 @@ def test_no_command_runs_code_from_the_folder_it_is_called_in(project, tmp_path,
     for path in ("/_stcore/agent", "/_stcore/agent/sessions", "/_stcore/script-health-check", "/app/static/x"):
         assert served.get(path)[0] in (403, 404) or b"<!doctype html>" in served.get(path)[1].lower(), path
     measurement = (
-        "from annotator.benchmark.processes import server\n"
-        f"with server('annotator.benchmark.page_alone', {str(project)!r}): print('answers')\n"
+        "from annotator.benchmark.harness.processes import server\n"
+        f"with server('annotator.benchmark.harness.page_alone', {str(project)!r}): print('answers')\n"
     )
     command = [sys.executable, "-P", "-c", measurement]
     assert subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout == "answers\n"

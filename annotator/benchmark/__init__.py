@@ -7,7 +7,6 @@ Temporary projects and processes are gone when a measurement ends, however it en
     interface/ freshness.py store.py embedding.py        speed: keys, answers to decisions, routes, images a second
     methods/ effort/ suggestions.py heatmaps.py          quality: methods, human effort, suggestions, heat maps
     certificate.py acceptance.py faults/                 promises: intervals, auto-accept, kills
-    floor.py bare.py page_alone.py                       what the speed is compared with
-    browser.py processes.py tied.py generated.py         Chromium, processes and made-up projects for all of these
+    harness/                                             processes, browser, projects and floors for all of these
     datasets/                                            the sets of the papers, or a folder with its truth
 """

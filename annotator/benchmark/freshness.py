@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from annotator.benchmark.processes import python, say, wait_for
+from annotator.benchmark.harness.processes import python, say, wait_for
 from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Wanted, WantedGrids
 from annotator.settings import DEFAULT_BACKBONE

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.processes import say
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.suggestions import SAMPLE, Seen, clicks, embedded, trained
 from annotator.errors import AnnotatorError, several
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES

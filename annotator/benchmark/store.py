@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.generated import PEOPLE, Made, make_project
-from annotator.benchmark.processes import ADDRESS, answers, free_port, python, say, wait_for
+from annotator.benchmark.harness.generated import PEOPLE, Made, make_project
+from annotator.benchmark.harness.processes import ADDRESS, answers, free_port, python, say, wait_for
 from annotator.errors import AnnotatorError
 from annotator.ui.keys import headers_for
 
@@ -192,12 +192,14 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
         figures = {"making_both_projects_seconds": round(time.perf_counter() - started, 1)}
         people, pids = {}, {}
         for size, one in made.items():
-            port, pids[size] = stack.enter_context(_serving("annotator.benchmark.page_alone", one.db.paths.project))
+            port, pids[size] = stack.enter_context(
+                _serving("annotator.benchmark.harness.page_alone", one.db.paths.project)
+            )
             count = images if size == "large" else min(SMALL, images)
             connection = http.client.HTTPConnection(ADDRESS, port, timeout=60)
             headers = headers_for(one.db.paths.project, f"http://{ADDRESS}:{port}", NAME)
             people[size] = Person(one, count, classes, connection, headers, pids[size])
-        floor, _ = stack.enter_context(_serving("annotator.benchmark.bare"))
+        floor, _ = stack.enter_context(_serving("annotator.benchmark.harness.bare"))
         times = _times(people, http.client.HTTPConnection(ADDRESS, floor, timeout=60), requests)
         figures |= _percentiles(times)
         for size, pid in pids.items():

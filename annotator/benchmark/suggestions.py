@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.processes import say
+from annotator.benchmark.harness.processes import say
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.formats.label_csv import read_labels
 from annotator.records import PRESENT

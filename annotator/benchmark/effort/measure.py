@@ -17,7 +17,7 @@ from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL, Person
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.session import Session
-from annotator.benchmark.processes import say
+from annotator.benchmark.harness.processes import say
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
 from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels

@@ -21,7 +21,7 @@ from annotator.benchmark.faults import compare
 from annotator.benchmark.faults.hands import Hands
 from annotator.benchmark.faults.people import Person, Sent, ask
 from annotator.benchmark.faults.system import FAKE_TIME, JUMPS, Commands, Server
-from annotator.benchmark.processes import say, wait_for
+from annotator.benchmark.harness.processes import say, wait_for
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, IMPORTER

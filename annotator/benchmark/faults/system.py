@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Collection
 from pathlib import Path
 
-from annotator.benchmark.processes import ADDRESS, free_port, start, wait_for
+from annotator.benchmark.harness.processes import ADDRESS, free_port, start, wait_for
 from annotator.errors import AnnotatorError
 from annotator.store import heartbeat, jobs
 from annotator.store.database import Database

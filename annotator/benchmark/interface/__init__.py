@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from annotator.benchmark.browser import chromium
+from annotator.benchmark.harness.browser import chromium
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.interface import annotate, others
 from annotator.benchmark.interface.ground import Ground
-from annotator.benchmark.processes import say
 from annotator.errors import AnnotatorError
 
 ROWS: dict[str, Callable[[Ground], tuple[dict, dict]]] = {

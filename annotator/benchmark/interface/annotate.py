@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.benchmark.browser import chromium
-from annotator.benchmark.interface import bursts, presses, projects
+from annotator.benchmark.harness import projects
+from annotator.benchmark.harness.browser import chromium
+from annotator.benchmark.harness.processes import python, say, wait_for
+from annotator.benchmark.interface import bursts, presses
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import PICTURE_FIRST, WARM_UP
-from annotator.benchmark.processes import python, say, wait_for
 from annotator.store import classes, jobs, runs
 from annotator.store.database import Database
 

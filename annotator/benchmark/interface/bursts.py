@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from annotator.benchmark.harness.processes import say, wait_for
 from annotator.benchmark.interface.presses import KEYS, NAME
-from annotator.benchmark.processes import say, wait_for
 from annotator.errors import AnnotatorError
 from annotator.store import classes, decisions
 from annotator.store.database import Database

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotator.benchmark.processes import server
+from annotator.benchmark.harness.processes import server
 from annotator.store.database import Database
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class Ground:
 
     def ours(self, db: Database) -> AbstractContextManager[str]:
         """The app on a project, without a worker: its address."""
-        return server("annotator.benchmark.page_alone", db.paths.project)
+        return server("annotator.benchmark.harness.page_alone", db.paths.project)
 
     def floor(self, db: Database) -> AbstractContextManager[str]:
         """The floor on the project's images: its address."""
         folder = db.paths.project.parent
-        return server("annotator.benchmark.floor", folder / "images", folder / "floor.jsonl")
+        return server("annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl")

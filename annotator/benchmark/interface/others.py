@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.benchmark.browser import let_in
-from annotator.benchmark.interface import bursts, presses, projects
+from annotator.benchmark.harness import projects
+from annotator.benchmark.harness.browser import let_in
+from annotator.benchmark.harness.processes import ADDRESS, answers, free_port, python, say, wait_for
+from annotator.benchmark.interface import bursts, presses
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import NAME, PICTURE_FIRST, WARM_UP
 from annotator.benchmark.interface.probe import PROBE
-from annotator.benchmark.processes import ADDRESS, answers, free_port, python, say, wait_for
 from annotator.errors import AnnotatorError
 from annotator.store.database import Database
 
@@ -81,7 +82,7 @@ def first_page(ground: Ground) -> tuple[dict, dict]:
     db = projects.make_project(ground.room("first-page"), FIRST_PAGE_IMAGES, FEW)
     folder = db.paths.project.parent
     ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
-    floor = ("annotator.benchmark.floor", folder / "images", folder / "floor.jsonl")
+    floor = ("annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl")
     rivals: dict[str, Callable[[], float]] = {
         "annotate": lambda: _started(ground.browser, ours, db.paths.project),
         "floor": lambda: _started(ground.browser, floor),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.benchmark.browser import let_in
+from annotator.benchmark.harness.browser import let_in
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.interface.probe import PROBE
-from annotator.benchmark.processes import say
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

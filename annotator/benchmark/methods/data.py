@@ -7,7 +7,7 @@ import numpy as np
 
 from annotator.benchmark import datasets
 from annotator.benchmark.datasets import DataSet, Part
-from annotator.benchmark.processes import say
+from annotator.benchmark.harness.processes import say
 from annotator.errors import AnnotatorError, several
 from annotator.worker.embed import embed
 from models.backbones.networks import load_backbone

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods.task import Task, Trained
-from annotator.benchmark.processes import say
 from models.finetune import checkpoints
 from models.finetune.fit_network import NetworkTraining
 from models.finetune.views import Examples

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
 from annotator.benchmark.methods.task import Choice, Task, Trained
-from annotator.benchmark.processes import say
 from annotator.errors import several
 from annotator.worker.map_cache import WEAK, Kept, MapFiles
 from annotator.worker.train_maps import settings_of

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data, tune
 from annotator.benchmark.methods.epochs import forget
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import FIGURES, FIRST, Choice, Task, task_of
 from annotator.benchmark.methods.trainers import Trainer, trainer
 from annotator.benchmark.methods.work import Work
-from annotator.benchmark.processes import say
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.finetune import Network, train_network
 from annotator.benchmark.methods.linear import train_linear
@@ -15,7 +16,6 @@ from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.parts import parts_of, train_on_parts
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from annotator.benchmark.methods.work import Work
-from annotator.benchmark.processes import say
 from annotator.worker.map_cache import MapFiles
 from models.backbones.feature_maps import FeatureMaps
 from models.backbones.networks import load_backbone

@@ -1,6 +1,6 @@
 """The least that a server can do: one route that answers {}.
 
-python -P -m annotator.benchmark.bare PORT
+python -P -m annotator.benchmark.harness.bare PORT
 """
 
 import sys

@@ -54,7 +54,7 @@ def start(module: str, *arguments: object, words: IO[bytes], **options: Any) -> 
     options    for Popen
     """
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "annotator.benchmark.tied", module, *map(str, arguments)],
+        [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=words,
         stderr=words,

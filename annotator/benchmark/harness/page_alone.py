@@ -1,6 +1,6 @@
 """The app as `annotator serve` serves it, without the watch over a worker: a measurement starts its own, or none.
 
-python -P -m annotator.benchmark.page_alone PROJECT PORT
+python -P -m annotator.benchmark.harness.page_alone PROJECT PORT
 """
 
 import sys

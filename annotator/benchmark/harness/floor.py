@@ -8,7 +8,7 @@ next images are fetched after its frame has been drawn.
 There is one for each page of ours: `kind=picture`, with a button a class; `kind=grid`, 24 images at once, of which
 Enter swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on.
 
-    python -P -m annotator.benchmark.floor FOLDER LABELS PORT        then open /?classes=20 or /?kind=grid&first=picture
+    python -P -m annotator.benchmark.harness.floor FOLDER LABELS PORT    # /?classes=20, /?kind=grid&first=picture
 """
 
 import json
