@@ -182,8 +182,8 @@ class Filter:
 
     class_id     only of this class
     low, high    probabilities, both included; low None: from the run's own threshold on, or, of answered cells, all
-    kind         "missing": cells nobody has answered; "disagreements": decisions that the model doubts;
-                 "contradictions": decisions of different people that contradict each other
+    kind         "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
+                 "annotator_disagreements": decisions of different people that contradict each other
     by           only on images this person decided on; of answered cells, only those with a decision of this person
     """
 
@@ -229,7 +229,7 @@ class WantedGrids:
     have, passed     cells (image id, class id), as in Wanted
     want             how many more grids it can take
     selection        only images of this selection; "" of all
-    blind            also cells with an answer, and nothing is told of any: those of a drawing, or answers in doubt
+    hide_predictions include answered cells; hide predictions and previous answers: for audits and relabels
     """
 
     holder: str
@@ -242,7 +242,7 @@ class WantedGrids:
     instead: str = ""
     selection: str = ""
     but: int | None = None
-    blind: bool = False
+    hide_predictions: bool = False
 
 
 @dataclass(frozen=True)

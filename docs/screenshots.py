@@ -3,7 +3,7 @@
     python docs/screenshots.py
 
 It labels 40 images as the truth says, waits for the model, decides a grid, and reviews ten suggestions on the way. A
-second person answers some images in every class, and a part of a blind check.
+second person answers some images in every class, and a part of an audit.
 """
 
 import csv
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 LABELED, REVIEWED = 40, 10
-AUDITED = 0.7  # of the cells of a blind check
+AUDITED = 0.7  # of the cells of an audit
 WIDTH, HEIGHT = 1280, 800
 PHONE = {"width": 390, "height": 844}
 
@@ -144,7 +144,7 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
 
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
-    """Answer as many images in every class as Autopilot begins with, and a part of a blind check."""
+    """Answer as many images in every class as Autopilot begins with, and a part of an audit."""
     names = {one.id: one.name for one in classes.all_classes(db)}
     files = {one.id: one.name for one in images.all_images(db)}
 

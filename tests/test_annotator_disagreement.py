@@ -14,7 +14,7 @@ from annotator.store import annotator_disagreement, arrays, decisions, leases, r
 from annotator.store.database import Database
 from annotator.store.schema import MIGRATIONS
 
-NO_CONTRADICTION = "People disagree on none of these answers."
+NO_DISAGREEMENT = "People disagree on none of these answers."
 WORDS = {"+": 1, "-": -1, "?": 0}
 
 
@@ -140,7 +140,7 @@ def test_an_older_project_is_searched_for_them_once(db, tmp_path):
 
 def shown(db, **only) -> list[tuple[int, list]]:
     """What Review gives: image id, and its chips as (class, probability, newest state, who said what)."""
-    wanted = Wanted("review", str(uuid.uuid4()), "Ann", (), 24, Filter(kind="contradictions", **only))
+    wanted = Wanted("review", str(uuid.uuid4()), "Ann", (), 24, Filter(kind="annotator_disagreements", **only))
     found = [
         (image_id, [(chip.class_id, chip.probability, chip.known, chip.said) for chip in chips])
         for image_id, chips in review.next_to_review(db, wanted, 0.5)
@@ -159,8 +159,9 @@ def test_review_shows_who_said_what_before_there_is_a_model(db):
     ]
     say(db, "C+", image_id=3)
     assert [image_id for image_id, _ in shown(db)] == [5]
-    work = annotate.next_work(db, Wanted("review", "x", "Ann", (), 8, Filter(kind="contradictions", class_id=3)))
-    assert work.items == [] and work.empty == NO_CONTRADICTION
+    only = Filter(kind="annotator_disagreements", class_id=3)
+    work = annotate.next_work(db, Wanted("review", "x", "Ann", (), 8, only))
+    assert work.items == [] and work.empty == NO_DISAGREEMENT
 
 
 def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere(db):
@@ -170,11 +171,11 @@ def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere
 
     def empty(**only) -> str:
         return annotate.next_work(
-            db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "contradictions"} | only))
+            db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "annotator_disagreements"} | only))
         ).empty
 
     assert "no other of these answers. 3 images are open elsewhere" in empty()
-    assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_CONTRADICTION
+    assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_DISAGREEMENT
     say(db, "C+", image_id=3, class_id=2)
     leases.hold(db, "other", "Bob", [3, 5, 9])
     leases.take(db, "third", "Cy", [7], 1)

@@ -174,8 +174,8 @@ def test_second_looks_that_find_mistakes_lower_precision(db):
     assert {one.class_id for one in audit.open_cells(db)} == {1, 2, 3}
     cells = answer(db)
     found = certificate(db)
-    assert len(cells) == found.looks.present == 3
-    assert found.looks.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
+    assert len(cells) == found.relabels.present == 3
+    assert found.relabels.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
     assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
 
 
@@ -236,7 +236,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
 @pytest.mark.process
 def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, project: Path):
     told = annotator("audit", project, "--cells", 30).stdout
-    assert "30 cells drawn" in told and "blind check on the Grid page" in told
+    assert "30 cells drawn" in told and "audit grid on the Grid page" in told
     text = annotator("certificate", project).stdout
     assert "98 % recall reached" in text and "30 drawn cells wait" in text
     found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)

@@ -14,7 +14,7 @@ from annotator.records import WantedGrids
 from annotator.store import leases
 from annotator.store.database import Database
 
-WANTED = WantedGrids("page", "Ann", None, 12, (), 6, blind=True)
+WANTED = WantedGrids("page", "Ann", None, 12, (), 6, hide_predictions=True)
 
 
 def drawn(db: Database, class_id: int) -> list[int]:

@@ -41,7 +41,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
         assert grid["start"] == "no" and {state for _, state in grid["tiles"]} == {"absent"}
         page.keyboard.press("3")
         page.keyboard.down("Shift")
-        expect(page.locator(".words")).to_contain_text("this is a blind check")
+        expect(page.locator(".words")).to_contain_text("this is an audit")
         book.append(cells(shown(page)))
         assert not OF_THE_MODEL.findall(page.evaluate(TEXT))
         page.keyboard.up("Shift")
@@ -72,7 +72,7 @@ def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(bro
     page.keyboard.press("/")
     for _ in range(2):
         page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Blind check", exact=True)).to_be_focused()
+    expect(page.get_by_role("button", name="Audit grid", exact=True)).to_be_focused()
     after(page, "Enter", ordinary["id"])
     until(lambda: "audit=1" in page.url)
     expect(page.locator(".selection")).to_contain_text("without what the model thinks")
@@ -80,7 +80,7 @@ def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(bro
     page.reload()
     page.locator(GRID).wait_for(timeout=60_000)
     assert shown(page)["tiles"] == first["tiles"], "the same cells come back"
-    page.get_by_role("button", name="Leave the blind check").click()
+    page.get_by_role("button", name="Leave the audit grid").click()
     until(lambda: shown(page)["id"].split("-")[0] == ordinary["id"].split("-")[0])
     assert "audit" not in page.url
     page.keyboard.press("Enter")
@@ -104,11 +104,11 @@ def test_a_blind_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
 
 def test_a_phone_shows_the_certificate_and_leads_to_the_blind_check(browser, drawn):
     page = open_page(browser, drawn, "Thumb", "/certificate", viewport={"width": 390, "height": 844}, has_touch=True)
-    link = page.get_by_role("link", name="Answer them blind")
+    link = page.get_by_role("link", name="Answer them")
     link.wait_for(timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     link.click()
     page.locator(GRID).wait_for(timeout=60_000)
-    expect(page.locator(".selection")).to_contain_text("Blind check")
+    expect(page.locator(".selection")).to_contain_text("Audit grid")
     assert page.troubles == []
     page.context.close()

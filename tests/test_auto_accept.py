@@ -9,7 +9,7 @@ import pytest
 from annotator.errors import AnnotatorError
 from annotator.exchange.export import data_set, export
 from annotator.quality import audit, auto_accept
-from annotator.quality.auto_accept import Promise
+from annotator.quality.auto_accept import Guarantee
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot import rankings, suggestions
@@ -66,18 +66,18 @@ def click(db, image_id: int, class_id: int, state: int, **about) -> None:
 
 @pytest.fixture
 def accepting(many) -> Database:
-    auto_accept.draw(many, Promise(0.98))
+    auto_accept.draw(many, Guarantee(0.98))
     answer_audit(many)
-    auto_accept.choose(many, Promise(0.98))
+    auto_accept.choose(many, Guarantee(0.98))
     return many
 
 
 def test_nothing_is_filled_in_before_somebody_asks_for_it(many):
-    auto_accept.draw(many, Promise(0.98))
+    auto_accept.draw(many, Guarantee(0.98))
     answer_audit(many)
     publish(many)
     assert auto_accepted.counts(many) == {"present": 0, "absent": 0}
-    assert auto_accept.promise(many) is None
+    assert auto_accept.guarantee(many) is None
 
 
 def test_what_an_audit_shows_to_be_right_is_filled_in_and_nothing_else(accepting):
@@ -92,9 +92,9 @@ def test_what_an_audit_shows_to_be_right_is_filled_in_and_nothing_else(accepting
 
 
 def test_too_many_mistakes_in_the_audit_fill_in_nothing_and_say_so(many):
-    auto_accept.draw(many, Promise(0.98))
+    auto_accept.draw(many, Guarantee(0.98))
     answer_audit(many, wrong=10)
-    outcomes = auto_accept.choose(many, Promise(0.98))
+    outcomes = auto_accept.choose(many, Guarantee(0.98))
     assert auto_accepted.counts(many)["present"] == 0
     assert "which is too many to promise 98 % of those that are left" in outcomes[0].reason
     assert "nothing has been audited" in outcomes[1].reason or "too few" in outcomes[1].reason
@@ -104,7 +104,7 @@ def test_grids_of_likely_cells_are_no_audit(many):
     for start in range(1, 401, 100):
         cells = [(image_id, 1, 1, 0.998) for image_id in range(start, start + 100)]
         decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
-    outcomes = auto_accept.choose(many, Promise(0.98))
+    outcomes = auto_accept.choose(many, Guarantee(0.98))
     assert auto_accepted.counts(many)["present"] == 0
     assert outcomes[0].reason == "nothing has been audited that it could rest on"
 
@@ -189,16 +189,16 @@ def test_an_export_marks_accepted_cells_as_the_models_with_their_promise(accepti
 
 
 def test_absent_cells_are_filled_in_when_that_is_wanted(many):
-    auto_accept.draw(many, Promise(0.95, present=False, absent=True))
+    auto_accept.draw(many, Guarantee(0.95, present=False, absent=True))
     answer_audit(many)
-    auto_accept.choose(many, Promise(0.95, present=False, absent=True))
+    auto_accept.choose(many, Guarantee(0.95, present=False, absent=True))
     cells = auto_accepted.accepted_cells(many)
     assert {state for state, _, _ in cells.values()} == {-1}
     assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
 
 
 def test_one_promise_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
-    wanted = Promise(0.97, together=True)
+    wanted = Guarantee(0.97, together=True)
     drawn = auto_accept.draw(many, wanted)
     answer_audit(many, stop=drawn.cells // 2)
     assert not any(one.cells for one in auto_accept.choose(many, wanted))
@@ -209,17 +209,17 @@ def test_one_promise_for_all_classes_rests_on_one_sample_that_is_answered_whole(
 
 def test_what_cannot_be_promised_is_refused(many):
     with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be promised: it must lie between"):
-        auto_accept.choose(many, Promise(1.0))
+        auto_accept.choose(many, Guarantee(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
-        auto_accept.choose(many, Promise(present=False))
+        auto_accept.choose(many, Guarantee(present=False))
     with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a promise of 99.9 %"):
-        auto_accept.draw(many, Promise(0.999))
+        auto_accept.draw(many, Guarantee(0.999))
 
 
 def test_a_project_without_a_run_says_what_it_lacks(db):
     with pytest.raises(AnnotatorError, match="There is no run yet"):
-        auto_accept.draw(db, Promise())
-    assert all(one.cells == 0 for one in auto_accept.choose(db, Promise()))
+        auto_accept.draw(db, Guarantee())
+    assert all(one.cells == 0 for one in auto_accept.choose(db, Guarantee()))
 
 
 def test_the_command_line_shows_what_is_filled_in_and_takes_it_back(accepting, annotator):
@@ -243,18 +243,18 @@ def strangers(tmp_path, images: int, names: int) -> Database:
 
 def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
     db = strangers(tmp_path, 200, 28)
-    told = auto_accept.outlook(db, Promise(0.99))
+    told = auto_accept.outlook(db, Guarantee(0.99))
     assert told.startswith(
-        "99 % cannot be shown of one class here: it takes about 340 blind answers without a mistake,"
+        "99 % cannot be shown of one class here: it takes about 340 audit answers without a mistake,"
     )
     assert (
         "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % of all classes together" in told
     )
-    assert auto_accept.outlook(db, Promise(0.95)).startswith(
-        "It takes about 76 blind answers without a mistake to show 95 %"
+    assert auto_accept.outlook(db, Guarantee(0.95)).startswith(
+        "It takes about 76 audit answers without a mistake to show 95 %"
     )
-    assert auto_accept.outlook(db, Promise(0.99, together=True)).startswith("It takes about 350 blind answers")
-    assert "cannot be shown of all classes together" in auto_accept.outlook(db, Promise(0.999, together=True))
+    assert auto_accept.outlook(db, Guarantee(0.99, together=True)).startswith("It takes about 350 audit answers")
+    assert "cannot be shown of all classes together" in auto_accept.outlook(db, Guarantee(0.999, together=True))
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
@@ -271,6 +271,6 @@ def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake
 
 def test_a_drawing_that_saves_no_work_says_what_could_be_promised_instead(many):
     with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs .*99.9 %") as told:
-        auto_accept.draw(many, Promise(0.999))
+        auto_accept.draw(many, Guarantee(0.999))
     assert "Possible here: 98 % class by class, or 98 % of all classes together" in str(told.value)
-    auto_accept.draw(many, Promise(0.98))
+    auto_accept.draw(many, Guarantee(0.98))

@@ -187,18 +187,18 @@ def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_
     give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
     give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
     publish(known, SURE, decisions.newest_decision(known))
-    first = {(one.class_id, one.start): one for one in _second_looks(known)}
+    first = {(one.class_id, one.start): one for one in relabel_candidates(known)}
     assert {image_id for image_id, _ in first[1, False].cells} == set(range(1, 13))
     assert {image_id for image_id, _ in first[1, True].cells} == set(range(17, 25))
     give(known, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # looked at again, and nothing changed
-    second = {(one.class_id, one.start): one for one in _second_looks(known)}
+    second = {(one.class_id, one.start): one for one in relabel_candidates(known)}
     assert set(second) == {(1, False)}
     give(known, "relabel", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
-    third = _second_looks(known)[0]
+    third = relabel_candidates(known)[0]
     assert len(third.cells) == 6 and third.found / 6 > 1.5 * second[1, False].found / 12
 
 
-def _second_looks(db):
+def relabel_candidates(db):
     from annotator.queues.autopilot import relabel
 
     now, pace, out = _about(db)

@@ -86,9 +86,9 @@ def test_second_looks_and_disagreements_lower_what_is_certified():
     assert plain.precision.low[0] == 1.0
     assert looked.precision.estimate[0] == pytest.approx(0.96)
     assert 0.85 < looked.precision.low[0] < 0.9 and 0.98 < looked.precision.high[0] < 1.0
-    doubted = certify(strata(row), labels(100, doubted_present=[10], doubted_absent=[5]))
-    assert doubted.precision.low[0] == pytest.approx(0.9) and doubted.precision.high[0] == 1.0
-    assert doubted.recall.low[0] < plain.recall.low[0] and doubted.missing.high[0] == plain.missing.high[0] + 5
+    disputed = certify(strata(row), labels(100, disagreed_present=[10], disagreed_absent=[5]))
+    assert disputed.precision.low[0] == pytest.approx(0.9) and disputed.precision.high[0] == 1.0
+    assert disputed.recall.low[0] < plain.recall.low[0] and disputed.missing.high[0] == plain.missing.high[0] + 5
 
 
 def test_filled_in_cells_are_as_precise_as_their_own_sample_says():
@@ -103,7 +103,7 @@ def test_filled_in_cells_are_as_precise_as_their_own_sample_says():
 
 def test_cells_filled_in_since_the_drawing_are_as_precise_as_was_promised():
     row = {"size": 500, "drawn": 100, "positives": 60, "present": 60, "absent": 40, "accepted": 100}
-    without, with_one = (certify(strata(row), labels(60, accepted=[100], promised=[one])) for one in (0.0, 0.97))
+    without, with_one = (certify(strata(row), labels(60, accepted=[100], guaranteed=[one])) for one in (0.0, 0.97))
     assert without.precision.low[0] < 0.5
     assert with_one.precision.low[0] == pytest.approx(157 / 160) and with_one.precision.high[0] == 1.0
 

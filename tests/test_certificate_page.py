@@ -13,7 +13,7 @@ from test_auto_accept import answer_audit, many
 from test_grid import publish
 
 from annotator.quality import audit, auto_accept
-from annotator.quality.auto_accept import Promise
+from annotator.quality.auto_accept import Guarantee
 from annotator.quality.certificate import certificate, stamp
 from annotator.records import Decision
 from annotator.store import audits, auto_accepted, classes, decisions
@@ -114,22 +114,22 @@ def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
     assert changed()
     classes.add_classes(db, [("lynx", "")])
     assert changed()
-    auto_accept.choose(db, Promise())
+    auto_accept.choose(db, Guarantee())
     assert changed()
 
 
 def test_filling_in_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
-    assert not test.toggle(key="accept_on").value and auto_accept.promise(db) is None
-    assert "99 % cannot be shown of one class here" in words(test) and "about 340 blind answers" in words(test)
+    assert not test.toggle(key="accept_on").value and auto_accept.guarantee(db) is None
+    assert "99 % cannot be shown of one class here" in words(test) and "about 340 audit answers" in words(test)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
-    assert "95 % cannot be shown of one class here" in words(test) and auto_accept.promise(db) is None
+    assert "95 % cannot be shown of one class here" in words(test) and auto_accept.guarantee(db) is None
     fine(test.toggle(key="accept_on").set_value(True).run())
-    assert auto_accept.promise(db) == Promise(0.95)
+    assert auto_accept.guarantee(db) == Guarantee(0.95)
     assert "nothing can be filled in yet" in words(test)
     fine(test.checkbox(key="accept_absent").set_value(True).run())
-    assert auto_accept.promise(db) == Promise(0.95, absent=True)
+    assert auto_accept.guarantee(db) == Guarantee(0.95, absent=True)
 
 
 def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
@@ -142,23 +142,23 @@ def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
 
 
 def test_what_is_filled_in_is_listed_and_taken_back_as_one(many):
-    auto_accept.draw(many, Promise(0.98))
+    auto_accept.draw(many, Guarantee(0.98))
     answer_audit(many)
-    auto_accept.choose(many, Promise(0.98))
+    auto_accept.choose(many, Guarantee(0.98))
     [held] = auto_accepted.acceptances(many)
     test = shown(many)
     assert f"{held.cells:,} cells filled in" in words(test) and test.toggle(key="accept_on").value
     fine(button(test, "Take back").click().run())
-    assert auto_accepted.counts(many)["present"] == 0 and auto_accept.promise(many) is None
+    assert auto_accepted.counts(many)["present"] == 0 and auto_accept.guarantee(many) is None
     assert not test.toggle(key="accept_on").value
     assert "1 given back" in [one.label for one in test.expander]
 
 
 def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
     test = shown(db)
-    auto_accept.choose(db, Promise(0.995))
+    auto_accept.choose(db, Guarantee(0.995))
     fine(test.segmented_control(key="target").set_value(0.9).run())
-    assert auto_accept.promise(db) == Promise(0.995)
+    assert auto_accept.guarantee(db) == Guarantee(0.995)
     assert test.toggle(key="accept_on").value and test.segmented_control(key="accept_precision").value == 0.995
 
 

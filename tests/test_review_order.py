@@ -75,15 +75,15 @@ def test_a_person_s_images_alone(db, chances):
 
 
 def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(db, chances):
-    assert shown(db, kind="disagreements") == [(3, [(1, -1)]), (1, [(1, 1)]), (6, [(1, 1)])]
-    assert shown(db, kind="disagreements", by="Bob") == [(6, [(1, 1)])]
-    assert shown(db, kind="disagreements", class_id=2) == []
-    assert shown(db, kind="disagreements", high=0.1) == [(1, [(1, 1)])]
+    assert shown(db, kind="likely_mistakes") == [(3, [(1, -1)]), (1, [(1, 1)]), (6, [(1, 1)])]
+    assert shown(db, kind="likely_mistakes", by="Bob") == [(6, [(1, 1)])]
+    assert shown(db, kind="likely_mistakes", class_id=2) == []
+    assert shown(db, kind="likely_mistakes", high=0.1) == [(1, [(1, 1)])]
     answer(db, 3, 1, 1)
     answer(db, 1, 1, 0)
-    assert shown(db, kind="disagreements") == [(6, [(1, 1)])]
+    assert shown(db, kind="likely_mistakes") == [(6, [(1, 1)])]
     decisions.undo(db, "Ann")
-    assert [image_id for image_id, _ in shown(db, kind="disagreements")] == [1, 6]
+    assert [image_id for image_id, _ in shown(db, kind="likely_mistakes")] == [1, 6]
 
 
 def test_an_unknown_kind_lists_the_known_ones(db, chances):

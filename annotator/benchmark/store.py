@@ -142,7 +142,7 @@ ROWS: dict[str, Callable[[Person], tuple]] = {
     "review_class": _work("review_class", "review", **{"class": 2}),
     "review_range": _work("review_range", "review", **{"from": 0.3, "to": 0.6}),
     "review_person": _work("review_person", "review", by=NAME),
-    "review_disagreements": _work("review_disagreements", "review", kind="disagreements"),
+    "review_likely_mistakes": _work("review_likely_mistakes", "review", kind="likely_mistakes"),
     "grid_class": _grids("grid_class", 3),
     "grid_best": _grids("grid_best", None),
     "autopilot": lambda person: ("POST", "/api/autopilot", person.page("autopilot", want=ACTIONS)),

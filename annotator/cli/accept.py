@@ -44,10 +44,10 @@ def accept(
     from annotator.store.database import Database
 
     db = Database(project)
-    wanted = auto_accept.Promise(precision, present, absent, together)
+    wanted = auto_accept.Guarantee(precision, present, absent, together)
     if draw:
         audit = auto_accept.draw(db, wanted)
-        text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the blind check on the Grid page."
+        text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the audit grid on the Grid page."
         print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
         return
     outcomes = []
@@ -70,7 +70,7 @@ def told(db, outcomes: list) -> dict:
     from annotator.store import auto_accepted, classes
 
     names = {one.id: one.name for one in classes.all_classes(db)}
-    now = auto_accept.promise(db)
+    now = auto_accept.guarantee(db)
 
     def named(one) -> dict:
         return {"class": names.get(one.class_id, "all")} | {k: v for k, v in asdict(one).items() if k != "class_id"}
@@ -87,7 +87,7 @@ def _print(found: dict) -> None:
     states = {1: "present", -1: "absent"}
     if promise := found["promise"]:
         share = f"{100 * promise['precision']:g} %"
-        print(f"On: filled in where blind answers show, with 95 % confidence, that at least {share} is right.")
+        print(f"On: filled in where audit answers show, with 95 % confidence, that at least {share} is right.")
     else:
         print("Off: nothing is filled in automatically.")
     for one in found["outcomes"]:

@@ -63,7 +63,7 @@ def audit(
         print(json.dumps(asdict(drawn)))
         return
     print(f"Audit {drawn.id}: {drawn.cells:,} cells drawn.")
-    print("Answer them in the blind check on the Grid page, then: " + f"annotator certificate {project}")
+    print("Answer them in the audit grid on the Grid page, then: " + f"annotator certificate {project}")
 
 
 def brief(told: str) -> str:

@@ -89,7 +89,7 @@ class Fill:
         else:
             said.append(
                 "This figure rests on the model's own probabilities, which are not calibrated yet: too few "
-                "suggestions, grids and blind checks have been answered. More may be wrong."
+                "suggestions, grids and audits have been answered. More may be wrong."
             )
         return [*said, self.rule()]
 

@@ -15,7 +15,7 @@ from annotator.store.database import Database
 MOST = 10_000  # cells put in order; older ones come when these have been settled
 
 
-class Contradicted:
+class AnnotatorDisagreements:
     """Cells on which people disagree, and disagree still; those first of which the model is surest, then the newest."""
 
     def __init__(self, db: Database, found: Predictions | None, only: Filter, low: float):

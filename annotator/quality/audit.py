@@ -168,7 +168,7 @@ def samples_of(db: Database, audit: Audit, cells: DrawnCells) -> list[Sample]:
         for stratum in np.unique(cells.stratum[mine]):
             of = np.flatnonzero(cells.stratum[mine] == stratum)
             some = mine[of]
-            keep[of] = usable(cells.place[some], cells.state[some] != OPEN, cells.blind[some])
+            keep[of] = usable(cells.place[some], cells.state[some] != OPEN, cells.in_audit[some])
         counted = mine[keep]
         rows = np.searchsorted(where.image_ids, cells.image_id[counted])
         found.append(

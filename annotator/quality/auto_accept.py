@@ -20,7 +20,7 @@ from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.predictions import predictions
 from annotator.store import audits, auto_accepted, classes, jobs, overview
 from annotator.store.audits import OPEN, Population
-from annotator.store.auto_accepted import Filling
+from annotator.store.auto_accepted import NewAcceptance
 from annotator.store.database import Database
 from models.statistics.sequential_bound import (
     CANDIDATES,
@@ -45,7 +45,7 @@ WORTH_IT = 0.5  # a sample of more than this share of the cells it is about save
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """What people want to be filled in. together: one promise for all classes, not one for each (a single sample of
     some 350 cells can be enough for all of them; a class may then be worse than promised, if others are better)."""
 
@@ -90,11 +90,11 @@ class Outcome:
     reason: str
 
 
-def promise(db: Database) -> Promise | None:
+def guarantee(db: Database) -> Guarantee | None:
     """What is filled in automatically; None while this is off, and where the setting is no promise (`ignored`)."""
     kept = db.setting(SETTING)
     try:
-        wanted = Promise(**kept) if kept else None
+        wanted = Guarantee(**kept) if kept else None
         return wanted if wanted and 0.5 <= wanted.precision < 1 else None
     except TypeError:
         return None
@@ -105,12 +105,12 @@ def ignored(db: Database) -> list[str]:
     kept = db.setting(SETTING)
     return (
         [f"setting 'acceptance' {kept!r}: it is no promise, so nothing is filled in"]
-        if kept and not promise(db)
+        if kept and not guarantee(db)
         else []
     )
 
 
-def outlook(db: Database, wanted: Promise) -> str:
+def outlook(db: Database, wanted: Guarantee) -> str:
     """What showing this promise takes here, or why it is impossible here and what would be possible, in sentences.
 
     By the number of images and classes alone, so that it costs a page nothing: a class can have as many cells to be
@@ -121,13 +121,13 @@ def outlook(db: Database, wanted: Promise) -> str:
     if _in_reach(cells, wanted.precision):
         answers = needed(min(cells, MANY), wanted.precision)
         return (
-            f"It takes about {answers:,} blind answers without a mistake to show {_share(wanted.precision)} of {what}, "
+            f"It takes about {answers:,} audit answers without a mistake to show {_share(wanted.precision)} of {what}, "
             "and more with some."
         )
     by_classes = f" x {of:,} classes" if wanted.together else ""
     return (
         f"{_share(wanted.precision)} cannot be shown of {what} here: it takes about {needed(MANY, wanted.precision):,} "
-        f"blind answers without a mistake, and there are {images:,} images{by_classes}. "
+        f"audit answers without a mistake, and there are {images:,} images{by_classes}. "
     ) + _instead(cells, None if wanted.together else images * of, wanted.precision)
 
 
@@ -154,7 +154,7 @@ def _share(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def choose(db: Database, wanted: Promise | None) -> list[Outcome]:
+def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
     """Fill in cells under this promise from now on, after every run anew; None: give all of them back and stop.
 
     Raises AnnotatorError for a precision that is no share, or when neither present nor absent ones are wanted.
@@ -188,7 +188,7 @@ def recheck(db: Database, newest: Said | None = None) -> list[Outcome]:
     newest     what the newest run says, before it is published; None: what the current one says
     returns    one for each class and state that is wanted; [] while nothing is
     """
-    wanted, batch = promise(db), f"a{uuid.uuid4().hex[:8]}"
+    wanted, batch = guarantee(db), f"a{uuid.uuid4().hex[:8]}"
     newest = newest or Said.of_current(db)
     outcomes, filled, reasons = [], set(), {}
     drawings = [_Drawing(db, one, newest) for one in audits.audits(db) if one.run_id] if wanted else []
@@ -206,7 +206,7 @@ def recheck(db: Database, newest: Said | None = None) -> list[Outcome]:
     return outcomes
 
 
-def draw(db: Database, wanted: Promise) -> audits.Audit:
+def draw(db: Database, wanted: Guarantee) -> audits.Audit:
     """Draw cells whose answers would show whether the promise can be kept, of those the current run would fill in.
 
     They are answered like those of any audit. Raises AnnotatorError without a run, and where no class has so many
@@ -246,7 +246,7 @@ def draw(db: Database, wanted: Promise) -> audits.Audit:
     return next(one for one in audits.audits(db) if one.id == audit_id)
 
 
-def _possible_here(scores: np.ndarray, open_: np.ndarray, wanted: Promise) -> str:
+def _possible_here(scores: np.ndarray, open_: np.ndarray, wanted: Guarantee) -> str:
     """What could be promised of the cells that the current run would fill in, in a sentence."""
     columns = np.arange(scores.shape[1])
     found: dict[bool, float] = {}
@@ -309,7 +309,7 @@ class _Drawing:
         if not len(mine):
             return None
         said = self.cells.state[mine]
-        mine = mine[usable(self.cells.place[mine], said != OPEN, self.cells.blind[mine])]
+        mine = mine[usable(self.cells.place[mine], said != OPEN, self.cells.in_audit[mine])]
         mine = mine[np.argsort(self.cells.place[mine])]
         flat = rows * len(self.where.class_ids) + columns
         of_cell = np.searchsorted(self.where.image_ids, self.cells.image_id[mine]) * len(self.where.class_ids)
@@ -333,7 +333,7 @@ class _Drawing:
 
 
 def _settle(
-    db: Database, wanted: Promise, state: int, class_id: int | None, pools: list[_Pool], batch: str
+    db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[_Pool], batch: str
 ) -> tuple[Outcome, set[tuple[int, int]]]:
     """Fill in by the newest drawing that is large enough to show something; what came of it, and what is filled in."""
     nothing = Outcome(class_id, state, 0, 0, 0, None, "nothing has been audited that it could rest on")
@@ -357,7 +357,7 @@ def _settle(
         sure = pool.sample.scores[mine].astype(np.float64)
         threshold, scores = (verdict.threshold, sure) if state == PRESENT else (1 - verdict.threshold, 1 - sure)
         told = (one, state, pool.audit.run_id, threshold, wanted.precision, CONFIDENCE, verdict.audited, verdict.wrong)
-        auto_accepted.fill_in(db, batch, Filling(*told, pool.image_ids[mine], np.round(scores, 4)))
+        auto_accepted.accept(db, batch, NewAcceptance(*told, pool.image_ids[mine], np.round(scores, 4)))
     filled = {(one, state) for one in np.unique(pool.class_ids[chosen]).tolist()}
     reason = "" if filled else "people have answered every cell that could be"
     return replace(nothing, **facts, cells=int(chosen.sum()), reason=reason), filled

@@ -11,8 +11,8 @@ import numpy as np
 
 from annotator.quality import audit as drawings
 from annotator.quality.audit import Sample
-from annotator.quality.auto_accept import promise
-from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certificate, Looks, Row
+from annotator.quality.auto_accept import guarantee
+from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certificate, Relabels, Row
 from annotator.quality.evidence import Interval, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
@@ -80,7 +80,7 @@ def stamp(db: Database) -> tuple:
         versions.version(db),
         (run.id, run.version) if run else None,
         drawn[0].id if drawn else None,
-        (len(filled), sum(bool(one.withdrawn) for one in filled), promise(db)),
+        (len(filled), sum(bool(one.withdrawn) for one in filled), guarantee(db)),
         tuple(overview.image_counts(db).values()),
     )
 
@@ -140,12 +140,12 @@ def _strata(
     return Strata(**{name: np.concatenate([empty, *(one[name] for one in counts)]) for name in names}), parts
 
 
-def _looks(samples: list[Sample]) -> Looks:
+def _looks(samples: list[Sample]) -> Relabels:
     strata = np.concatenate([np.zeros(0, np.int64), *(one.strata[one.rows] for one in samples)])
     states = np.concatenate([np.zeros(0, np.int64), *(one.states for one in samples)])
     at_present, at_absent = strata == LOOK_PRESENT, strata == LOOK_ABSENT
     sure = states != 0
-    return Looks(
+    return Relabels(
         int((at_present & sure).sum()),
         int((at_present & (states == ABSENT)).sum()),
         int((at_absent & sure).sum()),
@@ -153,29 +153,29 @@ def _looks(samples: list[Sample]) -> Looks:
     )
 
 
-def _labels(db: Database, class_ids: np.ndarray, states: np.ndarray, filled: np.ndarray, looks: Looks) -> Labels:
+def _labels(db: Database, class_ids: np.ndarray, states: np.ndarray, filled: np.ndarray, looks: Relabels) -> Labels:
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
-    doubted_present, doubted_absent = np.zeros((2, len(class_ids)), np.int64)
-    promised, expected, in_all = np.zeros(len(class_ids)), np.full(len(class_ids), np.nan), 1.0
-    kept = promise(db)
+    disagreed_present, disagreed_absent = np.zeros((2, len(class_ids)), np.int64)
+    guaranteed, expected, in_all = np.zeros(len(class_ids)), np.full(len(class_ids), np.nan), 1.0
+    kept = guarantee(db)
     for one in auto_accepted.acceptances(db):
         if one.state == PRESENT and one.cells and one.class_id in column_of:
             column, in_all = column_of[one.class_id], min(in_all, one.precision)
             expected[column] = 1 - one.wrong / max(one.audited, 1)
             # A promise for all classes together says nothing of a single one.
-            promised[column] = 0.0 if kept is None or kept.together else one.precision
-    for (class_id, state), many in audits.contradicted(db).items():
+            guaranteed[column] = 0.0 if kept is None or kept.together else one.precision
+    for (class_id, state), many in audits.disagreement_counts(db).items():
         if class_id in column_of and state in (PRESENT, ABSENT):
-            (doubted_present if state == PRESENT else doubted_absent)[column_of[class_id]] = many
+            (disagreed_present if state == PRESENT else disagreed_absent)[column_of[class_id]] = many
     open_ = (states != PRESENT) & (states != ABSENT)
     return Labels(
         present=(states == PRESENT).sum(0),
         accepted=(filled & open_).sum(0),
-        promised=promised,
+        guaranteed=guaranteed,
         expected=expected,
-        doubted_present=doubted_present,
-        doubted_absent=doubted_absent,
-        promised_in_all=in_all,
+        disagreed_present=disagreed_present,
+        disagreed_absent=disagreed_absent,
+        guaranteed_in_all=in_all,
         looked=looks.present,
         mistaken=looks.mistaken,
     )
@@ -247,7 +247,7 @@ def _rows(
     ]
 
 
-def _with_reasons(row: Row, looks: Looks) -> Row:
+def _with_reasons(row: Row, looks: Relabels) -> Row:
     labeled = row.people + row.accepted
     recall = recall_reason(row.recall, labeled, row.unknown, row.audited)
     precision = precision_reason(row.precision, row.people, row.accepted, row.audited, looks.present)

@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Looks:
+class Relabels:
     """Second looks at what people had decided: at "present" ones and how many were not, at "absent" ones and how many
     were there after all."""
 
@@ -55,7 +55,7 @@ class Certificate:
     """Everything that is certified now.
 
     images             that can be shown
-    drawings           whose answers were used, newest first
+    audits             whose answers were used, newest first
     seconds_a_tile     of a grid, by which times are told
     last_decision_id   the newest decision it has seen
     uncovered          images that came after the drawings it rests on
@@ -64,8 +64,8 @@ class Certificate:
 
     classes: list[Row]
     overall: Row
-    looks: Looks
-    drawings: list[Audit]
+    relabels: Relabels
+    audits: list[Audit]
     images: int
     seconds_a_tile: float
     last_decision_id: int

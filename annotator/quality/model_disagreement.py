@@ -11,7 +11,7 @@ from annotator.store import cells
 from annotator.store.database import Database
 
 
-class Doubted:
+class LikelyMistakes:
     """Cells on which people and the run differ, and differ still; those first on which they differ most."""
 
     def __init__(self, db: Database, found: Predictions, rankings: Rankings, only: Filter, low: float):

@@ -11,25 +11,25 @@ def lacks(found: Certificate, target: float) -> list[str]:
     target    the recall that is asked for
     """
     said = []
-    unknown, where = found.overall.unknown, "then answer it in the blind check on the Grid page"
+    unknown, where = found.overall.unknown, "then answer it in the audit grid on the Grid page"
     if not found.classes:
         return ["There are no classes yet, so there is nothing to certify."]
-    if not found.drawings and unknown and not found.overall.waiting:
+    if not found.audits and unknown and not found.overall.waiting:
         said.append(
             f"No audit yet: nothing is known of the {unknown:,} cells that nobody has decided. Draw one, {where}."
         )
-    elif not found.drawings and unknown:
+    elif not found.audits and unknown:
         said.append(f"No audit has been answered yet: nothing is known of the {unknown:,} cells nobody has decided.")
     if found.overall.waiting:
-        said.append(f"{found.overall.waiting:,} drawn cells wait for an answer in the blind check on the Grid page.")
-    if found.drawings and found.uncovered:
+        said.append(f"{found.overall.waiting:,} drawn cells wait for an answer in the audit grid on the Grid page.")
+    if found.audits and found.uncovered:
         said.append(
             f"{found.uncovered:,} images were added after the drawing: any of them may show anything. Draw again."
         )
-    blank = [one.name for one in found.classes if found.drawings and one.unknown and not one.audited]
+    blank = [one.name for one in found.classes if found.audits and one.unknown and not one.audited]
     if blank:
         said.append(f"No cell of these classes has been audited: {_listed(blank)}.")
-    if not found.looks.present and found.overall.people:
+    if not found.relabels.present and found.overall.people:
         said.append(
             "Precision is not measured: people's labels are taken as right. Every audit also asks again about some of "
             "them, blind."

@@ -158,7 +158,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
     still = review.open_elsewhere(db, wanted, _threshold(run))
     more = f" {elsewhere(still)}: what is not answered there comes here within three minutes." if still else ""
     onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
-    if wanted.only.kind == "contradictions":
+    if wanted.only.kind == "annotator_disagreements":
         return f"People disagree on {'no other' if still else 'none'} of these answers.{more}", onward
     if run is None:
         missing = labels_until_first_run(counts["without_decision"], counts["all"])
@@ -168,7 +168,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
             "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded.",
             onward,
         )
-    if wanted.only.kind == "disagreements":
+    if wanted.only.kind == "likely_mistakes":
         none = "no other" if still else "none"
         return f"The model contradicts {none} of these answers.{more or ' The next run may find others.'}", onward
     if more:

@@ -36,7 +36,7 @@ def _grids(db: Database, wanted: WantedGrids, every: list[int]) -> Iterator[Grid
         gone = out.images(class_id)
         free = [one.image_id for one in asked if one.class_id == class_id and one.image_id not in gone]
         if free and room > 0:
-            some = replace(wanted, want=room, selection="", blind=True)
+            some = replace(wanted, want=room, selection="", hide_predictions=True)
             taken[class_id] = grid.take_tiles(db, some, class_id, ((image_id, None) for image_id in free))
             room -= -(-len(taken[class_id]) // wanted.size)
     # What somebody has answered between the look at the drawings and the lease is not asked again.
@@ -60,7 +60,7 @@ def _in_turn(wanted: WantedGrids, every: list[int]) -> list[int]:
 
 def _empty(db: Database, wanted: WantedGrids) -> str:
     if not audits.audits(db):
-        return "Nothing has been drawn for a blind check yet. The Certificate page draws cells for it."
+        return "Nothing has been drawn for an audit yet. The Certificate page draws cells for it."
     in_hand = {*wanted.have, *wanted.passed}
     left = sum((one.image_id, one.class_id) not in in_hand for one in audit.open_cells(db))
     if left:

@@ -39,7 +39,7 @@ class Grid:
 
     share    of the tiles that the model expects to be present; None without a model
     start    "yes" or "no": what fewer tiles have to be changed from
-    waiting  of a blind check: drawn cells without an answer, of all classes, in it and behind it; else None
+    waiting  of an audit: drawn cells without an answer, of all classes, in it and behind it; else None
     """
 
     id: str
@@ -248,7 +248,7 @@ def take_tiles(
 ) -> list[Tile]:
     """The first tiles that nobody else holds, leased to this page."""
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
-    every = bool(wanted.selection) or wanted.blind  # also what is answered
+    every = bool(wanted.selection) or wanted.hide_predictions  # also what is answered
     while len(tiles) < need and (some := dict(islice(source, need - len(tiles)))):
         taken = leases.take_cells(
             db, wanted.holder, wanted.annotator, [(image_id, class_id) for image_id in some], len(some)
@@ -257,13 +257,14 @@ def take_tiles(
         # Only now nobody else can answer them: what was answered a moment ago is seen here.
         said, gone = cells.said(db, [(image_id, class_id) for image_id in ids]), cells.unreadable(db, ids)
         if not every:
-            gone |= {image_id for image_id, filled in auto_accepted.filled_in(db, ids).items() if class_id in filled}
+            accepted = auto_accepted.accepted_class_ids(db, ids)
+            gone |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
         about = images.images(db, ids)
         tiles += [
             Tile(
                 about[image_id],
                 None if some[image_id] is None else round(some[image_id], 4),
-                *((None, None) if wanted.blind else said.get((image_id, class_id), (None, None))),
+                *((None, None) if wanted.hide_predictions else said.get((image_id, class_id), (None, None))),
             )
             for image_id in ids
             if image_id not in gone and (every or (image_id, class_id) not in said)

@@ -11,8 +11,8 @@ from itertools import islice
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.quality.annotator_disagreement import Contradicted
-from annotator.quality.model_disagreement import Doubted
+from annotator.quality.annotator_disagreement import AnnotatorDisagreements
+from annotator.quality.model_disagreement import LikelyMistakes
 from annotator.queues.by_annotator import decided_on
 from annotator.records import Filter, Suggestion, Wanted
 from annotator.snapshot import suggestions
@@ -22,7 +22,7 @@ from annotator.snapshot.rankings import Rankings, first_below
 from annotator.store import auto_accepted, cells, leases
 from annotator.store.database import Database
 
-KINDS = ("missing", "disagreements", "contradictions")
+KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
 SCAN = 64  # images looked at in one query
 BLOCK = 1024  # of an order of rows looked at in one go
 MERGED = 5000  # cells of all classes taken into one order at first
@@ -63,7 +63,7 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
     if source is None or not len(ids):
         return 0
-    if only.kind != "contradictions":
+    if only.kind != "annotator_disagreements":
         ids = ids[found.rows(ids)[1]]
     for some in _of_person(db, only.by, iter([ids])):
         chips = source.chips(list(_each_once(iter([some]), wanted.passed)))
@@ -73,16 +73,16 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
 
 def _source(
     db: Database, found: Predictions | None, only: Filter, threshold: float
-) -> "Missing | Doubted | Contradicted | None":
+) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
     """Where the images of a filter come from; None where a run is needed and there is none."""
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
-    if only.kind == "contradictions":
-        return Contradicted(db, found, only, low)
+    if only.kind == "annotator_disagreements":
+        return AnnotatorDisagreements(db, found, only, low)
     rankings = rankings_of(db, found) if found else None
     if found is None or rankings is None:
         return None
-    return (Missing if only.kind == "missing" else Doubted)(db, found, rankings, only, low)
+    return (Missing if only.kind == "missing" else LikelyMistakes)(db, found, rankings, only, low)
 
 
 def front(db: Database, found: Predictions, threshold: float, count: int) -> list[int]:
@@ -130,7 +130,7 @@ class Missing:
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
         """What there is to show of these images, from the labels as they are now."""
-        answered = auto_accepted.filled_in(self.db, image_ids)
+        answered = auto_accepted.accepted_class_ids(self.db, image_ids)
         for image_id, ones in cells.answered(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(ones)
         only = self.only

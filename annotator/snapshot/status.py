@@ -37,7 +37,7 @@ def status(db: Database, listed: int | None = None) -> dict:
         "images_skipped": counts["skipped"],
         "images_complete": counts["complete"],
         "flagged": overview.count_flagged(db),
-        "contradictions": annotator_disagreement.count(db),
+        "annotator_disagreements": annotator_disagreement.count(db),
         "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
         "files_kept_out_by_reason": images.kept_out_by_reason(db, None if listed is None else SUMMED_UP),
         "files_kept_out_in_all": images.count_kept_out(db),

@@ -98,7 +98,7 @@ def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequenc
 
 def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
     """For each image the classes that a person has answered there, in whatever way, or that were accepted."""
-    answered = auto_accepted.filled_in(db, image_ids)
+    answered = auto_accepted.accepted_class_ids(db, image_ids)
     for label in decisions.labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
     return answered

@@ -59,7 +59,7 @@ def answered_together(db: Database, decisions: int) -> list[tuple[int, bool]]:
     return [(many, bool(there)) for many, there in rows]
 
 
-def second_looks(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
+def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
     """How often people looked again at what had been said, and how often they then said otherwise.
 
     decisions    the newest ones that are looked at

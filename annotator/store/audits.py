@@ -38,7 +38,7 @@ class DrawnCells:
     """The cells of a drawing and what people have said of them since, (n,) each, in the random order of each class.
 
     state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the drawing
-    blind    bool, answered in the audit
+    in_audit bool, answered in the audit grid
     shown    bool, its file can be read
     """
 
@@ -47,7 +47,7 @@ class DrawnCells:
     stratum: np.ndarray
     place: np.ndarray
     state: np.ndarray
-    blind: np.ndarray
+    in_audit: np.ndarray
     shown: np.ndarray
 
 
@@ -171,7 +171,7 @@ def readable_images(db: Database) -> np.ndarray:
     return np.sort(np.array(json.loads(told), np.int64))
 
 
-def contradicted(db: Database) -> dict[tuple[int, int], int]:
+def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
     """On how many cells people disagree: (class id, what the label says now) -> number."""
     rows = db.tuples(
         """SELECT c.class_id, l.state, count(*) FROM contradiction c

@@ -24,7 +24,7 @@ class Acceptance:
     run_id       the run whose probabilities the threshold is about
     threshold    cells with a probability of at least this (of at most this, for absent ones)
     precision, confidence    what was promised
-    audited, wrong           the blind answers it rests on
+    audited, wrong           the audit answers it rests on
     cells        filled in now: without those people have answered since; 0 once withdrawn
     withdrawn    why they were given back, "" while it holds
     """
@@ -49,7 +49,7 @@ FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", 
 
 
 @dataclass(frozen=True, eq=False)
-class Filling:
+class NewAcceptance:
     """An acceptance to be made: the facts of Acceptance, and image ids (n,) with their probabilities (n,)."""
 
     class_id: int
@@ -64,7 +64,7 @@ class Filling:
     scores: np.ndarray
 
 
-def fill_in(db: Database, batch: str, one: Filling) -> bool:
+def accept(db: Database, batch: str, one: NewAcceptance) -> bool:
     """Let this filling hold from now on, instead of the one of its class and state that held before.
 
     batch      the name of those that are made together
@@ -135,7 +135,7 @@ def accepted_of(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
     return found[:, 0], found[:, 1].astype(np.int8)
 
 
-def filled_in(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
+def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
     """Of these images the cells that are filled in: image id -> class ids."""
     result: dict[int, set[int]] = {}
     marks = ",".join("?" * len(image_ids))

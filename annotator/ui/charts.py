@@ -33,7 +33,7 @@ KINDS = {
     "audit": "Audit",
     "random": "Random image",
     "exploration": "Exploration",
-    "relabel": "Second look",
+    "relabel": "Checked again",
     "settlement": "Settled",
     "done": "Nothing else",
     "skip": "Skipped",

@@ -58,20 +58,20 @@ class Labels:
 
     present      decided present by people
     accepted     filled in as present by a model
-    promised     (C,) float, the share of cells filled in that is right at least, 0 where nothing is promised
+    guaranteed     (C,) float, the share of cells filled in that is right at least, 0 where nothing is guaranteed
     expected     (C,) float, the same as it is estimated; nan where nobody can tell
-    doubted_present, doubted_absent    cells on which two people disagree, by what their label says now
-    promised_in_all     a number, as `promised`, of the cells of all classes together
+    disagreed_present, disagreed_absent    cells on which two people disagree, by what their label says now
+    guaranteed_in_all     a number, as `guaranteed`, of the cells of all classes together
     looked, mistaken    a number each: second looks at cells that people had decided present, and how many were wrong
     """
 
     present: np.ndarray
     accepted: np.ndarray
-    promised: np.ndarray
+    guaranteed: np.ndarray
     expected: np.ndarray
-    doubted_present: np.ndarray
-    doubted_absent: np.ndarray
-    promised_in_all: float = 0.0
+    disagreed_present: np.ndarray
+    disagreed_absent: np.ndarray
+    guaranteed_in_all: float = 0.0
     looked: int = 0
     mistaken: int = 0
 
@@ -149,7 +149,7 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
     sums = _sums(strata, labels, adders, draws, rng)
     people, accepted, doubted, denied = (
         np.append(one, one.sum())
-        for one in (labels.present, labels.accepted, labels.doubted_present, labels.doubted_absent)
+        for one in (labels.present, labels.accepted, labels.disagreed_present, labels.disagreed_absent)
     )
     sure = people - doubted
     mistakes = _beta(rng, labels.mistaken, labels.looked - labels.mistaken + 1, (draws, 1))
@@ -187,11 +187,11 @@ class _Sums:
 def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> _Sums:
     """Sums over the strata of each class, and over all of them."""
     by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
-    # What was promised counts for cells filled in after a drawing. Those that were filled in when it was drawn are a
+    # What was guaranteed counts for cells filled in after a drawing. Those that were filled in when it was drawn are a
     # stratum with a sample of its own.
     own = strata.code == ACCEPTED_PRESENT
-    each = _cases(strata, *by_class, np.where(own, 0.0, labels.promised[strata.of_class]))
-    every = _cases(strata, *over_all, np.where(own, 0.0, labels.promised_in_all))
+    each = _cases(strata, *by_class, np.where(own, 0.0, labels.guaranteed[strata.of_class]))
+    every = _cases(strata, *over_all, np.where(own, 0.0, labels.guaranteed_in_all))
     summed = [
         np.concatenate([one @ adders, (all_of_it @ adders.sum(1))[:, None]], 1)
         for one, all_of_it in zip(each, every, strict=True)
@@ -201,12 +201,12 @@ def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: n
     return _Sums(*summed[:2], *(np.clip(one, 0, np.append(rest, rest.sum())) for one in summed[2:]))
 
 
-def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, promised: np.ndarray) -> list[np.ndarray]:
+def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
     """From the positives of each stratum (draws, H) the four parts of _Sums, each (draws, H)."""
     rest, own = _rest(strata), strata.code == ACCEPTED_PRESENT
     few, many = low - strata.present, high - strata.present  # positives that no person has labeled
     best = np.minimum(strata.accepted, np.maximum(many, 0))
-    worst = np.clip(strata.accepted * promised, np.maximum(few - rest, 0), best)
+    worst = np.clip(strata.accepted * guaranteed, np.maximum(few - rest, 0), best)
     return [worst, best, np.where(own, 0, few - best), np.where(own, rest, many - worst)]
 
 

@@ -83,15 +83,15 @@ def share_out(many: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) 
     return shares
 
 
-def usable(places: np.ndarray, answered: np.ndarray, blind: np.ndarray) -> np.ndarray:
+def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
     """Which drawn cells of one stratum may be counted while others of it wait for their answer.
 
     places      (n,) int, each cell's place in the random order
     answered    (n,) bool, decided since the drawing, by whatever work
-    blind       (n,) bool, and this by a blind answer of the audit
+    in_audit    (n,) bool, and this by an answer of the audit
     returns     (n,) bool
 
-    All of them when all are answered. Otherwise the beginning of the order up to the last blind answer before the first
+    All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
     gap. Ordinary work answers likely cells first: what it has answered further down would make positives seem
     common, and leaving it out where it lies in between would make them seem rare. A beginning of a random order is
     itself a random sample.
@@ -100,7 +100,7 @@ def usable(places: np.ndarray, answered: np.ndarray, blind: np.ndarray) -> np.nd
     whole = answered[order]
     end = len(order) if whole.all() else int(np.argmin(whole))
     if end < len(order):
-        asked = np.flatnonzero(blind[order][:end])
+        asked = np.flatnonzero(in_audit[order][:end])
         end = int(asked[-1]) + 1 if len(asked) else 0
     result = np.zeros(len(order), bool)
     result[order[:end]] = True

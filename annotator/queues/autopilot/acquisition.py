@@ -1,4 +1,4 @@
-"""What a person could do next, and what each of these would bring: grids, whole images, single clicks, blind checks.
+"""What a person could do next, and what each of these would bring: grids, whole images, single clicks, audits.
 
 An offer's worth is the number of labels it is expected to finish, positives in full and a ruled-out class a little,
 for the seconds that this person takes for such an answer and for its presses. Because a person answers, what is
@@ -148,7 +148,7 @@ def weigh(db: Database, now: Known, image_ids: Sequence[int]) -> Iterator[tuple[
     states: dict[int, dict[int, int]] = {}
     for label in decisions.labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
-    filled = auto_accepted.filled_in(db, image_ids)
+    filled = auto_accepted.accepted_class_ids(db, image_ids)
     class_ids = now.found.class_ids.tolist()
     for image_id, row, known in zip(image_ids, *now.found.rows(image_ids), strict=True):
         if not known:

@@ -171,14 +171,12 @@ class _Pilot:
             if cell.image_id not in self.out.images(cell.class_id):
                 waiting.setdefault(cell.class_id, []).append(cell.image_id)
         for class_id in sorted(waiting, key=lambda one: (-len(waiting[one]), one)):
-            made = self._tiles(class_id, [(image_id, None) for image_id in waiting[class_id][:AUDIT_TILES]], blind=True)
+            wanted = [(image_id, None) for image_id in waiting[class_id][:AUDIT_TILES]]
+            made = self._tiles(class_id, wanted, hide_predictions=True)
             if made is None:
                 continue
             seconds = self.tempo.grid(len(made.tiles), 1)
-            line = (
-                f"Blind check: which of {len(made.tiles)} random images show '{self.names[class_id]}'? "
-                f"{_seconds(seconds)}"
-            )
+            line = f"Audit: which of {len(made.tiles)} random images show '{self.names[class_id]}'? {_seconds(seconds)}"
             return Action(made.id, "audit", "audit", line, 0.0, len(made.tiles), seconds, grid=made)
         return None
 
@@ -232,7 +230,7 @@ class _Pilot:
     def _make(self, offer: Offer, others: tuple[str, ...]) -> Action | None:
         """The action of an offer, leased; None when somebody else has it."""
         if offer.kind == "doubt":
-            made = self._tiles(offer.class_id, offer.cells, blind=True)
+            made = self._tiles(offer.class_id, offer.cells, hide_predictions=True)
             if made is None:
                 return None
             return self._told(made.id, offer, others, grid=replace(made, start="yes" if offer.start else "no"))
@@ -267,13 +265,15 @@ class _Pilot:
             name, kind, source, self._line(offer), offer.found, offer.decided, offer.seconds, others=others, **more
         )
 
-    def _tiles(self, class_id: int, wanted: list[tuple[int, float | None]], *, blind: bool = False) -> Grid | None:
-        """Tiles, leased; blind ones may have been answered, and nothing is told of them."""
-        asked = replace(self.grids, size=len(wanted), blind=blind)
+    def _tiles(
+        self, class_id: int, wanted: list[tuple[int, float | None]], *, hide_predictions: bool = False
+    ) -> Grid | None:
+        """A grid of leased tiles; hide_predictions as in records.WantedGrids."""
+        asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
         self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
         self.images_out.update(tile.image.id for tile in tiles)
-        run = self.now.found.run.id if self.now and not blind else None
+        run = self.now.found.run.id if self.now and not hide_predictions else None
         return grid.grid_of(class_id, run, tiles) if tiles else None
 
     def _line(self, offer: Offer) -> str:

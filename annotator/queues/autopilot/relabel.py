@@ -50,7 +50,7 @@ def offers(db: Database, now: Known, pace: Tempo, out: Out) -> Iterator[Offer]:
 
 def _wrong(db: Database) -> dict[int, float]:
     """How often answers of each state are wrong, before the model is heard."""
-    seen = answer_times.second_looks(db, NEWEST)
+    seen = answer_times.relabel_counts(db, NEWEST)
     return {
         state: (WRONG * BELIEF + changed) / (BELIEF + looks)
         for state, (looks, changed) in ((state, seen.get(state, (0, 0))) for state in (PRESENT, ABSENT))

@@ -16,7 +16,8 @@ from annotator.quality.shortfall import lacks
 from annotator.store import classes, overview
 from annotator.store.database import Database
 from annotator.ui import charts, context, frame, tables
-from annotator.ui.pages import acceptance, export
+from annotator.ui.pages import auto_accept as auto_accept_card
+from annotator.ui.pages import export
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_DRAWING = 100_000
@@ -47,7 +48,7 @@ def _certificate() -> None:
         _audit(db, found)
     _by_class(found, target)
     _numbers(found)
-    acceptance.card(db)
+    auto_accept_card.card(db)
     with st.container(border=True):
         st.markdown("#### Take it with the data")
         st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
@@ -129,11 +130,11 @@ def _surer(found: Certificate, target: float) -> None:
 def _audit(db: Database, found: Certificate) -> None:
     waiting = found.overall.waiting
     with st.container(border=True, height="stretch"):
-        st.markdown("#### Blind check")
+        st.markdown("#### Audit grid")
         if waiting:
             st.markdown(f"**{waiting:,} drawn cells wait for an answer.**")
-            frame.link("grid", "Answer them blind", ":material/visibility_off:", audit="1")
-        elif found.drawings:
+            frame.link("grid", "Answer them", ":material/visibility_off:", audit="1")
+        elif found.audits:
             st.markdown("Every drawn cell has been answered.")
         st.caption(
             "Cells drawn at random and answered without knowing what the model thinks are what all of this rests on. "
@@ -165,7 +166,7 @@ def _by_class(found: Certificate, target: float) -> None:
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
         if table["low"].isna().all():
-            st.caption("No class has enough answers yet: a blind check brings them, and its intervals are drawn here.")
+            st.caption("No class has enough answers yet: an audit brings them, and its intervals are drawn here.")
             return
         if table["low"].isna().any():
             st.caption("A class without a line was not measured, or has too few answers.")
@@ -186,9 +187,9 @@ def _numbers(found: Certificate) -> None:
             f"is missing is found, at {'an assumed ' if found.pace_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
             f"image{' (nobody has answered a grid yet)' if found.pace_is_assumed else ''}."
         )
-        if found.looks.present:
+        if found.relabels.present:
             st.caption(
-                f"Precision of people's labels rests on {found.looks.present:,} blind second looks at labels of all "
+                f"Precision of people's labels rests on {found.relabels.present:,} blind second looks at labels of all "
                 "classes together."
             )
         rows = [_line(one) for one in [found.overall, *_missing_first(found)]]

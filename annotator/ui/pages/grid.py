@@ -11,7 +11,7 @@ from annotator.ui.pages.class_form import first_form
 
 def page() -> None:
     """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map,
-    one with ?audit=1 the cells that were drawn for a blind check."""
+    one with ?audit=1 the cells that were drawn for an audit."""
     frame.annotator_name()
     known = classes.all_classes(context.db())
     if not known:

@@ -69,7 +69,7 @@ def _numbers(found: dict) -> None:
             "Absent": f"{found['labels']['absent']:,}",
             "Unsure": f"{found['labels']['unsure']:,}",
             "Flagged": f"{found['flagged']:,}",
-            "People disagree on": f"{found['contradictions']:,}",
+            "People disagree on": f"{found['annotator_disagreements']:,}",
         }.items():
             st.metric(label, value, width="content", help=HELP.get(label))
     st.progress(share, text=frame.escaped(f"{percent(done, found['images'])} of the images have a label"))

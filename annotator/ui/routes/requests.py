@@ -44,7 +44,7 @@ class FilterRequest(Struct):
     class_id: Id | None = field(default=None, name="class")
     low: Probability | None = field(default=None, name="from")
     high: Probability | None = field(default=None, name="to")
-    kind: Literal["missing", "disagreements", "contradictions"] = "missing"
+    kind: Literal["missing", "likely_mistakes", "annotator_disagreements"] = "missing"
     by: Text = ""
 
 

@@ -63,7 +63,7 @@ async def grids(request: Request, annotator: str) -> Response:
         instead=asked.instead,
         selection=asked.selection or "",
         but=asked.but,
-        blind=bool(asked.audit),
+        hide_predictions=bool(asked.audit),
     )
     return JSONResponse(await run_sync(_grids, wanted), headers=FRESH)
 
@@ -102,7 +102,7 @@ def _work(wanted: Wanted) -> dict:
 
 
 def _grids(wanted: WantedGrids) -> dict:
-    next_grids = audit_grid.next_grids if wanted.blind else grid.next_grids
+    next_grids = audit_grid.next_grids if wanted.hide_predictions else grid.next_grids
     return shapes.told(next_grids(context.db(), wanted), shapes.grid)
 
 

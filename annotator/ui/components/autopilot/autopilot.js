@@ -6,7 +6,7 @@
 
 import { Board } from "../grid/board.js";
 import { Deciding } from "../grid/deciding.js";
-import { HINTS, KEYS, secondLook } from "./words.js";
+import { HINTS, KEYS, isRelabel } from "./words.js";
 import { Hand } from "../shared/hand.js";
 import { Headline } from "./headline.js";
 import { Picture } from "./picture.js";
@@ -242,8 +242,8 @@ class AutopilotPage {
   load(action) {
     if (!action.grid) return this.picture.load(action);
     const { grid, kind } = action;
-    grid.blind = kind === "audit" || secondLook(action);
-    action.known ??= secondLook(action) && grid.start === "yes"; // later the person may begin it the other way
+    grid.hidesPredictions = kind === "audit" || isRelabel(action);
+    action.known ??= isRelabel(action) && grid.start === "yes"; // later the person may begin it the other way
     return this.board.load(grid, this.session.names.get(grid.class) ?? "");
   }
 

@@ -16,11 +16,11 @@ const SINGLE = {
 /** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
 export function taskOf(action) {
   const { kind, grid } = action;
-  return grid ? (BEFORE[secondLook(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
+  return grid ? (BEFORE[isRelabel(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
 }
 
 /** Whether it settles nothing: its tiles have answers, which are asked once more. @param {import("./autopilot.js").Action} action */
-export function secondLook({ kind, decided }) {
+export function isRelabel({ kind, decided }) {
   return kind === "grid" && !decided;
 }
 

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What a person has chosen to look at in the grid: a class, a size, perhaps a selection from the map or the blind check.
+ * What a person has chosen to look at in the grid: a class, a size, perhaps a selection from the map or the audit grid.
  * It outlives a reload.
  */
 
@@ -21,7 +21,7 @@ export class Choice {
     this.size = SIZES.includes(kept.size) ? kept.size : 24;
     /** @type {number | null} null: whichever class the engine finds best */
     this.class = data.classes.some((one) => one.id === kept.class) ? kept.class : null;
-    /** The class there was before the blind check, to go back to. @type {number | null} */
+    /** The class there was before the audit grid, to go back to. @type {number | null} */
     this.before = this.class;
     /** @type {number | null} a class that was enough of, when the next best one is asked for */
     this.but = null;
@@ -59,7 +59,7 @@ export class Choice {
   }
 
   /**
-   * The address comes with this selection, or with the blind check.
+   * The address comes with this selection, or with the audit grid.
    * @param {{selection: {id: string, count: number} | null, audit: boolean}} data @returns {boolean} whether something is new
    */
   offer({ selection, audit }) {
@@ -73,7 +73,7 @@ export class Choice {
     return this.selection?.id !== before[0] || this.audit !== before[1];
   }
 
-  /** Begin or leave the blind check, whose classes come by themselves. @param {boolean} on */
+  /** Begin or leave the audit grid, whose classes come by themselves. @param {boolean} on */
   check(on) {
     if (on === this.audit) return;
     if (on) this.before = this.class;

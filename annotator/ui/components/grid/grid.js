@@ -68,7 +68,7 @@ class GridPage {
       cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
       waiting: () => this.session.outbox.cells(),
       load: (grid) => {
-        grid.blind = grid.waiting != null;
+        grid.hidesPredictions = grid.waiting != null;
         return this.board.load(/** @type {any} */ (grid), this.named(grid.class)?.name ?? "");
       },
       onShow: () => this.show(),
@@ -124,7 +124,7 @@ class GridPage {
       again: () => this.goOn(grid, cells),
     };
     if (cells.length) {
-      const entry = { action: "batch", source: grid.blind ? "audit" : "grid", cells, run: grid.run, milliseconds: this.hand.looked };
+      const entry = { action: "batch", source: grid.hidesPredictions ? "audit" : "grid", cells, run: grid.run, milliseconds: this.hand.looked };
       this.session.decide(entry, screen);
     } else this.session.visit(screen);
     this.goOn(grid, cells);
@@ -231,7 +231,7 @@ class GridPage {
       el("p", { class: "empty" }, words),
       audit ? el("div", { class: "tools" },
         el("a", { href: "certificate" }, "See the certificate"),
-        el("button", { type: "button", onclick: () => this.check(false) }, "Leave the blind check"))
+        el("button", { type: "button", onclick: () => this.check(false) }, "Leave the audit grid"))
       : el("div", { class: "tools" },
         keyButton("Next best class", ".", () => this.best()),
         keyButton("Choose a class", "/", () => this.openPicker()),

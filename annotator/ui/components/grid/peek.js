@@ -71,7 +71,7 @@ export class Peek {
       this.lying = { view, index };
     }
     if (this.held && index != null && !picture) {
-      const none = view.grid.blind ? "this is a blind check" : "the model has not learned this class yet";
+      const none = view.grid.hidesPredictions ? "this is an audit" : "the model has not learned this class yet";
       const why = spot ? map.problem : none;
       this.say(why ? `No heat map: ${why}.` : "The heat map is being drawn.");
       this.excused = true;
@@ -95,7 +95,7 @@ export class Peek {
   #spot(index) {
     const grid = this.view()?.grid;
     const tile = grid?.tiles[index];
-    if (!tile || grid.blind || grid.run == null || tile.probability == null) return null;
+    if (!tile || grid.hidesPredictions || grid.run == null || tile.probability == null) return null;
     return { run_id: grid.run, image_id: tile.id, class_id: grid.class };
   }
 }

@@ -31,7 +31,7 @@ export class Picker {
       el("div", { class: "find" },
         this.input,
         el("button", { type: "button", onclick: () => this.#leave(onBest) }, "Next best class"),
-        el("button", { type: "button", onclick: () => this.#leave(onAudit) }, "Blind check"),
+        el("button", { type: "button", onclick: () => this.#leave(onAudit) }, "Audit grid"),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Close", kbd("Esc"))),
       el("div", { class: "row titles", "aria-hidden": "true" },
         ...["Class", "Probably to be found", "Present", "Absent", "Unsure", "Unknown"].map((text) => el("span", {}, text))),

@@ -5,7 +5,7 @@ import { Deciding, write } from "./deciding.js";
 import { el, kbd, keyButton } from "../shared/dom.js";
 
 const BEST = "Next best class";
-const BLIND = "Blind check: drawn at random, and shown without what the model thinks.";
+const AUDIT = "Audit grid: drawn at random, and shown without what the model thinks.";
 
 /** @typedef {import("./picker.js").Counts} Counts */
 /** @typedef {{id: number, name: string, description: string}} Class */
@@ -32,7 +32,7 @@ export class Surroundings {
     this.chosen = el("span", {});
     this.leave = el("button", { type: "button", onclick: onLeave });
     this.selection = el("div", { class: "selection", hidden: true }, this.chosen, this.leave);
-    this.blind = false;
+    this.audit = false;
   }
 
   /** @param {import("../shared/session.js").Session} session @param {HTMLElement} host of the tiles @param {HTMLElement[]} dialogs */
@@ -74,7 +74,7 @@ export class Surroundings {
 
   /** @param {Counts | undefined} counts of the class on screen */
   showCounts(counts) {
-    if (!counts || this.blind) return write(this.progress, "");
+    if (!counts || this.audit) return write(this.progress, "");
     const number = (/** @type {number} */ value) => Math.round(value).toLocaleString("en");
     const words = [`${number(counts.present)} present`, `${number(counts.absent)} absent`];
     if (counts.unsure) words.push(`${number(counts.unsure)} unsure`);
@@ -90,17 +90,17 @@ export class Surroundings {
 
   /** @param {import("./choice.js").Choice} choice */
   setChoice({ selection, audit }) {
-    this.blind = audit;
+    this.audit = audit;
     this.selection.hidden = !selection && !audit;
-    write(this.chosen, audit ? BLIND : `${(selection?.count ?? 0).toLocaleString("en")} images selected on the map`);
-    write(this.leave, audit ? "Leave the blind check" : "Leave the selection");
+    write(this.chosen, audit ? AUDIT : `${(selection?.count ?? 0).toLocaleString("en")} images selected on the map`);
+    write(this.leave, audit ? "Leave the audit grid" : "Leave the selection");
     write(this.bestText, audit ? "Next class" : BEST);
     if (audit) write(this.progress, "");
   }
 
   /** @param {Class | undefined} one */
   #name(one) {
-    write(this.className, one?.name ?? (this.blind ? "Blind check" : "Choosing a class"));
+    write(this.className, one?.name ?? (this.audit ? "Audit grid" : "Choosing a class"));
     write(this.description, one?.description ?? "");
     if (one) this.deciding.about(one.name);
   }

@@ -20,7 +20,7 @@ export const KEYS = [
   {
     title: "Classes and sizes",
     rows: [
-      ["/", "choose a class, or the blind check: images drawn at random, without what the model thinks (also Ctrl+K)"],
+      ["/", "choose a class, or the audit grid: images drawn at random, without what the model thinks (also Ctrl+K)"],
       [".", "the next best class"],
       [["<", ">"], "smaller grid, larger grid"],
     ],

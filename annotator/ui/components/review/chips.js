@@ -9,7 +9,7 @@ import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 /** What a person does with a suggestion, and with an answer that the model doubts. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
 const DO = { 1: "Accept", "-1": "Reject", 0: "Unsure" };
-const DO_DOUBTED = { 1: "Present", "-1": "Absent", 0: "Unsure" };
+const DO_LIKELY_MISTAKE = { 1: "Present", "-1": "Absent", 0: "Unsure" };
 const SHAPES = { 1: "M5 13l5 5L19 7", "-1": "M6 6l12 12M18 6L6 18" }; // in 24 x 24
 
 export class Chips {
@@ -27,14 +27,14 @@ export class Chips {
         at < 9 ? kbd(String(at + 1)) : el("span"),
         el("span", { class: "name" }, name(chip.class_id)),
         el("span", { class: "percent" }, chip.probability == null ? "" : chance(chip.probability)));
-      if (chip.known != null) pick.append(el("span", { class: "against" }, contradiction(item, chip)));
+      if (chip.known != null) pick.append(el("span", { class: "against" }, disagreement(item, chip)));
       const said = el("span", { class: "said" });
       const answers = [1, -1].map((state) => el("button",
         { type: "button", class: state > 0 ? "yes" : "no", onclick: () => onAnswer(at, state),
           "aria-label": answerText(chip, state, name(chip.class_id)) }, drawing(SHAPES[state])));
       const bar = el("span", { class: "bar", "aria-hidden": "true" },
         el("span", { style: `width:${Math.round((chip.probability ?? 0) * 100)}%` }));
-      const kind = chip.known == null ? "suggestion" : "suggestion doubted";
+      const kind = chip.known == null ? "suggestion" : "suggestion likely-mistake";
       const row = el("div", { class: kind, "data-class": chip.class_id }, pick,
         el("span", { class: "tail" }, bar, said, ...answers));
       row.addEventListener("focusin", () => at !== this.at && onSelect(at));
@@ -86,7 +86,7 @@ export class Chips {
 
 /** What an answer is called. @param {any} chip @param {number} state @param {string} [name] of the class */
 export function answerText(chip, state, name = "") {
-  const words = (chip?.known == null ? DO : DO_DOUBTED)[state];
+  const words = (chip?.known == null ? DO : DO_LIKELY_MISTAKE)[state];
   return name ? `${words}: ${name}` : words;
 }
 
@@ -107,7 +107,7 @@ export function percent(share) {
 }
 
 /** "Ann said present, Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
-function contradiction(item, chip) {
+function disagreement(item, chip) {
   const by = item.labels.find((label) => label.class === chip.class_id)?.by || "somebody";
   const said = chip.said.length ? chip.said : [[by, chip.known]];
   const people = said.map(([who, state]) => `${who} said ${STATE_WORDS[state]}`).join(", ");

@@ -4,14 +4,14 @@
 import { el, kbd } from "../shared/dom.js";
 
 /**
- * @typedef {"missing" | "disagreements" | "contradictions"} Kind
+ * @typedef {"missing" | "likely_mistakes" | "annotator_disagreements"} Kind
  * @typedef {{class: number | null, from: number | null, to: number, kind: Kind, by: string}} Chosen
  * `from` and `to` in percent; from null: as low as the model itself suggests
  */
 /** What there is beside missing labels: how it is called, and what it is. @type {[Kind, string, string][]} */
 const DOUBTS = [
-  ["disagreements", "Likely mistakes", "Answers of people that the model is sure are wrong"],
-  ["contradictions", "People disagree", "Answers of two people that contradict each other: another answer settles it"],
+  ["likely_mistakes", "Likely mistakes", "Answers of people that the model is sure are wrong"],
+  ["annotator_disagreements", "People disagree", "Answers of two people that contradict each other: another answer settles it"],
 ];
 /** @type {Chosen} */
 const EVERYTHING = { class: null, from: null, to: 100, kind: "missing", by: "" };

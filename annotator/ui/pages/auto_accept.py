@@ -7,7 +7,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.quality import auto_accept
-from annotator.quality.auto_accept import Outcome, Promise
+from annotator.quality.auto_accept import Guarantee, Outcome
 from annotator.records import PRESENT
 from annotator.store import auto_accepted, classes
 from annotator.store.auto_accepted import Acceptance
@@ -17,7 +17,7 @@ from annotator.ui import context, frame
 PRECISIONS = (0.95, 0.99, 0.995)
 WITHDRAWN_SHOWN = 100
 EXPLAINED = (
-    "Where a blind check has shown, with 95 % confidence, that at least {share} of what the model would fill in is "
+    "Where an audit has shown, with 95 % confidence, that at least {share} of what the model would fill in is "
     "right, it fills in cells that nobody has decided. They are marked as the model's, looked at again after every "
     "run, listed here and taken back as one; what people decide always takes their place."
 )
@@ -25,21 +25,21 @@ EXPLAINED = (
 
 def card(db: Database) -> None:
     """Everything about it, in one box."""
-    now = auto_accept.promise(db)
+    now = auto_accept.guarantee(db)
     names = {one.id: one.name for one in classes.all_classes(db)}
     with st.container(border=True):
         st.markdown("#### Let the model fill in what is sure")
         wanted = _wanted(now)
         st.markdown(EXPLAINED.format(share=_share(wanted.precision)))
         with frame.errors_shown():
-            if told := st.session_state.pop("acceptance_error", ""):
+            if told := st.session_state.pop("auto_accept_error", ""):
                 raise AnnotatorError(told)
             _asking(db, wanted)
-        _outcomes(st.session_state.get("acceptance_outcomes", []), names, wanted)
+        _outcomes(st.session_state.get("auto_accept_outcomes", []), names, wanted)
         _holding(db, names)
 
 
-def _wanted(now: Promise | None) -> Promise:
+def _wanted(now: Guarantee | None) -> Guarantee:
     """The switch and what is promised, as they are in the project; a change is carried out at once."""
     state = st.session_state
     if now is not None:
@@ -67,9 +67,9 @@ def _wanted(now: Promise | None) -> Promise:
     return _chosen()
 
 
-def _chosen() -> Promise:
+def _chosen() -> Guarantee:
     state = st.session_state
-    return Promise(
+    return Guarantee(
         state["accept_precision"], absent=bool(state["accept_absent"]), together=bool(state["accept_together"])
     )
 
@@ -77,15 +77,15 @@ def _chosen() -> Promise:
 def _changed() -> None:
     """What the person has just set holds from now on."""
     db, on = context.db(), st.session_state["accept_on"]
-    if not on and auto_accept.promise(db) is None:
+    if not on and auto_accept.guarantee(db) is None:
         return
     try:
-        st.session_state["acceptance_outcomes"] = auto_accept.choose(db, _chosen() if on else None)
+        st.session_state["auto_accept_outcomes"] = auto_accept.choose(db, _chosen() if on else None)
     except AnnotatorError as error:
-        st.session_state["acceptance_error"] = str(error)
+        st.session_state["auto_accept_error"] = str(error)
 
 
-def _asking(db: Database, wanted: Promise) -> None:
+def _asking(db: Database, wanted: Guarantee) -> None:
     counts = "An ordinary audit counts; one drawn for this asks only about pairs that would be filled in."
     if wanted.together:
         counts = "Only pairs drawn for this count."
@@ -97,7 +97,7 @@ def _asking(db: Database, wanted: Promise) -> None:
         st.rerun()
 
 
-def _outcomes(found: list[Outcome], names: dict[int, str], wanted: Promise) -> None:
+def _outcomes(found: list[Outcome], names: dict[int, str], wanted: Guarantee) -> None:
     lacking = [one for one in found if not one.cells]
     if not lacking:
         return
@@ -137,7 +137,7 @@ def _holding(db: Database, names: dict[int, str]) -> None:
                 help="Gives these cells back, and turns filling in off: the next run would do it again.",
             ):
                 auto_accept.undo(db, batch)
-                st.session_state.pop("acceptance_outcomes", None)
+                st.session_state.pop("auto_accept_outcomes", None)
                 st.rerun()
         st.dataframe(pd.DataFrame([_row(one, names) for one in held]), hide_index=True, key=f"held_{batch}")
     withdrawn = [one for one in every if one.withdrawn]
