@@ -13,6 +13,7 @@ from annotator.quality.auto_accept import Guarantee
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot import rankings, suggestions
+from annotator.snapshot.predictions import Probabilities
 from annotator.snapshot.status import status
 from annotator.store import arrays, auto_accepted, classes, decisions, runs
 from annotator.store.database import Database
@@ -43,7 +44,7 @@ def publish(db, doubted: int = 0) -> None:
     facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2], "images": IMAGES}
     newest = decisions.newest_decision(db)
     run_id = runs.begin(db, **facts, last_decision_id=newest, threshold=0.5)
-    auto_accept.recheck(db, auto_accept.Said(ids, class_ids, chances))
+    auto_accept.recheck(db, Probabilities(ids, class_ids, chances))
     arrays.save_array(db.paths.run(run_id) / "image_ids.npy", ids)
     arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances)
     rankings.save(db.paths.run(run_id), rankings.build(db, newest, ids, class_ids, chances))

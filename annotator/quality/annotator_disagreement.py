@@ -73,10 +73,7 @@ class AnnotatorDisagreements:
     def _chances(self, cells: np.ndarray) -> np.ndarray:
         """The probabilities of cells (n, 2), image id and class id: (n,) float64, nan where there is none."""
         chances = np.full(len(cells), np.nan)
-        if self.found is None or not len(self.found.class_ids):
-            return chances
-        rows, known = self.found.rows(cells[:, 0])
-        columns = np.searchsorted(self.found.class_ids, cells[:, 1]).clip(max=len(self.found.class_ids) - 1)
-        known &= self.found.class_ids[columns] == cells[:, 1]
-        chances[known] = self.found.probabilities[rows[known], columns[known]]
+        if self.found is not None:
+            rows, columns, known = self.found.cells(*cells.T)
+            chances[known] = self.found.probabilities[rows[known], columns[known]]
         return chances

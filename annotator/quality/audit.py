@@ -135,8 +135,7 @@ def open_cells(db: Database, class_id: int | None = None) -> list[OpenCell]:
         keep = (cells.state == OPEN) & cells.shown
         if class_id is not None:
             keep &= cells.class_id == class_id
-        rows = np.searchsorted(where.image_ids, cells.image_id[keep])
-        columns = np.searchsorted(where.class_ids, cells.class_id[keep])
+        rows, columns, _ = where.cells(cells.image_id[keep], cells.class_id[keep])
         scores = where.scores[rows, columns].astype(float).tolist()
         asked = zip(cells.class_id[keep].tolist(), cells.image_id[keep].tolist(), strict=True)
         for (of_class, image_id), score in zip(asked, scores, strict=True):
@@ -170,7 +169,7 @@ def samples_of(db: Database, audit: Audit, cells: DrawnCells) -> list[Sample]:
             some = mine[of]
             keep[of] = usable(cells.place[some], cells.state[some] != OPEN, cells.in_audit[some])
         counted = mine[keep]
-        rows = np.searchsorted(where.image_ids, cells.image_id[counted])
+        rows, _ = where.rows(cells.image_id[counted])
         found.append(
             Sample(
                 audit,
@@ -187,14 +186,9 @@ def samples_of(db: Database, audit: Audit, cells: DrawnCells) -> list[Sample]:
 
 def scores_of(found: Predictions | None, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     """The current run's probabilities of these images and classes: (N, C) float16, nan where it says nothing."""
-    result = np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
-    if found is not None and len(found.image_ids):
-        rows, known = found.rows(image_ids)
-        for column, class_id in enumerate(class_ids.tolist()):
-            where = np.flatnonzero(found.class_ids == class_id)
-            if len(where):
-                result[known, column] = found.probabilities[rows[known], where[0]]
-    return result
+    if found is None:
+        return np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
+    return found.aligned(found.probabilities, image_ids, class_ids)
 
 
 def _second_looks(states: np.ndarray, size: int, rng: np.random.Generator, strata: np.ndarray) -> np.ndarray:

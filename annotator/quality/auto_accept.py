@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.indexing import positions
 from annotator.quality import audit
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import Probabilities, predictions
 from annotator.store import audits, auto_accepted, classes, jobs, overview
 from annotator.store.audits import OPEN, Population
 from annotator.store.auto_accepted import NewAcceptance
@@ -57,20 +58,6 @@ class Guarantee:
     @property
     def states(self) -> list[int]:
         return [state for state, wanted in ((PRESENT, self.present), (ABSENT, self.absent)) if wanted]
-
-
-@dataclass(frozen=True, eq=False)
-class Said:
-    """What a run says: image_ids (N,) int64 ascending, class_ids (C,), probabilities (N, C) with nan for no model."""
-
-    image_ids: np.ndarray
-    class_ids: np.ndarray
-    probabilities: np.ndarray
-
-    @classmethod
-    def of_current(cls, db: Database) -> "Said | None":
-        found = predictions(db)
-        return found and cls(found.image_ids, found.class_ids, found.probabilities)
 
 
 @dataclass(frozen=True)
@@ -182,14 +169,14 @@ def undo(db: Database, batch: str) -> int:
     raise AnnotatorError(f"No batch {batch!r} is filled in. There is: {', '.join(held) or 'none'}.")
 
 
-def recheck(db: Database, newest: Said | None = None) -> list[Outcome]:
+def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     """Look at the promise anew: fill in more where it holds, and give back where it does not hold any more.
 
     newest     what the newest run says, before it is published; None: what the current one says
     returns    one for each class and state that is wanted; [] while nothing is
     """
     wanted, batch = guarantee(db), f"a{uuid.uuid4().hex[:8]}"
-    newest = newest or Said.of_current(db)
+    newest = newest or predictions(db)
     outcomes, filled, reasons = [], set(), {}
     drawings = [_Drawing(db, one, newest) for one in audits.audits(db) if one.run_id] if wanted else []
     for state in wanted.states if wanted else ():
@@ -283,11 +270,14 @@ class _Pool:
 class _Drawing:
     """One drawing, with the labels as they are now and what the newest run says."""
 
-    def __init__(self, db: Database, one: audits.Audit, newest: Said | None):
+    def __init__(self, db: Database, one: audits.Audit, newest: Probabilities | None):
         self.audit, self.where, self.cells = one, audits.population(db, one.id), audits.cells_of(db, one)
         self.samples = {sample.class_id: sample for sample in audit.samples_of(db, one, self.cells)}
         self.labels = audits.label_matrix(db, self.where.image_ids, self.where.class_ids)[0]
-        self.newest = _aligned(newest, self.where)
+        if newest is None:
+            self.newest = np.full(self.where.strata.shape, np.nan, np.float16)
+        else:
+            self.newest = newest.aligned(newest.probabilities, self.where.image_ids, self.where.class_ids)
 
     def pool(self, state: int, class_id: int | None) -> _Pool | None:
         """Of one class, or of all as one; None where nothing was drawn for that."""
@@ -299,9 +289,9 @@ class _Drawing:
         strata = np.asarray(one.strata)
         inside = np.flatnonzero(~np.isin(strata, (OUTSIDE, LOOK_PRESENT, LOOK_ABSENT)) & ~np.isnan(one.scores))
         counted = np.isin(one.rows, inside)
-        rows = np.searchsorted(inside, one.rows[counted])
-        column = int(np.searchsorted(self.where.class_ids, class_id))
-        return self._pool(state, inside, np.full(len(inside), column), strata[inside], rows, one.states[counted])
+        rows, _ = positions(one.rows[counted], inside)
+        columns, _ = self.where.columns(np.full(len(inside), class_id))
+        return self._pool(state, inside, columns, strata[inside], rows, one.states[counted])
 
     def _of_all(self, state: int) -> _Pool | None:
         rows, columns = np.nonzero(np.asarray(self.where.strata) == TOGETHER[state])
@@ -311,10 +301,8 @@ class _Drawing:
         said = self.cells.state[mine]
         mine = mine[usable(self.cells.place[mine], said != OPEN, self.cells.in_audit[mine])]
         mine = mine[np.argsort(self.cells.place[mine])]
-        flat = rows * len(self.where.class_ids) + columns
-        of_cell = np.searchsorted(self.where.image_ids, self.cells.image_id[mine]) * len(self.where.class_ids)
-        of_cell += np.searchsorted(self.where.class_ids, self.cells.class_id[mine])
-        sampled = np.searchsorted(flat, of_cell)
+        shape, asked = self.where.strata.shape, self.where.cells(self.cells.image_id[mine], self.cells.class_id[mine])
+        sampled, _ = positions(np.ravel_multi_index(asked[:2], shape), np.ravel_multi_index((rows, columns), shape))
         return self._pool(state, rows, columns, np.zeros(len(rows), int), sampled, self.cells.state[mine])
 
     def _pool(self, state, rows, columns, strata, sampled, states) -> _Pool:
@@ -370,18 +358,6 @@ def _reason(verdict: Verdict, precision: float) -> str:
         f"{verdict.wrong:,} of {verdict.audited:,} audited cells were wrong: up to {verdict.at_most:,} of all such "
         f"cells may be, which is too many to promise {_share(precision)} of those that are left"
     )
-
-
-def _aligned(said: Said | None, where: Population) -> np.ndarray:
-    """(N, C) what a run says of the cells of a drawing, nan where it says nothing."""
-    result = np.full(where.strata.shape, np.nan, np.float16)
-    if said is not None and len(said.image_ids):
-        rows = np.minimum(np.searchsorted(said.image_ids, where.image_ids), len(said.image_ids) - 1)
-        known = said.image_ids[rows] == where.image_ids
-        for column, class_id in enumerate(where.class_ids.tolist()):
-            for of_run in np.flatnonzero(said.class_ids == class_id).tolist():
-                result[known, column] = said.probabilities[rows[known], of_run]
-    return result
 
 
 def _sure(scores: np.ndarray, state: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.quality import audit as drawings
 from annotator.quality.audit import Sample
 from annotator.quality.auto_accept import guarantee
@@ -101,10 +102,9 @@ class _Here:
 
 
 def _here(sample: Sample, image_ids: np.ndarray) -> _Here:
-    places = np.minimum(np.searchsorted(sample.image_ids, image_ids), max(len(sample.image_ids) - 1, 0))
-    known = sample.image_ids[places] == image_ids
+    places, known = positions(image_ids, sample.image_ids)
     strata = np.where(known, sample.strata[places], OUTSIDE)
-    rows = np.searchsorted(image_ids, sample.image_ids[sample.rows])
+    rows, _ = positions(sample.image_ids[sample.rows], image_ids)
     looks = np.isin(strata[rows], (LOOK_PRESENT, LOOK_ABSENT))
     return _Here(sample.audit, strata, rows[~looks], int((~known).sum()))
 

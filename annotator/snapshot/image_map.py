@@ -14,6 +14,7 @@ from PIL import Image as Picture
 from PIL import ImageDraw
 
 from annotator.errors import AnnotatorError
+from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.snapshot.predictions import predictions
 from annotator.store import classes, columns, configuration, decisions, selections, versions
@@ -145,8 +146,8 @@ class _Colours:
             if touched is None:
                 values = look_up(ids)
             elif len(touched):
-                rows = np.searchsorted(ids, touched).clip(max=len(ids) - 1)
-                rows = rows[ids[rows] == touched]
+                rows, known = positions(touched, ids)
+                rows = rows[known]
                 values = values.copy()
                 values[rows] = look_up(ids[rows])
             self._kept[name] = (newest, classes_now, values)

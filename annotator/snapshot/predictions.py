@@ -1,13 +1,13 @@
 """What the current run says, as the page's process reads it: mapped from the disk, never all of it at once."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from annotator.indexing import CellIndex
 from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.rankings import Rankings
@@ -16,27 +16,21 @@ from annotator.store.arrays import open_array
 from annotator.store.database import Database
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """One version of a run's probabilities, mapped from disk.
+@dataclass(frozen=True, eq=False)
+class Probabilities(CellIndex):
+    """A model's probabilities by image and class.
 
-    image_ids        (N,) int64, ascending: what the rows are
-    class_ids        (C,) int64, ascending: what the columns are
     probabilities    (N, C) float16 in [0, 1], nan where the class has no model
     """
 
-    run: Run
-    image_ids: np.ndarray
-    class_ids: np.ndarray
     probabilities: np.ndarray
 
-    def rows(self, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """For some images, their rows, and which of the images have one: (n,) int64, (n,) bool."""
-        wanted = np.asarray(image_ids, np.int64)
-        rows = np.searchsorted(self.image_ids, wanted)
-        rows[rows == len(self.image_ids)] = 0
-        known = self.image_ids[rows] == wanted if len(self.image_ids) else np.zeros(len(wanted), bool)
-        return rows, known
+
+@dataclass(frozen=True, eq=False)
+class Predictions(Probabilities):
+    """One version of a run's probabilities, mapped from disk."""
+
+    run: Run
 
 
 def predictions(db: Database) -> Predictions | None:
@@ -54,7 +48,7 @@ def predictions(db: Database) -> Predictions | None:
             return None
         if probabilities.shape != (len(image_ids), len(run.class_ids)):
             return None
-        return Predictions(run, image_ids, np.asarray(run.class_ids, np.int64), probabilities)
+        return Predictions(image_ids, np.asarray(run.class_ids, np.int64), probabilities, run)
     return None
 
 

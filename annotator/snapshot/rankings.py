@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
 from annotator.store import auto_accepted, cells
 from annotator.store.arrays import open_array, save_array
@@ -163,22 +164,14 @@ def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) ->
     """Rows and states of what people said of a class, without images that the run does not know; rows ascending."""
     ids, states = cells.answers(db, class_id, newest)
     order = np.argsort(ids)
-    places, known = _places(ids[order], image_ids)
+    places, known = positions(ids[order], image_ids)
     return places[known], states[order][known]
 
 
 def _filled_in(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
     """Rows of a class's cells that a model has filled in under a guarantee."""
-    places, known = _places(auto_accepted.accepted_of(db, class_id)[0], image_ids)
+    places, known = positions(auto_accepted.accepted_of(db, class_id)[0], image_ids)
     return places[known]
-
-
-def _places(ids: np.ndarray, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where some ids stand among ascending ones, and which of them do."""
-    places = np.searchsorted(image_ids, ids)
-    known = places < len(image_ids)
-    known[known] = image_ids[places[known]] == ids[known]
-    return places, known
 
 
 def _keys(chances: np.ndarray) -> np.ndarray:

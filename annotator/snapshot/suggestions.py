@@ -81,9 +81,7 @@ def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequenc
     """
     if found is None:
         return {}
-    columns = np.searchsorted(found.class_ids, [one.id for one in classes])
-    there = columns < len(found.class_ids)
-    there[there] = found.class_ids[columns[there]] == np.array([one.id for one in classes])[there]
+    columns, there = found.columns([one.id for one in classes])
     rows, known = found.rows(image_ids)
     result = {}
     for image_id, row, has in zip(image_ids, rows, known, strict=True):
@@ -108,13 +106,8 @@ def aligned(found: Predictions | None, images: Sequence[Image], classes: Sequenc
     """The probabilities in the row order of `images` and the column order of `classes`, nan where there is none."""
     if found is None:
         return None
-    result = np.full((len(images), len(classes)), np.nan, np.float32)
-    rows, known = found.rows([image.id for image in images])
-    for column, one in enumerate(classes):
-        where = np.flatnonzero(found.class_ids == one.id)
-        if len(where) and known.any():
-            result[known, column] = found.probabilities[rows[known], where[0]]
-    return result
+    image_ids, class_ids = [image.id for image in images], [class_.id for class_ in classes]
+    return found.aligned(found.probabilities, image_ids, class_ids).astype(np.float32)
 
 
 def labels_until_first_run(without_decision: int, images: int) -> int:
@@ -157,9 +150,6 @@ def _unanswered(db: Database, found: Predictions) -> np.ndarray:
     scores = np.array(found.probabilities, np.float32)
     answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
     cells = np.array([*answered, *auto_accepted.accepted_cells(db)], np.int64).reshape(-1, 2)
-    rows, known_rows = found.rows(cells[:, 0])
-    columns = np.searchsorted(found.class_ids, cells[:, 1])
-    columns[columns == len(found.class_ids)] = 0
-    known = known_rows & (found.class_ids[columns] == cells[:, 1]) if len(found.class_ids) else known_rows & False
+    rows, columns, known = found.cells(*cells.T)
     scores[rows[known], columns[known]] = np.nan
     return scores

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from annotator.indexing import CellIndex, positions
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 from annotator.store.odd_rows import STATES, SURE
@@ -52,17 +53,13 @@ class DrawnCells:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class Population(CellIndex):
     """What a drawing was made from.
 
-    image_ids    (N,) int64, ascending
-    class_ids    (C,) int64
     strata       (N, C) uint8
     scores       (N, C) float16, the probabilities of that time; nan without a model
     """
 
-    image_ids: np.ndarray
-    class_ids: np.ndarray
     strata: np.ndarray
     scores: np.ndarray
 
@@ -127,7 +124,7 @@ def cells_of(db: Database, audit: Audit) -> DrawnCells:
     )
     where = population(db, audit.id)
     columns = np.array(rows, np.int64).reshape(-1, 7).T
-    columns = columns[:, np.isin(columns[0], where.class_ids) & _among(columns[1], where.image_ids)]
+    columns = columns[:, where.cells(columns[1], columns[0])[2]]
     return DrawnCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
@@ -184,11 +181,11 @@ def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: 
     result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     for class_id, state, told in rows:
-        if class_id not in column_of or not len(image_ids):
+        if class_id not in column_of:
             continue
         ids = np.fromstring(told, np.int64, sep=",")
-        places = np.minimum(np.searchsorted(image_ids, ids), len(image_ids) - 1)
-        result[places[image_ids[places] == ids], column_of[class_id]] = state
+        rows, known = positions(ids, image_ids)
+        result[rows[known], column_of[class_id]] = state
     return result
 
 
@@ -221,11 +218,6 @@ def _readable(db: Database, audit_id: int) -> bool:
     except (OSError, ValueError, EOFError):
         return False
     return True
-
-
-def _among(ids: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    places = np.minimum(np.searchsorted(ascending, ids), max(len(ascending) - 1, 0))
-    return ascending[places] == ids if len(ascending) else np.zeros(len(ids), bool)
 
 
 def _clear(db: Database) -> None:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.store.database import Database
 
 
@@ -47,6 +48,6 @@ def _values(db: Database, image_ids: np.ndarray, statement: str, more: list, oth
     result = np.full(len(image_ids), otherwise, np.int64)
     if found:
         ids, values = np.array(found, np.int64).T
-        order = np.argsort(image_ids)
-        result[order[np.searchsorted(image_ids, ids, sorter=order)]] = values
+        rows, _ = positions(ids, image_ids, np.argsort(image_ids))
+        result[rows] = values
     return result

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.store import scored
 from annotator.store.database import Database
@@ -55,14 +56,13 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
         if calibration is None:
             logits[rows] = raw_logits(chances)
             continue
-        columns = np.searchsorted(of_run, found[rows, 1])
-        there = np.isin(found[rows, 1], of_run)
+        columns, there = positions(found[rows, 1], of_run)
         odd += int((~there).sum())
         known[rows[~there]] = False
         logits[rows[there]] = calibration.invert(chances[there], columns[there])
     if odd:
         left_out.append(f"{odd:,} answers with a score: of a class that their run did not have, or no probability")
-    columns = np.searchsorted(class_ids, found[known, 1])
+    columns, _ = positions(found[known, 1], np.array(class_ids, np.int64))
     return Answers(logits[known], columns, found[known, 3] == PRESENT, left_out)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from annotator.indexing import positions
 from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Predictions, arrays_of, predictions
@@ -123,5 +124,4 @@ class _Held:
 
 def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> Tensor:
     """Where each of some image ids stands among others, all of which are there."""
-    order = np.argsort(image_ids, kind="stable")
-    return torch.from_numpy(order[np.searchsorted(image_ids, wanted, sorter=order)])
+    return torch.from_numpy(positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0])

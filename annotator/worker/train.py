@@ -13,7 +13,7 @@ from annotator.queues import query_order
 from annotator.records import Run
 from annotator.settings import LEFT_OUT
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import damaged
+from annotator.snapshot.predictions import Probabilities, damaged
 from annotator.store import audits, configuration, odd_rows, runs
 from annotator.store.arrays import FeatureCache, replacing, save_array
 from annotator.store.database import Database
@@ -151,7 +151,7 @@ def _write(
     save_array(folder / "image_ids.npy", image_ids, sync=False)
     save_array(folder / "probabilities.npy", probabilities, sync=False)
     # Before the rankings, which leave out what is filled in.
-    auto_accept.recheck(db, auto_accept.Said(image_ids, np.array(known.class_ids), probabilities))
+    auto_accept.recheck(db, Probabilities(image_ids, np.array(known.class_ids), probabilities))
     rankings.save(folder, rankings.build(db, known.newest, image_ids, np.array(known.class_ids), probabilities))
     with replacing(folder / "head.safetensors") as part:
         head.save(part)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.records import PRESENT, UNSURE
 from annotator.store import classes, decisions
 from annotator.store.arrays import FeatureCache
@@ -45,18 +46,15 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     class_ids = [one.id for one in classes.all_classes(db)]
     found, newest = decisions.learned_cells(db)
     cells = np.array(found, np.int64).reshape(-1, 4)
-    order = np.argsort(cache.image_ids, kind="stable")
-    place = np.searchsorted(cache.image_ids, cells[:, 0], sorter=order)
-    place[place == len(order)] = 0
-    embedded = cache.image_ids[order[place]] == cells[:, 0] if len(order) else np.zeros(len(cells), bool)
-    cells, place = cells[embedded], order[place[embedded]] if len(order) else place[:0]
+    place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
+    cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE
     rows = np.unique(place[sure])
     labels = np.zeros((len(rows), len(class_ids)), np.int8)
     mask = np.ones(labels.shape, bool)
     kept = np.isin(place, rows)
-    at = np.searchsorted(rows, place[kept])
-    columns = np.searchsorted(class_ids, cells[kept, 1])
+    at, _ = positions(place[kept], rows)
+    columns, _ = positions(cells[kept, 1], np.array(class_ids, np.int64))
     labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
     mask[at, columns] = sure[kept]
     fair = np.zeros(labels.shape, bool)

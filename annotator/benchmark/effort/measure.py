@@ -9,6 +9,7 @@ engine but answers and how long they took (snapshot/time_model.py has the times 
 import shutil
 import tempfile
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from annotator.benchmark.harness.processes import say
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
 from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
+from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.time_model import Tempo
@@ -94,10 +96,9 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     image_ids = audits.readable_images(db)
     columns = {one.name: column for column, one in enumerate(classes.all_classes(db))}
     there = np.zeros((len(image_ids), len(columns)), bool)
-    for label in given:
-        row = int(np.searchsorted(image_ids, names[label.image]))
-        if row < len(image_ids) and image_ids[row] == names[label.image]:
-            there[row, columns[label.class_name]] = True
+    rows, known = positions([names[label.image] for label in given], image_ids)
+    for label, row in zip(compress(given, known), rows[known], strict=True):
+        there[row, columns[label.class_name]] = True
     if len(image_ids) < FIRST_RUN_AT:
         raise AnnotatorError(f"{len(image_ids)} images are too few to compare ways to label them: take {FIRST_RUN_AT}.")
     return there

@@ -9,6 +9,7 @@ import numpy as np
 
 from annotator.benchmark.effort.people import Person
 from annotator.errors import AnnotatorError
+from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.predictions import predictions
@@ -149,17 +150,16 @@ class Session:
         found = predictions(self.db)
         if found is None:
             return None
-        rows, known = found.rows(self.image_ids)
-        return np.where(known[:, None], found.probabilities[rows].astype(np.float32), np.nan)
+        return found.aligned(found.probabilities, self.image_ids, found.class_ids).astype(np.float32)
 
     def row(self, image_id: int) -> int:
-        return int(np.searchsorted(self.image_ids, image_id))
+        return int(positions([image_id], self.image_ids)[0][0])
 
     def rows(self, image_ids: list[int]) -> np.ndarray:
-        return np.searchsorted(self.image_ids, image_ids)
+        return positions(image_ids, self.image_ids)[0]
 
     def column(self, class_id: int) -> int:
-        return int(np.searchsorted(self.class_ids, class_id))
+        return int(positions([class_id], self.class_ids)[0][0])
 
     def random_images(self) -> list[int]:
         """All images in the order of their contents, from a random place on."""

@@ -1,0 +1,67 @@
+"""The one re-indexing by image and class: from ids to rows and columns, with a mask of the ids that are known.
+
+It stands beside the records, below the store, because the store aligns labels with it as every room above does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Ids = Sequence[int] | np.ndarray
+
+
+def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Where some ids stand among others, and which of them do: (n,) int64, (n,) bool.
+
+    wanted    (n,) int64, in any order
+    ids       (N,) int64, unique; ascending unless `order` is given
+    order     (N,) int64 that sorts `ids`
+
+    The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
+    """
+    wanted = np.asarray(wanted, np.int64)
+    if not len(ids):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    found = np.searchsorted(ids, wanted, sorter=order)
+    found[found == len(ids)] = 0
+    if order is not None:
+        found = order[found]
+    return found, ids[found] == wanted
+
+
+@dataclass(frozen=True, eq=False)
+class CellIndex:
+    """What the rows and columns of an (N, C) array are.
+
+    image_ids    (N,) int64, ascending
+    class_ids    (C,) int64, ascending
+    """
+
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+
+    def rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of some images, and which of them have one: (n,) int64, (n,) bool."""
+        return positions(image_ids, self.image_ids)
+
+    def columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of some classes, and which of them have one: (n,) int64, (n,) bool."""
+        return positions(class_ids, self.class_ids)
+
+    def cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows and columns of some cells, each an image and a class, and which of them there are: (n,) each."""
+        (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
+        return rows, columns, known_rows & known_columns
+
+    def aligned(self, values: np.ndarray, image_ids: Ids, class_ids: Ids) -> np.ndarray:
+        """Values in the rows and columns of other images and classes: (n, c) of their type, nan where there are none.
+
+        values    (N, C) float; may be mapped from the disk
+        """
+        (rows, known), (columns, has_column) = self.rows(image_ids), self.columns(class_ids)
+        result = np.full((len(rows), len(columns)), np.nan, values.dtype)
+        rows = rows[known]
+        for column in np.flatnonzero(has_column):  # one at a time: no second copy of everything
+            result[known, column] = values[rows, columns[column]]
+        return result
