@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.store import arrays
 from annotator.store.arrays import FeatureCache, Regions, add_features, count_features
+from annotator.store.caches import Caches
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
 WRITER = """
@@ -94,11 +95,11 @@ def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_ta
     old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
     save_file(old, tmp_path / "0.safetensors")
     cache = opened(tmp_path)
-    assert len(cache.image_ids) == len(cache.regions) == count_features(tmp_path) == 0
+    assert len(cache.image_ids) == len(cache.regions) == count_features(tmp_path, Caches()) == 0
     features, regions = add(tmp_path, 2, 6)
     cache.refresh()
     for one in (cache, opened(tmp_path)):
-        assert one.image_ids.tolist() == [2, 6] and count_features(tmp_path) == 2
+        assert one.image_ids.tolist() == [2, 6] and count_features(tmp_path, Caches()) == 2
         assert np.array_equal(one.features, features) and np.array_equal(one.regions[:], regions)
     assert (tmp_path / "0.safetensors").exists()
 
@@ -117,7 +118,12 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_pat
         writer.stdout.close()
         cache = opened(tmp_path / "f")
         assert set(range(50 * told + 50)) <= set(cache.image_ids.tolist()), "what was acknowledged is there"
-        assert len(cache.image_ids) == len(cache.features) == len(cache.regions) == count_features(tmp_path / "f")
+        assert (
+            len(cache.image_ids)
+            == len(cache.features)
+            == len(cache.regions)
+            == count_features(tmp_path / "f", Caches())
+        )
         assert (cache.features == cache.image_ids[:, None]).all()
         assert (cache.regions[:] == cache.image_ids[:, None, None]).all()
 

@@ -28,7 +28,7 @@ def test_a_made_up_project_is_consistent(tmp_path):
     assert all(images.image_path(db, image_id).exists() for image_id in made.files)
     found = suggestions.predictions(db)
     assert 0 < decisions.newest_decision(db) - found.run.last_decision_id <= 120
-    kept = rankings.load(str(db.paths.run(found.run.id)))
+    kept = rankings.load(db.paths.run(found.run.id))
     again = rankings.build(db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     assert all(np.array_equal(getattr(kept, name), getattr(again, name)) for name in vars(again))
     assert annotate.next_work(db, Wanted("review", "tab", "Ann", (), 3)).items

@@ -113,7 +113,7 @@ def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
     classes.add_classes(db, [("owl", "")])
     run = train(db, cache, "an", {}, "x")
     found = suggestions.predictions(db)
-    kept = rankings.load(str(db.paths.run(run.id)))
+    kept = rankings.load(db.paths.run(run.id))
     again = rankings.build(db, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     for name in vars(again):
         assert np.array_equal(getattr(kept, name), getattr(again, name)), name

@@ -20,6 +20,7 @@ from annotator.snapshot import suggestions
 from annotator.snapshot.status import status
 from annotator.store import arrays, configuration, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache
+from annotator.store.caches import Caches
 from annotator.store.database import Database
 from annotator.worker import schedule
 from annotator.worker.process import Worker
@@ -105,7 +106,7 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
     say(db, 1, 1)
     worker = Worker(db.paths.project)
     try:
-        assert arrays.count_features(folder) == 0
+        assert arrays.count_features(folder, Caches()) == 0
         assert len(worker._missing()) == 24 and worker._missing()[0] == 1
         worker._embed_missing(train_on_the_way=False)
         cache = worker._features()
@@ -219,7 +220,7 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
     worker = start(tmp_path / "project", processes)
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
     run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db), 240)
-    assert arrays.count_features(db.paths.features(BACKBONE)) == 160
+    assert arrays.count_features(db.paths.features(BACKBONE), db.caches) == 160
     found = suggestions.predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()

@@ -1,4 +1,5 @@
-"""Which images somebody decided on: all are read once, then only what is new, so that a filter by person is quick."""
+"""Which images a person decided on: all decisions are read once, then only new ones, so that a filter by person is
+quick."""
 
 import threading
 
@@ -7,17 +8,16 @@ import numpy as np
 from annotator.store import cells
 from annotator.store.database import Database
 
-PEOPLE_HELD = 16
-
-_HELD: dict[tuple[str, str], "_Decided"] = {}
-_HELD_LOCK = threading.Lock()
+PEOPLE_KEPT = 16
 
 
-class _Decided:
+class _DecidedImages:
+    """The images of one person up to the decision `newest`: (n,) bool by image id."""
+
     def __init__(self):
         self.lock = threading.Lock()
-        self.seen = 0
-        self.images = np.zeros(0, bool)  # by image id
+        self.newest = 0
+        self.images = np.zeros(0, bool)
 
 
 def decided_on(db: Database, annotator: str) -> np.ndarray:
@@ -25,17 +25,11 @@ def decided_on(db: Database, annotator: str) -> np.ndarray:
 
     A decision that was taken back counts: they have seen the image.
     """
-    key = (str(db.paths.project), annotator)
-    with _HELD_LOCK:
-        if key not in _HELD:
-            while len(_HELD) >= PEOPLE_HELD:
-                _HELD.pop(next(iter(_HELD)))
-            _HELD[key] = _Decided()
-        held = _HELD[key]
-    with held.lock:
-        ids, held.seen = cells.images_of(db, annotator, held.seen)
-        largest = int(ids.max(initial=-1))
-        if largest >= len(held.images):
-            held.images = np.concatenate([held.images, np.zeros(largest + 1 - len(held.images), bool)])
-        held.images[ids] = True
-        return held.images
+    decided = db.caches.get("images of people", annotator, _DecidedImages, PEOPLE_KEPT)
+    with decided.lock:
+        image_ids, decided.newest = cells.images_of(db, annotator, decided.newest)
+        largest = int(image_ids.max(initial=-1))
+        if largest >= len(decided.images):
+            decided.images = np.concatenate([decided.images, np.zeros(largest + 1 - len(decided.images), bool)])
+        decided.images[image_ids] = True
+        return decided.images

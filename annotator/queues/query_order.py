@@ -8,7 +8,6 @@ images come after them, or first where that is chosen. A run leaves an order of 
 answers of its beginning once more (store/incomplete.py).
 """
 
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ from models.query_strategies.mix import MIX, MIXED, taking_turns
 from models.query_strategies.random import RANDOM
 
 ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
+ORDERS_KEPT = 16  # in memory, mapped from the disk
 CONSIDERED = 50_000  # of a million images a fresh sample of so many in every run
 
 
@@ -90,7 +90,9 @@ def ahead(db: Database, name: str) -> np.ndarray:
     There is none of "random", before the first run, and of a run of an older version.
     """
     run = runs.current_run(db) if name != "random" else None
-    return NOTHING if run is None else _load(str(_place(db.paths.run(run.id), name)))
+    if run is None:
+        return NOTHING
+    return db.caches.get("query orders", (run.id, name), lambda: _load(_place(db.paths.run(run.id), name)), ORDERS_KEPT)
 
 
 NOTHING = np.zeros(0, np.int64)
@@ -100,9 +102,8 @@ def _place(folder: Path, name: str) -> Path:
     return folder / "orders" / f"{name}.npy"
 
 
-@lru_cache(maxsize=16)
-def _load(place: str) -> np.ndarray:
+def _load(place: Path) -> np.ndarray:
     try:
-        return np.asarray(open_array(Path(place)))
+        return np.asarray(open_array(place))
     except (OSError, ValueError, EOFError):
         return NOTHING

@@ -10,14 +10,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from annotator.snapshot.predictions import Predictions
+from annotator.snapshot.predictions import VERSIONS_KEPT, Predictions
 from annotator.store import cells
 from annotator.store.database import Database
-
-VERSIONS_HELD = 4
-
-_HELD: dict[tuple[str, int, int], "AnsweredSince"] = {}
-_HELD_LOCK = threading.Lock()
 
 
 class AnsweredSince:
@@ -92,12 +87,7 @@ class AnsweredSince:
 
 def answered_since(db: Database, found: Predictions) -> AnsweredSince:
     """What was answered since this version, up to now."""
-    key = (str(db.paths.project), found.run.id, found.run.version)
-    with _HELD_LOCK:
-        if key not in _HELD:
-            while len(_HELD) >= VERSIONS_HELD:
-                _HELD.pop(next(iter(_HELD)))
-            _HELD[key] = AnsweredSince(found)
-        since = _HELD[key]
+    version = (found.run.id, found.run.version)
+    since = db.caches.get("answered since", version, lambda: AnsweredSince(found), VERSIONS_KEPT)
     since.refresh(db)
     return since

@@ -6,7 +6,6 @@ The page's process holds 16 bytes an image and draws at most DRAWN of them; a se
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -70,12 +69,12 @@ def current_map(db: Database) -> Map | None:
     """The map of the backbone in use; None while it has yet to be made."""
     path = db.paths.map(configuration.backbone(db)) / FILE
     try:
-        return _read(path, path.stat().st_mtime_ns)
+        modified_ns = path.stat().st_mtime_ns
+        return db.caches.get("map", (path, modified_ns), lambda: _read(path, modified_ns), 1)
     except (FileNotFoundError, ValueError):  # a damaged file is no map: the worker sees it the same way
         return None
 
 
-@lru_cache(maxsize=1)
 def _read(path: Path, modified_ns: int) -> Map:
     points = open_array(path)
     if points.dtype != POINT:

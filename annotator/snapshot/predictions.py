@@ -1,9 +1,6 @@
 """What the current run says, as the page's process reads it: mapped from the disk, never all of it at once."""
 
-import threading
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +11,8 @@ from annotator.snapshot.rankings import Rankings
 from annotator.store import runs
 from annotator.store.arrays import open_array
 from annotator.store.database import Database
+
+VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,34 +66,25 @@ def rankings_of(db: Database, found: Predictions) -> Rankings | None:
 
     None for a large one: the next run brings them.
     """
-    folder = str(db.paths.run(found.run.id, found.run.version))
-    kept = rankings.load(folder)
+    return db.caches.get("rankings", (found.run.id, found.run.version), lambda: _rankings(db, found), VERSIONS_KEPT)
+
+
+def _rankings(db: Database, found: Predictions) -> Rankings | None:
+    kept = rankings.load(db.paths.run(found.run.id, found.run.version))
     if kept is None and found.probabilities.size <= rankings.SMALL:
-        with _WORKING_OUT:
-            if folder not in _WORKED_OUT:
-                while len(_WORKED_OUT) >= 4:
-                    _WORKED_OUT.pop(next(iter(_WORKED_OUT)))
-                _WORKED_OUT[folder] = rankings.build(
-                    db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities
-                )
-            kept = _WORKED_OUT[folder]
+        newest = found.run.last_decision_id
+        return rankings.build(db, newest, found.image_ids, found.class_ids, found.probabilities)
     return kept
 
 
 def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises FileNotFoundError."""
-    return _image_ids(str(db.paths.run(run_id))), _probabilities(str(db.paths.run(run_id, version)))
-
-
-@lru_cache(maxsize=4)
-def _image_ids(folder: str) -> np.ndarray:
-    return np.array(open_array(Path(folder) / "image_ids.npy"))
-
-
-@lru_cache(maxsize=4)
-def _probabilities(folder: str) -> np.ndarray:
-    return np.asarray(open_array(Path(folder) / "probabilities.npy"))
-
-
-_WORKED_OUT: dict[str, Rankings] = {}
-_WORKING_OUT = threading.Lock()
+    image_ids, probabilities = (
+        db.paths.run(run_id) / "image_ids.npy",
+        db.paths.run(run_id, version) / "probabilities.npy",
+    )
+    get = db.caches.get
+    return (
+        get("image ids of runs", run_id, lambda: np.array(open_array(image_ids)), VERSIONS_KEPT),
+        get("probabilities", (run_id, version), lambda: np.asarray(open_array(probabilities)), VERSIONS_KEPT),
+    )

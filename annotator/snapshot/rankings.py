@@ -8,7 +8,6 @@ taken out by `annotator.snapshot.delta`.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -125,12 +124,11 @@ def save(folder: Path, rankings: Rankings) -> None:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
 
 
-@lru_cache(maxsize=4)
-def load(folder: str) -> Rankings | None:
+def load(folder: Path) -> Rankings | None:
     """Mapped from the disk; None for a run of an older version, which left none, and for damaged files."""
     try:
         # As plain arrays, which are mapped all the same: looking into a numpy.memmap takes twice as long.
-        return Rankings(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Rankings)))
+        return Rankings(*(np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Rankings)))
     except (OSError, ValueError, EOFError):
         return None
 

@@ -46,7 +46,7 @@ def status(db: Database, listed: int | None = None) -> dict:
         "method": configuration.method(db),
         "parameters": configuration.parameters(db),
         "backbone": backbone,
-        "features": arrays.count_features(db.paths.features(backbone)),
+        "features": arrays.count_features(db.paths.features(backbone), db.caches),
         "worker": {
             "state": worker.state,
             "alive": worker.alive,

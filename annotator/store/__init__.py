@@ -1,9 +1,10 @@
 """The only room that touches the disk: one SQLite file, array files beside it, and the images people pointed at.
 
 database.py opens a project, migrates it (schema/) and is the one door to writing; begin there. May import only
-records, settings, errors and models.catalogue. One noun a file, each a handful of functions of a Database:
+records, settings, indexing, errors and models.catalogue. One noun a file, each a handful of functions of a Database:
 
     database.py place.py private.py read_only.py unfinished.py     the project's folder: opening, moving, who may read
+    caches.py                                                      what an open project keeps in memory
     configuration.py versions.py consistency.py odd_rows.py        settings, cache keys, checks, rows to leave out
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them

@@ -5,7 +5,6 @@ each one safetensors file that holds its image ids and the features of the image
 leaves them out of step. Regions are nine tenths of a shard and stay on the disk until they are asked for.
 """
 
-import functools
 import json
 import os
 import time
@@ -14,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.store.caches import Caches
 from annotator.store.folders import sync_folder
 from annotator.store.place import make_room
 
@@ -117,7 +118,7 @@ class Regions:
         self.shape = (0, 0, 0)
         self._paths: list[Path] = []
         self._where = np.zeros((0, 2), np.int64)  # of each row: which path, and the row in there
-        self._opened = functools.lru_cache(SHARDS_OPEN)(_map_regions)
+        self._opened = lru_cache(SHARDS_OPEN)(_map_regions)  # ends with the object
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -246,26 +247,25 @@ def _read_shard(path: Path) -> _Shard | None:
     return _Shard(ids[rows].astype(np.int64), features[rows], rows, regions[1:], len(ids) - len(rows))
 
 
-def count_features(folder: Path) -> int:
+def count_features(folder: Path, caches: Caches) -> int:
     """How many images have features, with those of their regions, without reading the features themselves.
 
-    A shard never changes once it is written: each is read once by a process, however often it asks.
+    caches    of the project: a shard never changes once it is written, so each is read once
     """
-    return _count_images(tuple(_shards(folder)))
+    shards = tuple(_shards(folder))
+    return caches.get("images with features", shards, lambda: _count_images(shards, caches), 4)
 
 
-@functools.lru_cache(maxsize=4)
-def _count_images(shards: tuple[Path, ...]) -> int:
+def _count_images(shards: tuple[Path, ...], caches: Caches) -> int:
     ids = []
     for path in shards:
         try:
-            ids.append(_ids_in(path))
+            ids.append(caches.get("image ids of shards", path, partial(_ids_in, path), SHARDS_COUNTED))
         except (SafetensorError, OSError):
             continue
     return len(np.unique(np.concatenate(ids))) if ids else 0
 
 
-@functools.lru_cache(maxsize=SHARDS_COUNTED)
 def _ids_in(path: Path) -> np.ndarray:
     with safe_open(path, framework="numpy") as shard:
         names = shard.keys()

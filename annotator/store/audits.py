@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +106,7 @@ def damaged(db: Database) -> list[str]:
 def population(db: Database, audit_id: int) -> Population:
     """The arrays of a drawing, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
     are damaged."""
-    return _load(str(_folder(db, audit_id)))
+    return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
 
 
 def cells_of(db: Database, audit: Audit) -> DrawnCells:
@@ -193,9 +192,8 @@ def _folder(db: Database, audit_id: int) -> Path:
     return db.paths.audits / str(audit_id)
 
 
-@lru_cache(maxsize=KEPT)
-def _load(folder: str) -> Population:
-    found = Population(*(np.asarray(open_array(Path(folder) / f"{field.name}.npy")) for field in fields(Population)))
+def _load(folder: Path) -> Population:
+    found = Population(*(np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Population)))
     shape = (len(found.image_ids), len(found.class_ids))
     if found.strata.shape != shape or found.scores.shape != shape:
         raise ValueError(f"{folder}: strata {found.strata.shape} and scores {found.scores.shape} must be {shape}.")

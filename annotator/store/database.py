@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DATABASE, Paths
 from annotator.store import place, read_only
+from annotator.store.caches import Caches
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS
@@ -63,7 +65,10 @@ class Database:
                 f"There is no project in {self.paths.project} (no project.db in it).\n"
                 f"    Make one with: annotator init {project} --images FOLDER"
             )
+        self.caches = Caches()
         self._threads = threading.local()
+        self._connections: WeakSet[sqlite_utils.Database] = WeakSet()  # of all threads; one ends with its thread
+        self._is_closed = False
         self.read_only = read_only.is_read_only(self.paths)
         place.forget(self.paths.project)  # this process may have had another one open there
         try:
@@ -84,8 +89,19 @@ class Database:
         """This thread's connection. Only for the rooms of the store."""
         connection = getattr(self._threads, "connection", None)
         if connection is None:
+            if self._is_closed:
+                raise AnnotatorError(f"The project {self.paths.project} was closed. Open it again to go on.")
             connection = self._threads.connection = self._connect()
+            self._connections.add(connection)
         return connection
+
+    def close(self) -> None:
+        """Close the connections of all threads and free the caches; for when no thread is in the middle of a query."""
+        self._is_closed = True
+        self._threads = threading.local()
+        for connection in list(self._connections):
+            connection.conn.close()
+        self.caches.clear()
 
     def rows(self, statement: str, parameters: Any = ()) -> list[dict]:
         """All rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""

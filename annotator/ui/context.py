@@ -1,37 +1,38 @@
-"""Which project this process serves: set once by the server, asked for by every page and route."""
+"""The project that this process serves: set once by the server, read by every page and route."""
 
 import os
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
+from annotator.project import Project
 from annotator.store.database import Database
 from annotator.ui.tokens import Tokens
 
-_served: list[tuple[Database, Tokens]] = []
+_served: list[tuple[Project, Tokens]] = []
 
 
-def open_project(project: Path) -> None:
+def open_project(path: Path) -> None:
     """Serve this project from now on. Raises AnnotatorError when there is none, or it may not be written."""
-    db = Database(project)
-    db.refuse_read_only()
-    _served[:] = [(db, Tokens(db.paths.secret))]
+    project = Project(path)
+    project.db.refuse_read_only()
+    _served[:] = [(project, Tokens(project.db.paths.secret))]  # threads may still use the one before: it is not closed
 
 
 def db() -> Database:
-    """The project's database."""
-    return _current()[0]
+    """The project's database, with its caches."""
+    return _current()[0].db
 
 
 def tokens() -> Tokens:
-    """What signs and checks who is at work."""
+    """What signs and checks the name of the person at work."""
     return _current()[1]
 
 
-def _current() -> tuple[Database, Tokens]:
+def _current() -> tuple[Project, Tokens]:
     if not _served:
         # A page run without the server (a test of the page alone) names the project here.
-        project = os.environ.get("ANNOTATOR_PROJECT")
-        if not project:
+        path = os.environ.get("ANNOTATOR_PROJECT")
+        if not path:
             raise AnnotatorError("No project is being served. Start the app with: annotator serve PROJECT")
-        open_project(Path(project))
+        open_project(Path(path))
     return _served[0]

@@ -38,7 +38,8 @@ def _certificate() -> None:
     if not classes.all_classes(db):
         st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")
         return
-    found = _kept(db, str(db.paths.project), stamp(db))
+    with st.spinner("Working out the certificate..."):
+        found = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)
     target = _stopping_rule(found)
     _overall(found.overall)
     left, right = st.columns([1, 1], gap="medium")
@@ -53,11 +54,6 @@ def _certificate() -> None:
         st.markdown("#### Take it with the data")
         st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
         export.card_downloads(db, lambda: data_set(db), ["labels.csv"])
-
-
-@st.cache_resource(max_entries=4, show_spinner="Working out the certificate...")
-def _kept(_db: Database, project: str, stamped: tuple) -> Certificate:
-    return certificate(_db)
 
 
 def _stopping_rule(found: Certificate) -> float:
