@@ -4,9 +4,19 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from models.statistics.calibration import CALIBRATIONS, Calibration, fit
+from models.statistics.calibration import (
+    BELIEF,
+    CALIBRATIONS,
+    IDENTITY,
+    LINES,
+    ROUNDS,
+    SPREAD,
+    Calibration,
+    fit,
+)
 from models.statistics.metrics import expected_calibration_error
 
 KINDS = sorted(CALIBRATIONS)
@@ -81,6 +91,42 @@ def test_a_model_worse_than_chance_is_flattened_and_never_turned_round(kind):
     assert (np.diff(told) > 0).all()
     if kind != "temperature":
         assert told.min() > 0.35 and told.max() < 0.65
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 10])
+def test_maps_of_uninformative_scores_reach_the_minimum_although_full_newton_steps_oscillate(seed):
+    rng = np.random.default_rng(seed)
+    logits, present = rng.normal(0, 2.5, 200), rng.random(200) < 0.5
+    found = fitted("platt", (logits, np.zeros(200, int), present), 1)
+    slope, shift = _line_by_scipy(logits, present)
+    assert found.slopes[0] == pytest.approx(slope, rel=1e-3) and found.shifts[0] == pytest.approx(shift, abs=1e-3)
+
+
+def _line_by_scipy(logits: np.ndarray, present: np.ndarray) -> tuple[float, float]:
+    """The slope and shift of a single class by general minimisation, in the steps of `calibration._lines`."""
+    middle = logits.mean()
+
+    def least(centre: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+        def cost(line):
+            values = np.exp(line[0]) * (logits - middle) + line[1] + middle
+            return np.sum(np.logaddexp(0, values) - present * values) + np.sum(((line - centre) / deviation) ** 2) / 2
+
+        bounds = list(zip(*LINES, strict=True))
+        tries = [minimize(cost, [start, 0.0], bounds=bounds, tol=1e-14) for start in (-3.0, -1.0, 0.5)]
+        return min(tries, key=lambda tried: tried.fun).x
+
+    pooled = each = centre = least(np.zeros(2), np.array(IDENTITY))
+    spread = np.square(SPREAD)
+    for _ in range(ROUNDS):
+        each = least(centre, np.sqrt(spread))
+        turned = np.exp(each[0]) * (logits - middle)
+        chances = expit(turned + each[1] + middle)
+        derivatives = np.stack([turned, np.ones(len(turned))])
+        covariance = np.linalg.inv((derivatives * chances * (1 - chances)) @ derivatives.T + np.diag(1 / spread))
+        centre = (BELIEF * pooled + each) / (BELIEF + 1)
+        spread = (BELIEF * np.square(SPREAD) + (each - centre) ** 2 + covariance.diagonal()) / (BELIEF + 1)
+    slope = np.exp(each[0])
+    return slope, each[1] + middle * (1 - slope)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,8 +5,8 @@ import pytest
 
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.stacking import (
-    BEFOREHAND,
     FEWEST,
+    PRIOR_MEAN,
     Scores,
     Stacker,
     WarmStart,
@@ -134,4 +134,4 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
         logits = Stacker(line, np.ones(1), np.zeros(1)).of_cells(scores, around, columns)
         return weights @ (np.logaddexp(0, logits) - present * logits)
 
-    assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(BEFOREHAND)
+    assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)

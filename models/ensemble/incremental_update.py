@@ -12,19 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import logit
 from torch import Tensor
 
 from models.ensemble.fit_ensemble import unit
 from models.ensemble.regions import as_tensor, root
 from models.labels import PRESENT
 from models.linear.training import Array
+from models.statistics.logistic import fit_logistic
 
 DIRECTIONS = 256  # more changed no average precision by more than 0.001
 SAMPLE = 2000  # images whose features say which directions matter
 ROWS = 2048  # images encoded or scored at once: a few MB, which a cache can hold
 WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
 BIAS_VARIANCE = 0.05  # and for all images of the class: people are shown the likely ones, which says little of the rest
-STEPS, HALVINGS = 25, 20
 LEAST, MOST = 1e-6, 1 - 2**-12  # probabilities are kept inside: what float16 can still tell from 0 and 1
 
 
@@ -85,24 +86,9 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
         [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
     )
     basis, along = np.linalg.qr(spread.T)  # (K + 1, m), (m, n): m the smaller of K + 1 and n
-    signs, offset = np.where(states == PRESENT, 1.0, -1.0), _logit(base)
-    solution = np.zeros(len(along))
-    value = _penalised(along, signs, offset, solution)
-    for _ in range(STEPS):
-        wrong = _sigmoid(-signs * (offset + solution @ along))
-        slope = solution - along @ (signs * wrong)
-        bend = np.eye(len(along)) + (along * (wrong * (1 - wrong))) @ along.T
-        step = np.linalg.solve(bend, slope)
-        for halved in range(HALVINGS):
-            tried = solution - step / 2**halved
-            if (now := _penalised(along, signs, offset, tried)) <= value:
-                break
-        else:
-            break
-        solution, gained, value = tried, value - now, now
-        if gained < 1e-9:
-            break
-    correction = basis @ solution
+    offset, size = logit(np.clip(base.astype(np.float64), LEAST, MOST)), len(along)
+    fitted = fit_logistic(along.T, states == PRESENT, np.zeros(size), np.ones(size), offset=offset)
+    correction = basis @ fitted.coefficients[0]
     correction[:-1] *= WEIGHT_VARIANCE**0.5
     correction[-1] *= BIAS_VARIANCE**0.5
     return correction
@@ -123,16 +109,3 @@ def corrected(codes: Tensor, base: np.ndarray, corrections: np.ndarray) -> np.nd
         logits = torch.logit(chances.clamp(LEAST, MOST)) + codes[rows].float() @ weights + biases
         out[rows] = torch.sigmoid(logits).numpy()
     return out
-
-
-def _penalised(along: np.ndarray, signs: np.ndarray, offset: np.ndarray, solution: np.ndarray) -> float:
-    return float(np.logaddexp(0, -signs * (offset + solution @ along)).sum() + solution @ solution / 2)
-
-
-def _logit(chances: np.ndarray) -> np.ndarray:
-    inside = np.clip(chances.astype(np.float64), LEAST, MOST)
-    return np.log(inside) - np.log1p(-inside)
-
-
-def _sigmoid(logits: np.ndarray) -> np.ndarray:
-    return np.exp(-np.logaddexp(0, -logits))

@@ -32,6 +32,7 @@ from models.labels import PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, one_thread
 from models.methods.auto import Auto
 from models.statistics.calibration import raw_logits
+from models.statistics.logistic import fit_logistic
 
 UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
 RIDGE = 2e-5  # times the squared weights of KnownHead, an image
@@ -46,15 +47,14 @@ SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
 GAINS, ROWS = 1000, 512  # images from which the advantage of regions is taken; and scored at once
 ROUNDS = 6  # of the second look: the surroundings of a cell are what the round before thought of them
 # Head and ridge model of `auto`, KnownHead, one other class on the image, more than one, the tail, a shift:
-BEFOREHAND = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
-TRUST = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1.0])  # answers that what is believed beforehand is worth
+PRIOR_MEAN = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
+PRIOR_PRECISION = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1.0])  # answers that what is believed beforehand is worth
 # The same of a class's own slope around 1 and shift around 0. Fixed, and not found by how much classes differ
 # (models/statistics/calibration.py): that is found large while grids of one class after another are answered, and then
 # each class
 # follows its newest grids up and down.
-OWN = np.array([8.0, 1.0])
+CLASS_PRECISION = np.array([8.0, 1.0])
 LEAST_SLOPE = 0.1
-NEWTON = 40  # steps of Newton's method, at most; six or so are usual
 
 
 @dataclass
@@ -163,8 +163,8 @@ def fit_stacker(
     columns    (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts
     """
     looks = np.column_stack([_looks(held, others)[:, 0], np.ones(len(columns))])
-    line = _logistic(looks, present.astype(float), weights, BEFOREHAND, TRUST)
-    return Stacker(line, *_lines(looks @ line, columns, present, weights, classes))
+    line = fit_logistic(looks, present, PRIOR_MEAN, PRIOR_PRECISION, weights=weights).coefficients[0]
+    return Stacker(line, *_class_lines(looks @ line, columns, present, weights, classes))
 
 
 def fit_stacked(
@@ -336,44 +336,10 @@ def _importance(asked: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     return weights * weights.sum() / (weights * weights).sum()  # as many as they are worth (Kish 1965)
 
 
-def _logistic(
-    looks: np.ndarray, present: np.ndarray, weights: np.ndarray, beforehand: np.ndarray, trust: np.ndarray
-) -> np.ndarray:
-    """(k,) the line that explains answers (n,) by looks (n, k), drawn towards what is believed; Newton's method.
-
-    Every step has to make it better, else half of it is tried: looks far apart (a model that is quite sure) throw whole
-    steps so far that they come back never.
-    """
-
-    def cost(line: np.ndarray) -> float:
-        logits = looks @ line
-        return float(weights @ (np.logaddexp(0, logits) - present * logits) + trust @ (line - beforehand) ** 2 / 2)
-
-    line = beforehand.copy()
-    now = cost(line)
-    for _ in range(NEWTON):
-        chances = expit(looks @ line)
-        slope = looks.T @ (weights * (chances - present)) + trust * (line - beforehand)
-        bend = (looks * (weights * chances * (1 - chances))[:, None]).T @ looks + np.diag(trust)
-        step = np.linalg.solve(bend, slope)
-        while (then := cost(line - step)) > now and abs(step).max() > 1e-6:
-            step /= 2
-        if then > now:
-            break
-        line, better, now = line - step, now - then, then
-        if better < 1e-7 * (1 + now):
-            break
-    return line
-
-
-def _lines(
+def _class_lines(
     logits: np.ndarray, columns: np.ndarray, present: np.ndarray, weights: np.ndarray, classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Slopes (C,) and shifts (C,) of the classes, drawn towards 1 and 0 (Platt 1999, with a Gaussian prior)."""
-    slopes, shifts = np.ones(classes), np.zeros(classes)
-    for column in np.unique(columns).tolist():
-        of_class = columns == column
-        looks = np.column_stack([logits[of_class], np.ones(int(of_class.sum()))])
-        slope, shift = _logistic(looks, present[of_class].astype(float), weights[of_class], np.array([1.0, 0.0]), OWN)
-        slopes[column], shifts[column] = max(slope, LEAST_SLOPE), shift
-    return slopes, shifts
+    inputs, mean = np.column_stack([logits, np.ones(len(logits))]), np.tile([1.0, 0.0], (classes, 1))
+    lines = fit_logistic(inputs, present, mean, CLASS_PRECISION, weights=weights, groups=columns).coefficients
+    return np.maximum(lines[:, 0], LEAST_SLOPE), lines[:, 1]

@@ -12,12 +12,15 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
+from models.statistics.logistic import LogisticFit, fit_logistic
+
 SUREST = 1e-7  # probabilities are kept this far inside (0, 1) before their logit is taken
-SLOWEST, STEEPEST = np.log(0.02), np.log(8.0)  # of slopes: a model worse than chance is flattened, never turned round
+# Lowest and highest (log of slope, shift): a model worse than chance is flattened, never turned round.
+LINES = np.array([np.log(0.02), -np.inf]), np.array([np.log(8.0), np.inf])
 IDENTITY = (0.7, 1.5)  # spread of the log of the slope, and of the shift, around those of no change; of all classes
 SPREAD = (0.3, 0.6)  # the same of one class around all, before anything is known of how much classes differ
 BELIEF = 4.0  # classes that SPREAD is worth
-STEPS, ROUNDS = 30, 6
+ROUNDS = 6
 PSEUDO, PLACES = 20.0, 20  # isotonic: answers in the sense of the Platt map that are mixed in, and at how many places
 STRAIGHT = 0.1  # and the share of the Platt map in the logit, so that it rises within a pool
 ANCHORED = 10.0  # answers of each class that the model's own word counts for, where nobody was asked
@@ -183,66 +186,40 @@ def _effective(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.n
 def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np.ndarray, np.ndarray]:
     """Slopes (C,) and shifts (C,): the pooled line first, then every class around it.
 
-    How much classes differ is found by a few rounds of expectation and maximisation with Gaussian posteriors (Laplace);
-    SPREAD counts as BELIEF classes in it, so that two classes alone do not decide it.
+    How much classes differ is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
+    (Laplace); SPREAD counts as BELIEF classes in it, so that two classes alone do not decide it.
     """
     # Turned around the mean logit and not around 0: there, slope and shift can be told apart.
     middle = float(np.average(logits, weights=weights)) if shifted and weights.sum() else 0.0
-    about = _Answers(logits - middle, classes, present, weights, middle)
-    free = np.array([1.0, 1.0 if shifted else 1e-12])
-    together = _Answers(about.logits, np.zeros_like(classes), present, weights, middle)
-    pooled = _newton(together, np.zeros((1, 2)), np.zeros(2), np.square(IDENTITY) * free)[0][0]
+    centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
+
+    def fit_lines(groups: np.ndarray, start: np.ndarray, centre: np.ndarray, variance: np.ndarray) -> LogisticFit:
+        """(log of slope, shift) of every group (G, 2) under a Gaussian prior with this mean and variance, (2,) each."""
+
+        def predict(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            turned = np.exp(lines[groups, 0]) * centred
+            return turned + lines[groups, 1], np.stack([turned, np.ones_like(turned)], 1)
+
+        return fit_logistic(
+            predict, present, np.tile(centre, (len(start), 1)), 1 / variance,
+            offset=middle, weights=weights, groups=groups, start=start, bounds=LINES,
+        )  # fmt: skip
+
+    pooled = fit_lines(np.zeros_like(classes), np.zeros((1, 2)), np.zeros(2), np.square(IDENTITY) * free).coefficients[
+        0
+    ]
     seen = np.bincount(classes, weights, n_classes) > 0
     spread = np.square(SPREAD) * free
     each, centre = np.tile(pooled, (n_classes, 1)), pooled
     for _ in range(ROUNDS if seen.any() else 0):
-        each, variance = _newton(about, each, centre, spread)
+        fitted = fit_lines(classes, each, centre, spread)
+        each, variance = fitted.coefficients, np.linalg.inv(fitted.information).diagonal(axis1=1, axis2=2)
         # In the pooled line one class with many answers outvotes all the others; here every class has one voice.
         centre = (BELIEF * pooled + each[seen].sum(0)) / (BELIEF + seen.sum())
         apart = ((each - centre) ** 2 + variance)[seen].sum(0)
         spread = (BELIEF * np.square(SPREAD) + apart) / (BELIEF + seen.sum()) * free
     slopes = np.exp(each[:, 0])
     return slopes, each[:, 1] + middle * (1 - slopes)
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """What a line is fitted to: logits less their middle, answers in [0, 1], and all else of `fit`, (n,) each."""
-
-    logits: np.ndarray
-    classes: np.ndarray
-    present: np.ndarray
-    weights: np.ndarray
-    middle: float
-
-
-def _newton(about: _Answers, start: np.ndarray, centre: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, ...]:
-    """For every class the likeliest (log of slope, shift) (C, 2) under a Gaussian prior, and their variances (C, 2).
-
-    centre, spread    (2,) mean and variance of the prior
-    """
-    each, many, classes = start.copy(), len(start), about.classes
-
-    def summed(values: np.ndarray) -> np.ndarray:
-        return np.bincount(classes, about.weights * values, many)
-
-    variance = np.repeat(spread[None], many, axis=0)
-    for _ in range(STEPS if len(classes) else 0):
-        steep = np.exp(each[:, 0])[classes] * about.logits
-        chance = expit(steep + about.middle + each[:, 1][classes])
-        miss, curve = chance - about.present, chance * (1 - chance)
-        pull = np.stack([summed(miss * steep), summed(miss)], 1) + (each - centre) / spread
-        first = summed(curve * steep**2) + 1 / spread[0]
-        second, both = summed(curve) + 1 / spread[1], summed(curve * steep)
-        area = first * second - both**2
-        step = np.stack([second * pull[:, 0] - both * pull[:, 1], first * pull[:, 1] - both * pull[:, 0]], 1)
-        step = np.clip(step / area[:, None], -1, 1)
-        each -= step
-        each[:, 0] = np.clip(each[:, 0], SLOWEST, STEEPEST)
-        variance = np.stack([second, first], 1) / area[:, None]
-        if np.abs(step).max() < 1e-6:
-            break
-    return each, variance
 
 
 def _pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
