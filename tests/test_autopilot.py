@@ -10,6 +10,7 @@ from annotator.quality import audit
 from annotator.queues.autopilot import acquisition, planner
 from annotator.records import Batch, WantedActions
 from annotator.snapshot import time_model
+from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import cells, decisions, overview
 from annotator.store.answer_times import Answer
 
@@ -170,7 +171,7 @@ def _about(db):
     from annotator.queues import grid
     from annotator.records import WantedGrids
 
-    return grid.known(db), time_model.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
+    return read_snapshot(db), time_model.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
 
 
 def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(known):

@@ -11,7 +11,8 @@ from annotator.benchmark.harness.generated import make_project
 from annotator.benchmark.store import ROWS, measure
 from annotator.queues import annotate
 from annotator.records import Wanted
-from annotator.snapshot import rankings, suggestions
+from annotator.snapshot import rankings
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import decisions, images, overview
 
 
@@ -26,7 +27,7 @@ def test_a_made_up_project_is_consistent(tmp_path):
         made.files, key=lambda image_id: images.images(db, [image_id])[image_id].sha256
     )
     assert all(images.image_path(db, image_id).exists() for image_id in made.files)
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert 0 < decisions.newest_decision(db) - found.run.last_decision_id <= 120
     kept = rankings.load(db.paths.run(found.run.id))
     again = rankings.build(db, found.run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)

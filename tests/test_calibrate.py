@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annotator.records import Batch, Decision
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import arrays, decisions
 from annotator.store.arrays import FeatureCache
 from annotator.worker import calibrate
@@ -36,7 +36,7 @@ def label(db, image_id: int, class_id: int, state: int) -> None:
 
 def answer_grid(db, class_id: int, images: range, wrong: bool = False) -> None:
     """Answers to what the current run says of some images; `wrong` says the opposite of what they show."""
-    found = predictions(db)
+    found = read_predictions(db)
     states = [1 if (image_id >> (class_id - 1) & 1) != wrong else -1 for image_id in images]
     chances = [float(found.probabilities[image_id - 1, class_id - 1]) for image_id in images]
     cells = list(zip(images, [class_id] * len(images), states, chances, strict=True))
@@ -87,7 +87,7 @@ def test_answers_to_a_calibrated_run_are_turned_back_into_what_its_model_said(db
     run = trained(db, cache)
     answer_grid(db, 3, range(5, 25))
     answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
-    told = predictions(db).probabilities[4:24, 2].astype(np.float32)
+    told = read_predictions(db).probabilities[4:24, 2].astype(np.float32)
     back = Calibration.from_dict(run.calibration).invert(np.clip(told, 5e-4, 1 - 5e-4), np.full(20, 2))
     np.testing.assert_allclose(np.sort(answers.logits[answers.columns == 2]), np.sort(back), atol=1e-3)
     assert not np.allclose(back, raw_logits(told), atol=1e-2), "it was calibrated"

@@ -11,7 +11,7 @@ from test_worker import BACKBONE, say, shown
 
 from annotator.exchange.export import data_set
 from annotator.records import UNSURE
-from annotator.snapshot import suggestions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
 from annotator.store import arrays, classes, configuration, runs
 from annotator.store.arrays import FeatureCache
@@ -134,7 +134,7 @@ def read(db):
 def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
     told, cache = [], read(labelled)
     run = train(labelled, cache, "auto", {}, BACKBONE, between=lambda *one: told.append(one))
-    found = suggestions.predictions(labelled)
+    found = read_predictions(labelled)
     assert found.probabilities.shape == (24, 3) and np.isfinite(found.probabilities).all()
     assert (run.method, run.epochs, len(run.loss), run.threshold) == ("auto", 12, 12, 0.3)
     assert ("training", 12, 12) in told and {state for state, *_ in told} == {
@@ -153,7 +153,7 @@ def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_dra
 def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(labelled):
     classes.add_classes(labelled, [("lynx", "")])
     run = train(labelled, read(labelled), "auto", {}, BACKBONE)
-    found = suggestions.predictions(labelled)
+    found = read_predictions(labelled)
     assert np.isnan(found.probabilities[:, 3].astype(float)).all() and np.isfinite(found.probabilities[:, :3]).all()
     assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modelled.tolist() == [True] * 3 + [False]
 
@@ -210,7 +210,7 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
     assert "Run 1: auto" in told and configuration.parameters(db) == {"rounds": 1}
     say(db, 14, 2)
     assert "Run 2: auto" in annotator("worker", project, "--once").stdout
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert found.run.id == 2 and np.isfinite(found.probabilities).all()
     Explainer(db, load_backbone(BACKBONE)).draw(2, 20, [1, 3])
     with Picture.open(db.paths.heatmap(2, 20, 3)) as picture:
@@ -230,7 +230,7 @@ def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(d
     answer_audited(db, answers[12:], "grid")
     run = train(db, found, "auto", {}, configuration.backbone(db))
     assert run.calibration["kind"] == "stacked" and data_set(db, "model").fill.calibrated
-    before = suggestions.predictions(db).probabilities
+    before = read_predictions(db).probabilities
     logged = calibrate.answered_before(db, "auto", configuration.backbone(db), run.class_ids)
     assert not logged.left_out and np.isfinite(before).any()
     assert train(db, found, "auto", {}, configuration.backbone(db)).calibration == run.calibration

@@ -12,7 +12,7 @@ from test_worker import say, shown
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.snapshot import suggestions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
 from annotator.store import arrays, configuration, heartbeat, runs
 from annotator.store.database import Database
@@ -171,7 +171,7 @@ def published(db: Database, words: str) -> str:
     """Train; a newer run is there, whole, and what was left out is said in the status."""
     train(db)
     run = runs.current_run(db)
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert run.id > 1 and found.run.id == run.id and np.isfinite(found.probabilities[:, :1].astype(float)).all()
     told = "\n".join(status(db)["left_out"])
     assert words in told and bool(told) == bool(words), told

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from annotator.exchange.setup import set_up
 from annotator.snapshot.image_map import save_map
-from annotator.snapshot.predictions import predictions, rankings_of
+from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.store import arrays, audits, consistency, runs
 from annotator.store.database import Database
 
@@ -75,7 +75,7 @@ def broken(project: Path, acknowledged: list[list[str]]) -> list[str]:
     told += [f"the row of run {one} cannot be read" for one in runs.damaged(db)]
     run = runs.current_run(db)
     if run is not None:
-        found = predictions(db)
+        found = read_predictions(db)
         if found is None or rankings_of(db, found) is None or runs.kept_run(db, run.id) is None:
             told.append(f"run {run.id}, version {run.version} is published without its arrays")
     told += audits.damaged(db)

@@ -9,7 +9,7 @@ from test_worker import say
 from annotator.queues import grid
 from annotator.records import Decision, WantedGrids
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.predictions import rankings_of
+from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.store import arrays, classes, decisions, runs
 from annotator.store.arrays import FeatureCache
 from annotator.worker.train import train
@@ -112,7 +112,7 @@ def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
     answers(db, 40)
     classes.add_classes(db, [("owl", "")])
     run = train(db, cache, "an", {}, "x")
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     kept = rankings.load(db.paths.run(run.id))
     again = rankings.build(db, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     for name in vars(again):
@@ -135,7 +135,7 @@ def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
     begin()  # all arrays, no rankings, not published
     half = db.paths.run(begin()) / "by_class.npy"
     half.write_bytes(b"half a")
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert found.run.id == first
     assert rankings_of(db, found).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
     tiles = grid.next_grids(db, WantedGrids("tab", "Ann", 1, 12, (), 1)).items[0].tiles

@@ -15,6 +15,7 @@ from annotator.exchange.thresholds import Limits
 from annotator.queues import annotate, review
 from annotator.records import Decision, Wanted
 from annotator.snapshot import suggestions
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import arrays, classes, decisions, images, runs
 
 
@@ -78,7 +79,7 @@ def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, pred
 
 
 def test_an_image_registered_after_the_run_has_no_suggestions_and_breaks_nothing(db, predicted):
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert suggestions.suggestions_of(found, {}, [24, 99], 0.5).keys() == {24}
 
 

@@ -14,8 +14,8 @@ from annotator.errors import DiskFull
 from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Decision, Filter, Wanted, WantedGrids
 from annotator.snapshot import rankings, suggestions
-from annotator.snapshot.delta import answered_since
-from annotator.snapshot.predictions import arrays_of, predictions, rankings_of
+from annotator.snapshot.predictions import arrays_of, rankings_of, read_predictions
+from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import arrays, classes, configuration, decisions, heartbeat, jobs, runs, selections
 from annotator.store.arrays import FeatureCache
 from annotator.worker.incremental_update import Updater
@@ -56,13 +56,13 @@ def undo(db) -> None:
 
 
 def test_a_version_has_seen_the_newest_decisions_and_changes_only_the_classes_they_are_about(trained):
-    before = np.array(predictions(trained).probabilities)
+    before = np.array(read_predictions(trained).probabilities)
     say(trained, 20, 1, ABSENT)
     say(trained, 22, 1, ABSENT)
     run = Updater().update(trained, cache_of(trained))
     assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.newest_decision(trained))
     assert run.trained_decision_id == run.last_decision_id - 2
-    found = predictions(trained)
+    found = read_predictions(trained)
     assert (found.probabilities[[19, 21], 0] < before[[19, 21], 0]).all()
     assert np.array_equal(found.probabilities[:, 1:], before[:, 1:])
     assert Updater().update(trained, cache_of(trained)) is None, "there is nothing new to see"
@@ -73,11 +73,11 @@ def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those
     for image_id, class_id, state in ((13, 1, 1), (14, 2, -1), (15, 1, 0), (16, 3, 1), (3, 1, -1)):
         say(trained, image_id, class_id, state)
         one.update(trained, cache)
-    stepwise = np.array(predictions(trained).probabilities)
+    stepwise = np.array(read_predictions(trained).probabilities)
     decisions.decide(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
     undo(trained)
     run = Updater().update(trained, cache)
-    found = predictions(trained)
+    found = read_predictions(trained)
     assert run.version == 6 and np.array_equal(stepwise, found.probabilities)
     again = rankings.build(trained, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
     for name, kept in vars(rankings_of(trained, found)).items():
@@ -87,13 +87,13 @@ def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those
 
 
 def test_an_answer_that_is_taken_back_leaves_no_trace_and_what_changes_no_label_makes_no_version(trained):
-    first, cache, updater = np.array(predictions(trained).probabilities), cache_of(trained), Updater()
+    first, cache, updater = np.array(read_predictions(trained).probabilities), cache_of(trained), Updater()
     say(trained, 20, 2)
     updater.update(trained, cache)
-    assert not np.array_equal(predictions(trained).probabilities, first)
+    assert not np.array_equal(read_predictions(trained).probabilities, first)
     undo(trained)
     assert updater.update(trained, cache).version == 2
-    assert np.abs(predictions(trained).probabilities.astype(float) - first.astype(float)).max() < 1e-3
+    assert np.abs(read_predictions(trained).probabilities.astype(float) - first.astype(float)).max() < 1e-3
     decisions.decide(trained, [Decision(str(uuid.uuid4()), "skip", "Ann", "click", image_id=22)])
     run = updater.update(trained, cache)
     assert run.version == 2 and run.last_decision_id == decisions.newest_decision(trained)
@@ -126,7 +126,7 @@ def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(traine
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
         assert updater.update(trained, cache).version == step + 1
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
-        assert not answered_since(trained, predictions(trained)).touched.any(), "the rankings know by themselves"
+        assert not read_snapshot(trained).delta.changed.any(), "the rankings know by themselves"
     undo(trained)
     updater.update(trained, cache)
     assert all(cell in offered for offered in queues(trained, selection=picked).values()), "it is open again"
@@ -234,13 +234,13 @@ KeepUp(worker.db, worker._features).look()
 def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_next_worker_goes_on(trained, files):
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
-    before = np.array(predictions(trained).probabilities)
+    before = np.array(read_predictions(trained).probabilities)
     say(trained, 21, 1, ABSENT)
     words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     assert runs.current_run(trained).version == 1
     assert len(list(trained.paths.run(1, 2).glob("*.npy"))) == files - 1, "it was in the middle"
-    found = predictions(trained)
+    found = read_predictions(trained)
     assert np.array_equal(found.probabilities, before) and rankings_of(trained, found) is not None
     assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.missing_positives(trained)}
     worker = Worker(trained.paths.project)

@@ -16,7 +16,7 @@ from served import until
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.settings import BUSY_STATUS
-from annotator.snapshot import suggestions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
 from annotator.store import arrays, configuration, decisions, heartbeat, images, jobs, runs
 from annotator.store.arrays import FeatureCache
@@ -221,7 +221,7 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
     run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db), 240)
     assert arrays.count_features(db.paths.features(BACKBONE), db.caches) == 160
-    found = suggestions.predictions(db)
+    found = read_predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
     # A decision that is newer than the run is in its probabilities soon, and, by itself, in another training.

@@ -8,6 +8,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.table import UNKNOWN_CHOICES, Accepted, Table
 from annotator.exchange.thresholds import Fill, Limits, expect, thresholds
 from annotator.snapshot import suggestions
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import auto_accepted, classes, decisions, images, overview
 from annotator.store.database import Database
 
@@ -34,7 +35,7 @@ def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, 
     if problems := asked_wrongly(unknown, limits):
         raise AnnotatorError("\n".join(problems))
     with db.reading():
-        predictions = suggestions.predictions(db)
+        predictions = read_predictions(db)
         if unknown == "model" and predictions is None:
             raise AnnotatorError(
                 "There is no run yet to fill unknown cells with. Label some images and run: "

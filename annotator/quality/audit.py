@@ -10,7 +10,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot.predictions import Predictions, predictions
+from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.store import audits, classes
 from annotator.store.audits import OPEN, Audit, DrawnCells, Population
 from annotator.store.database import Database
@@ -92,7 +92,7 @@ def draw(
         what = "images" if not len(image_ids) else "classes" if not len(every) else f"classes {list(class_ids)}"
         raise AnnotatorError(f"There are no {what} to draw cells from in {db.paths.project}.")
     rng = np.random.default_rng(seed)
-    found = predictions(db)
+    found = read_predictions(db)
     states, newest = audits.label_matrix(db, image_ids, every)
     filled = audits.accepted_matrix(db, image_ids, every)
     scores = scores_of(found, image_ids, every)

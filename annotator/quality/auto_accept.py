@@ -18,7 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.quality import audit
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot.predictions import Probabilities, predictions
+from annotator.snapshot.predictions import Probabilities, read_predictions
 from annotator.store import audits, auto_accepted, classes, jobs, overview
 from annotator.store.audits import OPEN, Population
 from annotator.store.auto_accepted import NewAcceptance
@@ -176,7 +176,7 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     returns    one for each class and state that is wanted; [] while nothing is
     """
     wanted, batch = guarantee(db), f"a{uuid.uuid4().hex[:8]}"
-    newest = newest or predictions(db)
+    newest = newest or read_predictions(db)
     outcomes, filled, reasons = [], set(), {}
     drawings = [_Drawing(db, one, newest) for one in audits.audits(db) if one.run_id] if wanted else []
     for state in wanted.states if wanted else ():
@@ -199,7 +199,7 @@ def draw(db: Database, wanted: Guarantee) -> audits.Audit:
     They are answered like those of any audit. Raises AnnotatorError without a run, and where no class has so many
     likely cells that asking about a sample of them would save work.
     """
-    found = predictions(db)
+    found = read_predictions(db)
     if found is None:
         raise AnnotatorError("There is no run yet whose suggestions could be accepted. Label some images first.")
     states, newest = audits.label_matrix(db, found.image_ids, found.class_ids)

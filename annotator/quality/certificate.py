@@ -17,7 +17,7 @@ from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certif
 from annotator.quality.evidence import Interval, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import tempo_of
 from annotator.store import audits, auto_accepted, classes, overview, runs, versions
 from annotator.store.audits import OPEN, Audit
@@ -198,7 +198,7 @@ def _tiles(
     cells come first.
     """
     result = np.full(len(class_ids), np.nan)
-    scores = drawings.scores_of(predictions(db), image_ids, class_ids)
+    scores = drawings.scores_of(read_predictions(db), image_ids, class_ids)
     hidden: dict[int, np.ndarray] = {}  # column -> what is expected of each open cell, summed over drawings
     for column, here, rows in parts:
         if here.audit is None:

@@ -7,7 +7,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.queues import query_order, review
 from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActions, WantedGrids
 from annotator.settings import REVIEW_THRESHOLD
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import labels_until_first_run, likely
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
@@ -204,7 +204,7 @@ def items(
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
     notes = overview.notes(db, list(image_ids))
-    likely_classes = likely(predictions(db), image_ids, classes.all_classes(db))
+    likely_classes = likely(read_predictions(db), image_ids, classes.all_classes(db))
     return [
         WorkItem(
             found[image_id],

@@ -11,9 +11,7 @@ from annotator.errors import AnnotatorError
 from annotator.queues import annotate, selection
 from annotator.queues.annotate import Work, elsewhere, with_surroundings
 from annotator.records import Image, Run, WantedGrids
-from annotator.snapshot.delta import AnsweredSince, answered_since
-from annotator.snapshot.predictions import Predictions, predictions, rankings_of
-from annotator.snapshot.rankings import Rankings
+from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
 from annotator.store.database import Database
 
@@ -63,22 +61,6 @@ class ClassCount:
     likely: float | None
 
 
-@dataclass(frozen=True)
-class Known:
-    """The current run as the grid needs it: what it says, in which order, and what was answered since."""
-
-    found: Predictions
-    rankings: Rankings
-    since: AnsweredSince
-
-
-def known(db: Database) -> Known | None:
-    """The current run, None before the first."""
-    found = predictions(db)
-    rankings = rankings_of(db, found) if found else None
-    return Known(found, rankings, answered_since(db, found)) if found and rankings else None
-
-
 def next_grids(db: Database, wanted: WantedGrids) -> Work:
     """Up to `want` grids of one class, leased to this page, with everything around them.
 
@@ -90,10 +72,10 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     run, counts, every = renewed(db, wanted)
     grids: list[Grid] = []
     if wanted.want and every:
-        now = known(db)
+        snapshot = read_snapshot(db)
         out = Out(wanted, leases.held(db, wanted.holder))
-        for class_id in _classes_to_try(db, wanted, now, out, every):
-            grids = _grids(db, wanted, now, class_id, out)
+        for class_id in _classes_to_try(db, wanted, snapshot, out, every):
+            grids = _grids(db, wanted, snapshot, class_id, out)
             if grids:
                 break
     empty = "" if grids or not wanted.want else _empty(db, wanted, counts, bool(every), run)
@@ -102,22 +84,29 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 
 def class_counts(db: Database) -> list[ClassCount]:
     """Every class, in the order of the classes."""
-    now, found = known(db), overview.class_counts(db)
+    snapshot, found = read_snapshot(db), overview.class_counts(db)
     every = overview.image_counts(db)["all"]
     result = []
     for one in classes.all_classes(db):
         present, absent, unsure = found.get(one.id, (0, 0, 0))
-        column = now.since.column(one.id) if now else None
-        likely = None if column is None else max(0.0, float(now.rankings.expected[column] - now.since.found[column]))
+        likely = _likely(snapshot, one.id) if snapshot else None
         result.append(ClassCount(one.id, present, absent, unsure, every - present - absent - unsure, likely))
     return result
+
+
+def _likely(snapshot: Snapshot, class_id: int) -> float | None:
+    """How many present cells the model expects among the unknown ones of a class; None where it has no model."""
+    column = snapshot.delta.column(class_id)
+    if column is None:
+        return None
+    return max(0.0, float(snapshot.rankings.expected[column] - snapshot.delta.answered_probability[column]))
 
 
 def best_class(db: Database, size: int = 24) -> int | None:
     """The class whose next grid probably brings the most finds; without a model the one with the fewest answers."""
     every = [one.id for one in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
-    return next(iter(_best_first(db, wanted, known(db), Out(wanted, leases.held(db, "")), every)), None)
+    return next(iter(_best_first(db, wanted, read_snapshot(db), Out(wanted, leases.held(db, "")), every)), None)
 
 
 def renewed(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
@@ -151,7 +140,9 @@ class Out:
         return self.whole | self.cells.get(class_id, set())
 
 
-def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> Iterator[int]:
+def _classes_to_try(
+    db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, every: list[int]
+) -> Iterator[int]:
     """The class that is wanted; or the one in hand and then, when it has no more, the best of the others."""
     if wanted.class_id is not None:
         yield wanted.class_id
@@ -159,74 +150,76 @@ def _classes_to_try(db: Database, wanted: WantedGrids, now: Known | None, out: O
     in_hand = wanted.have[-1][1] if wanted.have else None
     if in_hand in every and in_hand != wanted.but:
         yield in_hand
-    for class_id in _best_first(db, wanted, now, out, every):
+    for class_id in _best_first(db, wanted, snapshot, out, every):
         if class_id not in (in_hand, wanted.but):
             yield class_id
 
 
-def _best_first(db: Database, wanted: WantedGrids, now: Known | None, out: Out, every: list[int]) -> list[int]:
+def _best_first(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, every: list[int]) -> list[int]:
     """The classes, those first whose next grid brings the most; those without a model by how little is known."""
     finds = {}
-    if now and wanted.selection:
-        finds = selection.finds(db, now.found, wanted.selection, wanted.size)
-    elif now:
-        finds = finds_of(now, out, wanted.size)
+    if snapshot and wanted.selection:
+        finds = selection.finds(db, snapshot.predictions, wanted.selection, wanted.size)
+    elif snapshot:
+        finds = finds_of(snapshot, out, wanted.size)
     if not finds:
         answers = overview.class_counts(db)
         return sorted(every, key=lambda class_id: (sum(answers.get(class_id, ())), class_id))
     return sorted(every, key=lambda class_id: (-finds.get(class_id, 0.0), class_id))
 
 
-def finds_of(now: Known, out: Out, size: int) -> dict[int, float]:
+def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
     """Of each class with a model how many of its next `size` tiles are expected to be present."""
-    rankings, since, found = now.rankings, now.since, now.found
+    rankings, delta, predictions = snapshot.rankings, snapshot.delta, snapshot.predictions
     rows = rankings.by_class[:, : LOOK * size]
-    whole, known_ones = found.rows(list(out.whole))
-    is_out = np.zeros(len(found.image_ids), bool)
-    is_out[whole[known_ones]] = True
+    whole, known = predictions.rows(list(out.whole))
+    is_out = np.zeros(len(predictions.image_ids), bool)
+    is_out[whole[known]] = True
     is_open = (rows >= 0) & ~is_out[rows]
-    for column, place in np.argwhere(is_open & since.touched[rows]).tolist():
-        is_open[column, place] = since.is_open(int(rows[column, place]), column)
+    for column, place in np.argwhere(is_open & delta.changed[rows]).tolist():
+        is_open[column, place] = delta.is_open(int(rows[column, place]), column)
     finds = {}
-    for column, class_id in enumerate(found.class_ids.tolist()):
+    for column, class_id in enumerate(predictions.class_ids.tolist()):
         if rows[column, 0] < 0:
             continue
         if single := out.cells.get(class_id):
-            is_open[column] &= ~np.isin(found.image_ids[rows[column]], list(single))
+            is_open[column] &= ~np.isin(predictions.image_ids[rows[column]], list(single))
         places = np.flatnonzero(is_open[column])[:size]
         if len(places) == size or rows[column, -1] < 0 or rows.shape[1] == rankings.by_class.shape[1]:
             finds[class_id] = float(rankings.scores[column, places].sum(dtype=np.float64))
         else:
-            finds[class_id] = sum(chance for _, chance in islice(ranked(now, column, out.images(class_id)), size))
+            finds[class_id] = sum(chance for _, chance in islice(ranked(snapshot, column, out.images(class_id)), size))
     return finds
 
 
-def _grids(db: Database, wanted: WantedGrids, now: Known | None, class_id: int, out: Out) -> list[Grid]:
-    column = now.since.column(class_id) if now else None
+def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_id: int, out: Out) -> list[Grid]:
+    column = snapshot.delta.column(class_id) if snapshot else None
     gone = out.images(class_id)
     if wanted.selection:
-        source = selection.cells_of(db, now.found if now else None, wanted.selection, class_id, column, gone)
-    elif column is not None:
-        source = ranked(now, column, gone)
+        predictions = snapshot.predictions if snapshot else None
+        source = selection.cells_of(db, predictions, wanted.selection, class_id, column, gone)
+    elif snapshot and column is not None:
+        source = ranked(snapshot, column, gone)
     else:
         source = _unranked(db, class_id, gone, wanted.size * wanted.want)
     tiles = take_tiles(db, wanted, class_id, source)
+    run_id = snapshot.run.id if snapshot and column is not None else None
     return [
-        grid_of(class_id, now.found.run.id if column is not None else None, tiles[start : start + wanted.size])
-        for start in range(0, len(tiles), wanted.size)
+        grid_of(class_id, run_id, tiles[start : start + wanted.size]) for start in range(0, len(tiles), wanted.size)
     ]
 
 
-def ranked(now: Known, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
+def ranked(snapshot: Snapshot, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
     """Image ids with an open cell in a column and their probabilities, likeliest first."""
-    ids, rows, scores = now.found.image_ids, now.rankings.by_class[column], now.rankings.scores[column]
+    image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
+    rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
         some = rows[start : start + 512]
-        touched = now.since.touched[some]
-        for place, (row, image_id) in enumerate(zip(some.tolist(), ids[some].tolist(), strict=True)):
+        changed = snapshot.delta.changed[some]
+        for place, (row, image_id) in enumerate(zip(some.tolist(), image_ids[some].tolist(), strict=True)):
             if row < 0:
                 return
-            if image_id not in out and not (touched[place] and not now.since.is_open(row, column)):
+            if image_id not in out and not (changed[place] and not snapshot.delta.is_open(row, column)):
                 yield image_id, float(scores[start + place])
 
 

@@ -16,9 +16,9 @@ from annotator.quality.model_disagreement import LikelyMistakes
 from annotator.queues.by_annotator import decided_on
 from annotator.records import Filter, Suggestion, Wanted
 from annotator.snapshot import suggestions
-from annotator.snapshot.delta import AnsweredSince, answered_since
-from annotator.snapshot.predictions import Predictions, predictions, rankings_of
-from annotator.snapshot.rankings import Rankings, first_below
+from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.rankings import first_below
+from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, leases
 from annotator.store.database import Database
 
@@ -39,8 +39,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     if only.kind not in KINDS:
         raise AnnotatorError(f"There is no kind of suggestions {only.kind!r}. {did_you_mean(only.kind, KINDS)}")
     leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
-    found = predictions(db)
-    source = _source(db, found, only, threshold)
+    source = _source(db, only, threshold)
     if source is None:
         return []
     chosen: list[tuple[int, list[Suggestion]]] = []
@@ -58,71 +57,68 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
 
 def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     """How many images that other pages have open would be shown here, if they were free."""
-    found, only = predictions(db), wanted.only
-    source = _source(db, found, only, threshold)
-    ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
-    if source is None or not len(ids):
+    only = wanted.only
+    source = _source(db, only, threshold)
+    image_ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
+    if source is None or not len(image_ids):
         return 0
-    if only.kind != "annotator_disagreements":
-        ids = ids[found.rows(ids)[1]]
-    for some in _of_person(db, only.by, iter([ids])):
-        chips = source.chips(list(_each_once(iter([some]), wanted.passed)))
-        return sum(bool(ones) for ones in chips.values())
-    return 0
+    if not isinstance(source, AnnotatorDisagreements):
+        image_ids = image_ids[source.predictions.rows(image_ids)[1]]
+    (theirs,) = _of_person(db, only.by, iter([image_ids]))
+    chips = source.chips(list(_each_once(iter([theirs]), wanted.passed)))
+    return sum(bool(suggested) for suggested in chips.values())
 
 
-def _source(
-    db: Database, found: Predictions | None, only: Filter, threshold: float
-) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
+def _source(db: Database, only: Filter, threshold: float) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
     """Where the images of a filter come from; None where a run is needed and there is none."""
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
     if only.kind == "annotator_disagreements":
-        return AnnotatorDisagreements(db, found, only, low)
-    rankings = rankings_of(db, found) if found else None
-    if found is None or rankings is None:
+        return AnnotatorDisagreements(db, read_predictions(db), only, low)
+    snapshot = read_snapshot(db)
+    if snapshot is None:
         return None
-    return (Missing if only.kind == "missing" else LikelyMistakes)(db, found, rankings, only, low)
+    if only.kind == "likely_mistakes":
+        return LikelyMistakes(db, snapshot.predictions, snapshot.rankings, only, low)
+    return Missing(db, snapshot, only, low)
 
 
-def front(db: Database, found: Predictions, threshold: float, count: int) -> list[int]:
+def front(db: Database, snapshot: Snapshot, count: int) -> list[int]:
     """The first images of Review as everybody sees it, without a filter and without leases."""
-    rankings = rankings_of(db, found)
-    if rankings is None:
-        return []
-    source = Missing(db, found, rankings, Filter(), float(np.float16(threshold)))
+    source = Missing(db, snapshot, Filter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_each_once(source.images(), ()), count))
 
 
 class Missing:
     """Unanswered cells that are probably present."""
 
-    def __init__(self, db: Database, found: Predictions, rankings: Rankings, only: Filter, low: float):
-        self.db, self.found, self.rankings, self.only, self.low = db, found, rankings, only, low
+    def __init__(self, db: Database, snapshot: Snapshot, only: Filter, low: float):
+        self.db, self.snapshot, self.only, self.low = db, snapshot, only, low
+        self.predictions = snapshot.predictions
 
     def images(self) -> Iterator[np.ndarray]:
         """Ids of images with an open cell in the filter's range, in blocks, likeliest first; some more than once."""
         for rows in self._rows():
-            yield self.found.image_ids[rows]
+            yield self.predictions.image_ids[rows]
 
     def _rows(self) -> Iterator[np.ndarray]:
-        rankings, only, low, since = self.rankings, self.only, self.low, answered_since(self.db, self.found)
+        rankings, delta, only, low = self.snapshot.rankings, self.snapshot.delta, self.only, self.low
         if only.class_id is not None:
-            for column in np.flatnonzero(self.found.class_ids == only.class_id).tolist():
+            for column in np.flatnonzero(self.predictions.class_ids == only.class_id).tolist():
                 scores = rankings.scores[column]
                 rows = rankings.by_class[column][_above(scores, only.high) : first_below(scores, low)]
-                for some in _blocks(rows[rows >= 0]):
-                    yield since.open_rows(some, column)
+                for block in _blocks(rows[rows >= 0]):
+                    yield delta.open_rows(block, column)
         elif only.high >= 1:
             # Not by the sum of an image's probabilities: early models give many images five doubtful suggestions, and a
             # sum puts just those first (docs/design.md has the figures).
-            for some in _blocks(rankings.by_image[: first_below(rankings.likeliest, low)]):
-                keep = some >= 0
-                for place in np.flatnonzero(keep & since.touched[some]):
-                    keep[place] = since.likeliest(int(some[place])) >= low
-                yield some[keep]
+            for block in _blocks(rankings.by_image[: first_below(rankings.likeliest, low)]):
+                keep = block >= 0
+                for place in np.flatnonzero(keep & delta.changed[block]):
+                    keep[place] = delta.likeliest(int(block[place])) >= low
+                yield block[keep]
         else:
-            yield from _merged(rankings, since, low, only.high)
+            yield from _merged(self.snapshot, low, only.high)
 
     def still(self, image_ids: list[int]) -> list[int]:
         """Those of the images that have something to show still: known here without looking."""
@@ -134,7 +130,7 @@ class Missing:
         for image_id, ones in cells.answered(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(ones)
         only = self.only
-        return suggestions.suggestions_of(self.found, answered, image_ids, self.low, only.high, only.class_id)
+        return suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
@@ -164,24 +160,23 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
         yield rows[start : start + BLOCK]
 
 
-def _merged(rankings: Rankings, since: AnsweredSince, low: float, high: float) -> Iterator[np.ndarray]:
+def _merged(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]:
     """Rows by their likeliest open cell in a range that has an upper end, of all classes."""
+    rankings, probabilities = snapshot.rankings, snapshot.predictions.probabilities
     columns = len(rankings.by_class)
     starts = [_above(scores, high) for scores in rankings.scores]
     ends = [first_below(scores, low) for scores in rankings.scores]
     most = max(1, MERGED // max(columns, 1))
     while True:
         stops = [min(end, start + most) for start, end in zip(starts, ends, strict=True)]
-        rows = [
-            since.open_rows(one[one >= 0], column)
-            for column, one in enumerate(rankings.by_class[c, starts[c] : stops[c]] for c in range(columns))
-        ]
-        scores = [since.predictions.probabilities[one, column] for column, one in enumerate(rows)]
+        ranked = [rankings.by_class[c, starts[c] : stops[c]] for c in range(columns)]
+        open_rows = [snapshot.delta.open_rows(rows[rows >= 0], column) for column, rows in enumerate(ranked)]
+        scores = [probabilities[rows, column] for column, rows in enumerate(open_rows)]
         cut = [float(rankings.scores[c, stops[c] - 1]) for c in range(columns) if starts[c] < stops[c] < ends[c]]
-        every, chances = np.concatenate(rows), np.concatenate(scores).astype(np.float32)
+        merged, chances = np.concatenate(open_rows), np.concatenate(scores).astype(np.float32)
         # Below this some class has cells that were not looked at yet, which come before these.
         keep = chances >= max(cut, default=0.0)
-        yield every[keep][np.lexsort((every[keep], -chances[keep]))]
+        yield merged[keep][np.lexsort((merged[keep], -chances[keep]))]
         if not cut:
             return
         most *= 8

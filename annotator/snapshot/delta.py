@@ -1,12 +1,12 @@
-"""What people answered since the current version of a run: few cells, kept in memory, brought up to date by the newest
-decisions.
+"""The delta since a version of a run: the cells that people answered after the version had seen the decisions.
 
-Rankings (rankings.py) were made before; between two versions this says which of their cells are no longer open. It
-holds labels as they are, so a decision that was taken back opens its cell again.
+Rankings (rankings.py) were made before; the delta says which of their cells are no longer open. It holds labels as they
+are, so a decision that was taken back opens its cell again. There are few such cells: they stay in memory, and each
+reader brings them up to date by the newest decisions.
 """
 
 import threading
-from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,79 +15,107 @@ from annotator.store import cells
 from annotator.store.database import Database
 
 
-class AnsweredSince:
-    """The images of one version on which people have decided something since; safe to share between threads.
+@dataclass(frozen=True, eq=False)
+class _ChangedImage:
+    """One image of the delta.
 
-    touched    (N,) bool, the rows of those images
-    found      (C,) float64, the summed probabilities of the cells answered since
+    answered     columns of its answered cells
+    likeliest    the largest probability still open on it
+    columns      of the cells answered since the version, whose probabilities are `values`
     """
 
-    def __init__(self, found: Predictions):
-        self.predictions = found
-        self.touched = np.zeros(len(found.image_ids), bool)
-        self.found = np.zeros(len(found.class_ids))
-        self._column = {class_id: column for column, class_id in enumerate(found.class_ids.tolist())}
-        self._has_model = ~np.isnan(found.probabilities[:1]).all(0) if len(found.image_ids) else self.found > 0
-        self._seen = found.run.last_decision_id
-        self._answered: dict[int, frozenset[int]] = {}  # row -> columns
-        self._likeliest: dict[int, float] = {}  # row -> the largest probability still open there
-        self._counted: dict[int, tuple[list[int], np.ndarray]] = {}  # row -> columns in `found`, with how much
-        self._lock = threading.Lock()
+    answered: frozenset[int]
+    likeliest: float
+    columns: list[int]
+    values: np.ndarray
 
-    def refresh(self, db: Database) -> None:
-        """Take in the decisions made since the last look."""
-        with self._lock:
-            ids, newest = cells.touched(db, self._seen)
-            if ids:
-                answered = cells.answered(db, ids)
-                rows, known = self.predictions.rows(ids)
-                for image_id, row in zip(np.array(ids)[known].tolist(), rows[known].tolist(), strict=True):
-                    self._take_in(row, answered.get(image_id, {}))
-            self._seen = newest
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """What was answered since a version, up to one decision; never changed, only replaced by a later one.
+
+    newest                  the last decision that it includes
+    changed                 (N,) bool, rows of the images on which people have decided something since
+    answered_probability    (C,) float64, the summed probabilities of the cells answered since
+    """
+
+    predictions: Predictions
+    newest: int
+    changed: np.ndarray
+    answered_probability: np.ndarray
+    _images: dict[int, _ChangedImage]  # by row
+    _columns: dict[int, int]  # by class id
+    _has_model: np.ndarray
+
+    @classmethod
+    def empty(cls, predictions: Predictions) -> "Delta":
+        """The delta of a version that has seen every decision."""
+        images, classes = predictions.probabilities.shape
+        columns = {class_id: column for column, class_id in enumerate(predictions.class_ids.tolist())}
+        has_model = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
+        newest = predictions.run.last_decision_id
+        return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
+
+    def advanced(self, db: Database) -> "Delta":
+        """The delta up to the newest decision; this one where there is none newer."""
+        with db.reading():
+            image_ids, newest = cells.touched(db, self.newest)
+            if newest <= self.newest:
+                return self
+            answered = cells.answered(db, image_ids) if image_ids else {}
+        rows, known = self.predictions.rows(image_ids)
+        changed, images, sums = self.changed.copy(), self._images.copy(), self.answered_probability.copy()
+        for image_id, row in zip(np.array(image_ids, np.int64)[known].tolist(), rows[known].tolist(), strict=True):
+            image = self._image(row, answered.get(image_id, {}))
+            if row in images:
+                sums[images[row].columns] -= images[row].values
+            sums[image.columns] += image.values
+            images[row], changed[row] = image, True
+        return replace(self, newest=newest, changed=changed, answered_probability=sums, _images=images)
 
     def column(self, class_id: int) -> int | None:
         """The column of a class that has a model, None for any other."""
-        column = self._column.get(class_id)
+        column = self._columns.get(class_id)
         return column if column is not None and self._has_model[column] else None
 
     def is_open(self, row: int, column: int) -> bool:
         """Whether nobody has answered this cell since."""
-        return column not in self._answered.get(row, ())
+        return row not in self._images or column not in self._images[row].answered
 
     def likeliest(self, row: int) -> float:
-        """The largest probability still open on a touched image, 1 on any other."""
-        return self._likeliest.get(row, 1.0)
+        """The largest probability still open on a changed image, 1 on any other."""
+        return self._images[row].likeliest if row in self._images else 1.0
 
-    def open_rows(self, rows: np.ndarray, column: int, but: Collection[int] = ()) -> np.ndarray:
-        """Those of (n,) rows whose cell in a column is open, without some rows; in the same order."""
+    def open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
+        """Those of (n,) rows whose cell in a column is open, in the same order."""
         keep = np.ones(len(rows), bool)
-        for place in np.flatnonzero(self.touched[rows]):
+        for place in np.flatnonzero(self.changed[rows]):
             keep[place] = self.is_open(int(rows[place]), column)
-        if but:
-            keep &= ~np.isin(rows, list(but))
         return rows[keep]
 
-    def _take_in(self, row: int, labels: dict[int, int]) -> None:
-        chances = self.predictions.probabilities[row]
-        columns = {self._column[class_id]: newest for class_id, newest in labels.items() if class_id in self._column}
+    def _image(self, row: int, labels: dict[int, int]) -> _ChangedImage:
+        """What is known of one image now. labels: class id -> the decision that holds."""
+        probabilities = self.predictions.probabilities[row]
+        columns = {self._columns[class_id]: newest for class_id, newest in labels.items() if class_id in self._columns}
         since = [column for column, newest in columns.items() if newest > self.predictions.run.last_decision_id]
-        if row in self._counted:
-            before, values = self._counted[row]
-            self.found[before] -= values
-        values = chances[since].astype(np.float64)
-        values[np.isnan(values)] = 0
-        self.found[since] += values
-        still_open = np.array(chances, np.float32)
+        values = np.nan_to_num(probabilities[since].astype(np.float64))
+        still_open = np.array(probabilities, np.float32)
         still_open[list(columns)] = 0
-        self._counted[row] = (since, values)
-        self._likeliest[row] = float(np.fmax.reduce(still_open, initial=0))  # of nan the other one
-        self._answered[row] = frozenset(columns)
-        self.touched[row] = True
+        likeliest = float(np.fmax.reduce(still_open, initial=0))  # of nan and a number the number
+        return _ChangedImage(frozenset(columns), likeliest, since, values)
 
 
-def answered_since(db: Database, found: Predictions) -> AnsweredSince:
+class _Newest:
+    """The newest delta of one version, shared by all threads."""
+
+    def __init__(self, delta: Delta):
+        self.lock, self.delta = threading.Lock(), delta
+
+
+def read_delta(db: Database, predictions: Predictions) -> Delta:
     """What was answered since this version, up to now."""
-    version = (found.run.id, found.run.version)
-    since = db.caches.get("answered since", version, lambda: AnsweredSince(found), VERSIONS_KEPT)
-    since.refresh(db)
-    return since
+    version = (predictions.run.id, predictions.run.version)
+    newest = db.caches.get("delta", version, lambda: _Newest(Delta.empty(predictions)), VERSIONS_KEPT)
+    with newest.lock:
+        newest.delta = newest.delta.advanced(db)
+        return newest.delta

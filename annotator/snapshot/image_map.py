@@ -15,7 +15,7 @@ from PIL import ImageDraw
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import classes, columns, configuration, decisions, selections, versions
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
@@ -112,7 +112,7 @@ def probability_bytes(db: Database, found: Map, class_id: int) -> np.ndarray:
     where there is none. Raises AnnotatorError for an unknown class."""
     _refuse_unknown(db, class_id)
     result = np.full(len(found.drawn), NO_PROBABILITY, np.uint8)
-    run = predictions(db)
+    run = read_predictions(db)
     if run is None or class_id not in run.class_ids:
         return result
     rows, known = run.rows(found.image_ids[found.drawn])

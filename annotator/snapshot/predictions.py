@@ -32,7 +32,7 @@ class Predictions(Probabilities):
     run: Run
 
 
-def predictions(db: Database) -> Predictions | None:
+def read_predictions(db: Database) -> Predictions | None:
     """The current run's predictions; None before the first run, and where its arrays are damaged (`damaged`)."""
     # The run's arrays may be replaced between reading its row and opening its files: then there is a newer one.
     for _ in range(3):
@@ -56,7 +56,7 @@ def damaged(db: Database) -> list[str]:
     them."""
     told = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
     run = runs.current_run(db)
-    if run is not None and predictions(db) is None:
+    if run is not None and read_predictions(db) is None:
         told.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
     return told
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from annotator.records import Class, Image, Suggestion
 from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
-from annotator.snapshot.delta import AnsweredSince, answered_since
-from annotator.snapshot.predictions import Predictions, predictions, rankings_of
-from annotator.snapshot.rankings import Rankings, whole
+from annotator.snapshot.predictions import Predictions, read_predictions
+from annotator.snapshot.rankings import whole
+from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, decisions, runs
 from annotator.store.database import Database
 
@@ -22,25 +22,23 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
     class_id    only this class; None: all
     limit       how many at most; None: all, which takes memory for every cell there is
     """
-    found = predictions(db)
-    if found is None:
+    if limit is not None and (snapshot := read_snapshot(db)):
+        depth = limit + int(np.count_nonzero(snapshot.delta.changed))  # among so many, `limit` are open
+        if depth <= whole(snapshot.rankings):
+            return _likeliest(snapshot, class_id, limit, depth)
+    predictions = read_predictions(db)
+    if predictions is None:
         return []
-    rankings = rankings_of(db, found)
-    if rankings is not None and limit is not None:
-        since = answered_since(db, found)
-        deep = limit + int(np.count_nonzero(since.touched))  # as many as that hold `limit` open ones
-        if deep <= whole(rankings):
-            return _likeliest(found, rankings, since, class_id, limit, deep)
-    scores = _unanswered(db, found)
+    scores = _unanswered(db, predictions)
     if class_id is not None:
-        scores[:, found.class_ids != class_id] = np.nan
+        scores[:, predictions.class_ids != class_id] = np.nan
     flat = scores.ravel()
     candidates = np.flatnonzero(flat >= 0)
     if limit is not None and limit < len(candidates):
         candidates = candidates[np.argpartition(-flat[candidates], limit - 1)[:limit]] if limit else candidates[:0]
     order = candidates[np.argsort(-flat[candidates], kind="stable")]
-    rows, columns = np.divmod(order, len(found.class_ids))
-    return _told(found, rows, columns)
+    rows, columns = np.divmod(order, len(predictions.class_ids))
+    return _suggestions(predictions, rows, columns)
 
 
 def suggestions_of(
@@ -123,33 +121,34 @@ def run_to_explain(db: Database, run_id: int) -> int:
     return current.id if current else run_id
 
 
-def _likeliest(
-    found: Predictions, rankings: Rankings, since: AnsweredSince, class_id: int | None, limit: int, deep: int
-) -> list[Suggestion]:
-    """The likeliest open cells, from the first `deep` of each class."""
-    wanted = range(len(found.class_ids)) if class_id is None else np.flatnonzero(found.class_ids == class_id).tolist()
-    rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for column in wanted:
-        some = rankings.by_class[column, :deep]
-        some = since.open_rows(some[some >= 0], column)[:limit]
-        rows.append(some)
-        columns.append(np.full(len(some), column))
-    every, of = np.concatenate(rows), np.concatenate(columns)
-    order = np.lexsort((of, every, -found.probabilities[every, of].astype(np.float32)))[:limit]
-    return _told(found, every[order], of[order])
+def _likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int) -> list[Suggestion]:
+    """The likeliest open cells, from the first `depth` of each class."""
+    predictions, rankings = snapshot.predictions, snapshot.rankings
+    class_ids = predictions.class_ids
+    searched = range(len(class_ids)) if class_id is None else np.flatnonzero(class_ids == class_id).tolist()
+    rows_of, columns_of = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for column in searched:
+        ranked = rankings.by_class[column, :depth]
+        open_rows = snapshot.delta.open_rows(ranked[ranked >= 0], column)[:limit]
+        rows_of.append(open_rows)
+        columns_of.append(np.full(len(open_rows), column))
+    rows, columns = np.concatenate(rows_of), np.concatenate(columns_of)
+    order = np.lexsort((columns, rows, -predictions.probabilities[rows, columns].astype(np.float32)))[:limit]
+    return _suggestions(predictions, rows[order], columns[order])
 
 
-def _told(found: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Suggestion]:
-    chances = found.probabilities[rows, columns].astype(float)
-    cells = zip(found.image_ids[rows].tolist(), found.class_ids[columns].tolist(), chances.tolist(), strict=True)
-    return [Suggestion(image_id, class_id, chance, found.run.id) for image_id, class_id, chance in cells]
+def _suggestions(predictions: Predictions, rows: np.ndarray, columns: np.ndarray) -> list[Suggestion]:
+    image_ids, class_ids = predictions.image_ids[rows].tolist(), predictions.class_ids[columns].tolist()
+    probabilities = predictions.probabilities[rows, columns].astype(float).tolist()
+    cells = zip(image_ids, class_ids, probabilities, strict=True)
+    return [Suggestion(*cell, predictions.run.id) for cell in cells]
 
 
-def _unanswered(db: Database, found: Predictions) -> np.ndarray:
-    """(N, C) float32 probabilities with nan in every cell that a person has answered, or that was accepted."""
-    scores = np.array(found.probabilities, np.float32)
+def _unanswered(db: Database, predictions: Predictions) -> np.ndarray:
+    """(N, C) float32 probabilities with nan in every cell that a person has answered, or that was auto-accepted."""
+    scores = np.array(predictions.probabilities, np.float32)
     answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
     cells = np.array([*answered, *auto_accepted.accepted_cells(db)], np.int64).reshape(-1, 2)
-    rows, columns, known = found.cells(*cells.T)
+    rows, columns, known = predictions.cells(*cells.T)
     scores[rows[known], columns[known]] = np.nan
     return scores

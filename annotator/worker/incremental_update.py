@@ -13,7 +13,7 @@ from torch import Tensor
 from annotator.indexing import positions
 from annotator.records import Run
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import Predictions, arrays_of, predictions
+from annotator.snapshot.predictions import Predictions, arrays_of, read_predictions
 from annotator.snapshot.rankings import Ranker
 from annotator.store import cells, decisions, runs
 from annotator.store.arrays import FeatureCache, save_array
@@ -58,7 +58,7 @@ class Updater:
         if self._held is None or self._held.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
-            found = predictions(db)
+            found = read_predictions(db)
             if found is None or found.run.id != run.id:
                 return False  # a newer run has just come
             if not len(image_ids) or not np.isin(found.image_ids, image_ids).all():

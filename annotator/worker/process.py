@@ -23,6 +23,7 @@ from annotator.queues import review
 from annotator.records import Run
 from annotator.settings import BUSY_STATUS, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
 from annotator.snapshot import suggestions
+from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import configuration, decisions, heartbeat, images, jobs
 from annotator.store.arrays import FeatureCache, add_features, sweep
 from annotator.store.database import Database
@@ -275,22 +276,22 @@ class Worker:
 
     def _draw_ahead(self) -> bool:
         """Draw for one image near the front of the review order; True when there was one to draw."""
-        found = suggestions.predictions(self.db)
-        state = (found.run.id, found.run.version, decisions.newest_decision(self.db)) if found else None
-        if found is None or state == self._drawn_ahead:
+        snapshot = read_snapshot(self.db)
+        if snapshot is None:
             return False
-        ahead = review.front(self.db, found, found.run.threshold, HEATMAPS_AHEAD)
+        run, state = snapshot.run, (snapshot.run.id, snapshot.run.version, decisions.newest_decision(self.db))
+        if state == self._drawn_ahead:
+            return False
+        ahead = review.front(self.db, snapshot, HEATMAPS_AHEAD)
         answered = suggestions.answered_classes(self.db, ahead)
-        for image_id, chips in suggestions.suggestions_of(found, answered, ahead, found.run.threshold).items():
+        for image_id, chips in suggestions.suggestions_of(snapshot.predictions, answered, ahead, run.threshold).items():
             wanted = [
-                chip.class_id
-                for chip in chips
-                if not self.db.paths.heatmap(found.run.id, image_id, chip.class_id).exists()
+                chip.class_id for chip in chips if not self.db.paths.heatmap(run.id, image_id, chip.class_id).exists()
             ]
             if wanted and image_id not in self._undrawable:
                 self.say("drawing heat maps")
                 try:
-                    self._draw(found.run.id, image_id, wanted)
+                    self._draw(run.id, image_id, wanted)
                 except Exception as error:
                     self._undrawable.add(image_id)
                     heartbeat.note_error(self.db, str(error) or repr(error))

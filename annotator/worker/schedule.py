@@ -8,7 +8,7 @@ import numpy as np
 
 from annotator.records import Run
 from annotator.settings import FIRST_RUN_AT
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.store import classes, configuration, decisions, images, jobs, overview, runs
 from annotator.store.database import Database
 
@@ -82,7 +82,7 @@ class Pace:
 
     def _enough(self, db: Database, basis: Basis, run: Run) -> bool:
         before = Basis.of_run(run)
-        found = predictions(db)
+        found = read_predictions(db)
         if found is None:  # its arrays are damaged
             return True
         if basis == before:

@@ -10,6 +10,7 @@ from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.acquisition import LIKELY
 from annotator.records import Filter, Wanted, WantedActions, WantedGrids
+from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import cells
 from annotator.store.audits import OPEN
 from models.query_strategies import order
@@ -120,8 +121,8 @@ def _autopilot(session: Session) -> Iterator[None]:
             answered = {label.class_id for label in action.item.labels}
             class_ids = list(told) or [one for one in session.class_ids.tolist() if one not in answered]
             chances = [told.get(one) for one in class_ids]
-            run = grid.known(session.db)
-            run_id = run.found.run.id if run else None
+            snapshot = read_snapshot(session.db)
+            run_id = snapshot.run.id if snapshot else None
             session.image(action.item.image.id, class_ids, list(action.preset), chances, run_id, action.source)
         yield
 

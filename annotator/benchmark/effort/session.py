@@ -12,7 +12,7 @@ from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import FIRST_RUN_AT
-from annotator.snapshot.predictions import predictions
+from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import Tempo
 from annotator.store import audits, classes, configuration, decisions, images, overview, runs
 from annotator.store.arrays import FeatureCache
@@ -147,7 +147,7 @@ class Session:
 
     def chances(self) -> np.ndarray | None:
         """(N, C) of the current run, nan where there is no model; None before the first run."""
-        found = predictions(self.db)
+        found = read_predictions(self.db)
         if found is None:
             return None
         return found.aligned(found.probabilities, self.image_ids, found.class_ids).astype(np.float32)

@@ -12,8 +12,9 @@ from itertools import islice
 import numpy as np
 
 from annotator.queues import grid
-from annotator.queues.grid import Known, Out
+from annotator.queues.grid import Out
 from annotator.records import PRESENT
+from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import Tempo
 from annotator.store import auto_accepted, decisions
 from annotator.store.database import Database
@@ -66,17 +67,17 @@ class Offer:
         return self.worth / (self.seconds + PRESS * presses)
 
 
-def grids(now: Known, tempo: Tempo, out: Out, early: float) -> Iterator[Offer]:
+def grids(snapshot: Snapshot, tempo: Tempo, out: Out, early: float) -> Iterator[Offer]:
     """The best grid of every class that may have one of the best, of whatever size pays most.
 
     early    0 .. 1, how much of the data set is still to be decided: what is learned is worth as much less
     """
-    finds = grid.finds_of(now, out, SIZES[0])
+    finds = grid.finds_of(snapshot, out, SIZES[0])
     for class_id in sorted(finds, key=lambda one: (-finds[one], one))[:TRIED]:
-        column = now.since.column(class_id)
+        column = snapshot.delta.column(class_id)
         if column is None:
             continue
-        cells = list(islice(grid.ranked(now, column, out.images(class_id)), SIZES[-1]))
+        cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), SIZES[-1]))
         sized = [cells[:size] for size in SIZES if size == SIZES[0] or len(cells) > size // 2]
         made = [grid_offer(class_id, some, tempo, early) for some in sized if some]
         if made:
@@ -95,7 +96,7 @@ def grid_offer(class_id: int, cells: Sequence[tuple[int, float]], tempo: Tempo, 
 
 def images(
     db: Database,
-    now: Known,
+    snapshot: Snapshot,
     tempo: Tempo,
     out: Collection[int],
     early: float,
@@ -107,11 +108,11 @@ def images(
     bare        images on which nobody has seen any class yet
     anything    how likely there is one
     """
-    rows = now.rankings.by_image[:LOOKED_AT]
-    likeliest = now.found.image_ids[rows[rows >= 0]].tolist()
+    rows = snapshot.rankings.by_image[:LOOKED_AT]
+    likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
     ids = [one for one in dict.fromkeys([*likeliest, *bare]) if one not in out]
     whole, clicks = [], []
-    for image_id, chances, seen in weigh(db, now, ids):
+    for image_id, chances, seen in weigh(db, snapshot, ids):
         least = 0.0 if seen else anything.among(chances)
         whole.append(image_offer(image_id, chances, tempo, early, least=least))
         if not seen:
@@ -142,29 +143,29 @@ class Anything:
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
 
-def weigh(db: Database, now: Known, image_ids: Sequence[int]) -> Iterator[tuple[int, dict[int, float], bool]]:
+def weigh(db: Database, snapshot: Snapshot, image_ids: Sequence[int]) -> Iterator[tuple[int, dict[int, float], bool]]:
     """Of these images the open cells, class id -> probability (0 without a model), and whether people saw any class
     there; images without an open cell are left out."""
     states: dict[int, dict[int, int]] = {}
     for label in decisions.labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
     filled = auto_accepted.accepted_class_ids(db, image_ids)
-    class_ids = now.found.class_ids.tolist()
-    for image_id, row, known in zip(image_ids, *now.found.rows(image_ids), strict=True):
+    class_ids = snapshot.predictions.class_ids.tolist()
+    for image_id, row, known in zip(image_ids, *snapshot.predictions.rows(image_ids), strict=True):
         if not known:
             continue
         said = states.get(image_id, {})
-        chances = np.nan_to_num(np.array(now.found.probabilities[row], np.float64)).tolist()
+        chances = np.nan_to_num(np.array(snapshot.predictions.probabilities[row], np.float64)).tolist()
         taken = {*said, *filled.get(image_id, {})}
         left = {class_id: chance for class_id, chance in zip(class_ids, chances, strict=True) if class_id not in taken}
         if left:
             yield image_id, left, PRESENT in said.values()
 
 
-def sharpness(now: Known) -> float:
+def sharpness(snapshot: Snapshot) -> float:
     """Which share of the positives that the model expects among the open cells lies in cells it is sure of."""
-    scores = now.rankings.scores[:, :SURE_AMONG].astype(np.float32)
-    return float(scores[scores >= SURE].sum() / max(float(now.rankings.expected.sum()), 1e-9))
+    scores = snapshot.rankings.scores[:, :SURE_AMONG].astype(np.float32)
+    return float(scores[scores >= SURE].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
 
 
 def image_offer(

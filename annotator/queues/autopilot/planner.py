@@ -16,9 +16,10 @@ from annotator.queues import annotate, grid
 from annotator.queues.annotate import Work, WorkItem, elsewhere, with_surroundings
 from annotator.queues.autopilot import acquisition, relabel
 from annotator.queues.autopilot.acquisition import LIKELY, Anything, Offer
-from annotator.queues.grid import Grid, Known, Out
+from annotator.queues.grid import Grid, Out
 from annotator.records import Class, Run, WantedActions, WantedGrids
 from annotator.snapshot import suggestions
+from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import Tempo, tempo_of
 from annotator.store import answer_times as tempo_store
 from annotator.store import cells, classes, images, leases, overview, runs
@@ -89,7 +90,7 @@ class _Pilot:
     def __init__(self, db: Database, wanted: WantedActions, every: list[Class], all_images: int):
         self.db, self.wanted, self.all_images = db, wanted, all_images
         self.names = {one.id: one.name for one in every}
-        self.now: Known | None = grid.known(db)
+        self.snapshot: Snapshot | None = read_snapshot(db)
         self.tempo: Tempo = tempo_of(db, wanted.annotator)
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
@@ -117,7 +118,7 @@ class _Pilot:
         if (kind := self._lesson_that_pays()) and (action := self._lesson(kind)):
             return action
         # A class without a model has to be met by chance: grids cannot find it.
-        if self.now is None or self.chance.random() < BLIND:
+        if self.snapshot is None or self.chance.random() < BLIND:
             return self._blind() or self._best() or self._left_over()
         return self._best() or self._blind() or self._left_over()
 
@@ -127,11 +128,11 @@ class _Pilot:
         One pays while the model has hardly begun, or is sure of little that is left and may still learn much; clicks
         alone where there are so many classes that a whole image takes long.
         """
-        if self.now is None:
+        if self.snapshot is None:
             return ""
         if self.clicked < self._share(CLICKS):
             return "click"
-        if acquisition.sharpness(self.now) >= SHARP:
+        if acquisition.sharpness(self.snapshot) >= SHARP:
             return ""
         if self.tempo.image(len(self.names), GUESSED) > LONGEST:
             return "click" if self.clicked < self._share(LESSONS) else ""
@@ -142,13 +143,15 @@ class _Pilot:
         return min(share * self.all_images, most)
 
     def _best(self) -> Action | None:
-        if self.now is None:
+        if self.snapshot is None:
             return None
         early = 1 - self.answered / self.all_cells
         found = [
-            *acquisition.grids(self.now, self.tempo, self.out, early),
-            *relabel.offers(self.db, self.now, self.tempo, self.out),
-            *acquisition.images(self.db, self.now, self.tempo, self.images_out, early, self._bare(), self.anything),
+            *acquisition.grids(self.snapshot, self.tempo, self.out, early),
+            *relabel.offers(self.db, self.snapshot, self.tempo, self.out),
+            *acquisition.images(
+                self.db, self.snapshot, self.tempo, self.images_out, early, self._bare(), self.anything
+            ),
         ]
         found.sort(key=lambda one: -one.rate)
         for offer in found:
@@ -202,7 +205,7 @@ class _Pilot:
         """
         if image_id in self.images_out or not (chances := self._chances(image_id)):
             return None
-        least = 0.0 if self.now else GUESSED
+        least = 0.0 if self.snapshot else GUESSED
         offer = acquisition.image_offer(image_id, chances, self.tempo, least=least)
         return self._make(replace(offer, drawn=drawn), ())
 
@@ -222,7 +225,7 @@ class _Pilot:
 
     def _chances(self, image_id: int) -> dict[int, float]:
         """The open classes of an image, with their probabilities; 0 where there is no model."""
-        if self.now and (weighed := list(acquisition.weigh(self.db, self.now, [image_id]))):
+        if self.snapshot and (weighed := list(acquisition.weigh(self.db, self.snapshot, [image_id]))):
             return weighed[0][1]
         answered = cells.answered(self.db, [image_id]).get(image_id, {})
         return {class_id: 0.0 for class_id in self.names if class_id not in answered}
@@ -254,7 +257,7 @@ class _Pilot:
         # What is drawn to keep the estimates honest starts with nothing chosen.
         starts = offer.kind == "image" and offer.drawn not in ("blind", "rest")
         preset = tuple(one for one, chance in chances.items() if starts and chance >= LIKELY)
-        scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if self.now else ()
+        scores = tuple((one, round(chance, 4)) for one, chance in chances.items()) if self.snapshot else ()
         name = f"i{image_id}-{next(_number)}"
         return self._told(name, offer, others, item=item, preset=preset, scores=scores)
 
@@ -273,7 +276,7 @@ class _Pilot:
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
         self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
         self.images_out.update(tile.image.id for tile in tiles)
-        run = self.now.found.run.id if self.now and not hide_predictions else None
+        run = self.snapshot.run.id if self.snapshot and not hide_predictions else None
         return grid.grid_of(class_id, run, tiles) if tiles else None
 
     def _line(self, offer: Offer) -> str:

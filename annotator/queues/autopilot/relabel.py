@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from annotator.queues.autopilot.acquisition import Offer
-from annotator.queues.grid import Known, Out
+from annotator.queues.grid import Out
 from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import Tempo
 from annotator.store import answer_times, cells
 from annotator.store.database import Database
@@ -21,11 +22,11 @@ NEWEST = 3000  # decisions among which second looks are counted
 WRONG, BELIEF = 0.03, 20.0  # share of the answers that are wrong, until second looks say more; looks it is worth
 
 
-def offers(db: Database, now: Known, pace: Tempo, out: Out) -> Iterator[Offer]:
+def offers(db: Database, snapshot: Snapshot, pace: Tempo, out: Out) -> Iterator[Offer]:
     """Grids of doubted answers of one class and state, those with most expected mistakes first."""
-    rows, columns = now.rankings.disagreements[:DOUBTED].T
-    ids, class_ids = now.found.image_ids[rows], now.found.class_ids[columns]
-    chances = now.found.probabilities[rows, columns].astype(float)
+    rows, columns = snapshot.rankings.disagreements[:DOUBTED].T
+    ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
+    chances = snapshot.predictions.probabilities[rows, columns].astype(float)
     asked = list(zip(ids.tolist(), class_ids.tolist(), strict=True))
     if not asked:
         return

@@ -15,7 +15,7 @@ import streamlit as st
 
 from annotator.records import Run
 from annotator.shares import percent
-from annotator.snapshot.predictions import predictions, rankings_of
+from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import status
 from annotator.store import classes, overview, runs
 from annotator.store.database import Database
@@ -176,7 +176,7 @@ def _training(run: Run | None, colours: Palette) -> None:
 
 
 def _together(db: Database, colours: Palette) -> None:
-    found = predictions(db)
+    found = read_predictions(db)
     kept = rankings_of(db, found) if found else None
     if kept is None:
         return

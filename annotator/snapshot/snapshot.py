@@ -1,0 +1,31 @@
+"""One consistent view for one request: a version of the current run and what people answered since, at one moment."""
+
+from dataclasses import dataclass
+
+from annotator.records import Run
+from annotator.snapshot.delta import Delta, read_delta
+from annotator.snapshot.predictions import Predictions, rankings_of, read_predictions
+from annotator.snapshot.rankings import Rankings
+from annotator.store.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The current run's probabilities, their rankings, and the delta since; nothing in it changes any more."""
+
+    predictions: Predictions
+    rankings: Rankings
+    delta: Delta
+
+    @property
+    def run(self) -> Run:
+        return self.predictions.run
+
+
+def read_snapshot(db: Database) -> Snapshot | None:
+    """The project as it is now; None before the first run, and where the run has no rankings or damaged arrays."""
+    with db.reading():
+        predictions = read_predictions(db)
+        delta = read_delta(db, predictions) if predictions else None
+    rankings = rankings_of(db, predictions) if predictions else None
+    return Snapshot(predictions, rankings, delta) if predictions and rankings and delta else None

@@ -1,0 +1,58 @@
+"""A snapshot is the project at one moment: what people decide afterwards is in the next one, and never in this."""
+
+import numpy as np
+import pytest
+from test_project import publish
+from test_suggestions import answer
+
+from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.snapshot import read_snapshot
+from annotator.store import arrays, decisions, runs
+from annotator.store.database import Database
+
+
+@pytest.fixture
+def published(db) -> np.ndarray:
+    """A published run with known probabilities: (24, 3) float16."""
+    probabilities = np.linspace(0.01, 0.99, 72).reshape(24, 3).astype(np.float16)
+    publish(db, probabilities)
+    return probabilities
+
+
+def test_before_the_first_run_there_is_no_snapshot(db):
+    assert read_snapshot(db) is None
+
+
+def test_a_snapshot_stays_as_it_is_while_people_answer_and_take_back(db, published):
+    before = read_snapshot(db)
+    answer(db, 5, 2, PRESENT)
+    answer(db, 5, 3, ABSENT)
+    after = read_snapshot(db)
+    decisions.undo(db, "Ann")
+    taken_back = read_snapshot(db)
+    open_cells = [[one.delta.is_open(4, column) for column in range(3)] for one in (before, after, taken_back)]
+    assert open_cells == [[True] * 3, [True, False, False], [True, False, True]]
+    assert [np.flatnonzero(one.delta.changed).tolist() for one in (before, after, taken_back)] == [[], [4], [4]]
+    sums = [one.delta.answered_probability for one in (before, after, taken_back)]
+    row = published[4].astype(float)
+    assert np.allclose(sums, [[0, 0, 0], [0, row[1], row[2]], [0, row[1], 0]])
+    assert [one.delta.likeliest(4) for one in (before, after, taken_back)] == [1.0, row[0], row[2]]
+
+
+def test_without_a_new_decision_two_snapshots_share_one_delta(db, published):
+    answer(db, 5, 2, PRESENT)
+    assert read_snapshot(db).delta is read_snapshot(db).delta
+
+
+def test_run_and_delta_are_of_one_moment_whatever_is_published_meanwhile(db, published):
+    other = Database(db.paths.project)
+    with db.reading():
+        assert runs.current_run(db).version == 0
+        answer(other, 5, 2, PRESENT)
+        arrays.save_array(db.paths.run(1, 1) / "probabilities.npy", 1 - published)
+        runs.advance(other, 1, 1, decisions.newest_decision(other))
+        snapshot = read_snapshot(db)
+        assert snapshot.run.version == 0 and not snapshot.delta.changed.any()
+        assert np.array_equal(snapshot.predictions.probabilities, published)
+    snapshot = read_snapshot(db)
+    assert snapshot.run.version == 1 and not snapshot.delta.changed.any(), "this version has seen the answer"
