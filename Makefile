@@ -1,22 +1,40 @@
-# make demo   try it on the sample images        make test   run every test
+# make demo   try it on the sample images
+# make check  lint, import contracts, types, unit tests: 90 seconds      make test       that, processes and browser: 8 minutes
+# make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test screenshots clean help
+# One test process a core, on machines with more than two cores no more than leave room for its servers and browser.
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-loadscope-reorder
+
+.PHONY: demo lint check test test-slow screenshots clean help
 
 help:
-	@sed -n 1,2p Makefile
+	@sed -n 1,4p Makefile
 
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
 
-test: $(VENV)/installed-for-tests
-	$(BIN)/python tests/get_chromium.py
+lint: $(VENV)/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/get_typescript.py
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/test_scripts.py
+
+check: lint
+	$(PYTEST) -m "not browser and not process and not slow"
+
+test: lint
+	$(BIN)/python tests/get_chromium.py
+	$(PYTEST) -m "not slow" --deselect tests/test_scripts.py
+
+test-slow: $(VENV)/installed-for-tests
+	$(BIN)/python tests/get_chromium.py
+	$(PYTEST) -m slow
 
 screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py

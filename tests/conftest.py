@@ -1,19 +1,25 @@
 """Small real projects: drawn images in a temporary folder, a real SQLite file, the real command line."""
 
+import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from contexts import Contexts
 from PIL import Image
-from playwright.sync_api import Browser
 
+from annotator.__main__ import main
 from annotator.benchmark.harness.browser import chromium
 from annotator.exchange.setup import set_up
 from annotator.store.database import Database
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a test process, its servers, workers and browser share two cores
 
 CLASSES = ("fox", "heron", "deer")
 COLOURS = {"fox": (210, 90, 30), "heron": (90, 130, 200), "deer": (120, 85, 50)}
@@ -59,8 +65,47 @@ def db(project: Path) -> Database:
     return Database(project)
 
 
+@dataclass(frozen=True)
+class Done:
+    """What a command that has ended printed."""
+
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture
-def annotator(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+def annotator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Runs the command line in this process, in the test's folder."""
+
+    def run(*words: object, code: int = 0) -> Done:
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        mask = os.umask(0)
+        os.umask(mask)
+        status = 0
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            patch.setattr(sys, "argv", ["annotator", *map(str, words)])
+            patch.setenv("PYTHONSAFEPATH", "1")  # which main sets
+            patch.setattr(sys, "stdout", streams[0])
+            patch.setattr(sys, "stderr", streams[1])
+            try:
+                main()
+            except SystemExit as ended:
+                status = ended.code or 0
+            finally:
+                os.umask(mask)
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        done = Done(*(stream.buffer.getvalue().decode() for stream in streams))
+        assert status == code, f"{words}: {status}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return run
+
+
+@pytest.fixture
+def annotator_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
     """Runs the command line in a process of its own."""
 
     def run(*words: object, code: int = 0) -> subprocess.CompletedProcess:
@@ -89,17 +134,64 @@ def processes() -> Iterator[list[subprocess.Popen]]:
         process.wait()
 
 
-@pytest.fixture(autouse=True)
-def quiet_threads() -> None:
-    """Two cores are shared by test processes, servers, workers and browsers."""
-    os.environ.setdefault("OMP_NUM_THREADS", "2")
-
-
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def contexts() -> Iterator[Contexts]:
     """One real Chromium for all tests that need it."""
     from get_chromium import get_chromium
 
     get_chromium()
-    with chromium() as one:
-        yield one
+    with chromium() as started:
+        yield Contexts(started)
+
+
+@pytest.fixture
+def browser(contexts: Contexts) -> Iterator[Contexts]:
+    """The browser of one test: what it opens is closed when it ends."""
+    yield contexts
+    contexts.give_all_back()
+
+
+# -- which tests are which
+
+MARKED_BY_FIXTURE = {"contexts": "browser", "processes": "process", "annotator_process": "process"}
+STARTS = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn", "os.system")
+_running: list[pytest.Item] = []
+_started: set[str] = set()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use, and begin with those that take longest: no worker is left with one alone."""
+    for item in items:
+        for fixture, mark in MARKED_BY_FIXTURE.items():
+            if fixture in item.fixturenames:
+                item.add_marker(mark)
+    by_file: dict[Path, list[str]] = {}
+    for item in items:
+        by_file.setdefault(item.path, []).extend(mark.name for mark in item.iter_markers())
+    items.sort(key=lambda item: ("browser" not in by_file[item.path], "process" not in by_file[item.path]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> object:
+    _running[:] = [item]
+    try:
+        return (yield)
+    finally:
+        _running.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> object:
+    """Fail a test that has started a process and is not marked so: `make check` has neither."""
+    result = yield
+    marked = {mark.name for mark in item.iter_markers()} & {"browser", "process"}
+    assert marked or item.nodeid not in _started, "it starts processes: mark it with pytest.mark.process"
+    return result
+
+
+def _note_start(event: str, _: object) -> None:
+    if event in STARTS and _running:
+        _started.add(_running[0].nodeid)
+
+
+sys.addaudithook(_note_start)

@@ -1,7 +1,8 @@
 """A person in front of a grid: what is on screen, and what the store has of it."""
 
+from contexts import Contexts
 from person import decided, open_page
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from served import Served, until
 
 STATES = {"present": 1, "absent": -1, "unsure": 0}
@@ -21,7 +22,7 @@ DRAWN = """() => new Promise((done) => {
 })"""
 
 
-def open_grid(browser: Browser, served: Served, name: str, path: str = "/grid", **more) -> Page:
+def open_grid(browser: Contexts, served: Served, name: str, path: str = "/grid", **more) -> Page:
     page = open_page(browser, served, name, path, **more)
     page.locator(GRID).wait_for(timeout=60_000)
     page.wait_for_load_state("networkidle")  # the grids that come next are there: that is what they are fetched for

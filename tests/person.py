@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conftest import CLASSES, draw
-from playwright.sync_api import Browser, Page, expect
-from served import Served
+from contexts import Contexts
+from playwright.sync_api import Page, expect
+from served import PAGES_ALONE, Served, serving
 
 from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
@@ -16,27 +17,28 @@ from annotator.store.database import Database
 
 @contextmanager
 def served_photos(
-    folder: Path, count: int, classes: Sequence[str], size: tuple[int, int] = (60, 40)
+    folder: Path,
+    count: int,
+    classes: Sequence[str],
+    size: tuple[int, int] = (60, 40),
+    python: Sequence[str] = PAGES_ALONE,
 ) -> Iterator[Served]:
-    """An app with this many drawn images and these classes (lines of a class file), gone at the end."""
+    """The app on this many drawn images and these classes (lines of a class file); with python=APP it has a worker."""
     for number in range(count):
         draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=size)
     (folder / "classes.txt").write_text("\n".join(classes) + "\n")
     set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    processes = []
-    try:
-        yield Served(folder / "project", processes)
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait(30)
+    with serving(folder / "project", python) as served:
+        yield served
 
 
-def open_page(browser: Browser, served: Served, name: str, path: str = "/", **more) -> Page:
-    """A page of somebody who has given their name before, in a browser of their own; `troubles` collects its errors."""
-    context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}} | more)
+def open_page(browser: Contexts, served: Served, name: str, path: str = "/", **more) -> Page:
+    """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors."""
+    context = browser.take(**{"viewport": {"width": 1200, "height": 800}} | more)
     let_in(context, served.project, served.address, name)
     page = context.new_page()
+    kept = {"origin": served.address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+    page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
     page.troubles = []
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
     page.goto(served.address + path)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,18 +14,24 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from filelock import FileLock
-
-from annotator.store.database import Database
+from annotator.benchmark.harness import page_alone
 from annotator.ui.keys import headers_for
 
-MODULE = ("-P", "-m", "annotator")
+APP = ("-P", "-m", "annotator", "serve")
+PAGES_ALONE = ("-P", "-m", page_alone.__name__)
+# Below the ports that the system gives to connections, and others for every run of the tests on this machine.
+FIRST_PORT = random.randrange(10_000, 30_000)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """The first free port from FIRST_PORT on: servers that follow each other have the same address, under which the
+    contexts of the tests' browser (person.py) have Streamlit's scripts already."""
+    for port in range(FIRST_PORT, FIRST_PORT + 1000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"no port from {FIRST_PORT} on is free")
 
 
 def until(condition, seconds: float = 60.0, pause: float = 0.05):
@@ -38,7 +45,7 @@ def until(condition, seconds: float = 60.0, pause: float = 0.05):
 
 
 class Served:
-    """`annotator serve` on a free port; its routes as a browser calls them."""
+    """The app on a free port; its routes as a browser calls them."""
 
     def __init__(
         self,
@@ -46,34 +53,23 @@ class Served:
         processes: list[subprocess.Popen],
         *,
         log: Path | None = None,
-        python: Sequence[str] = MODULE,
+        python: Sequence[str] = APP,
         **options,
     ):
+        """python: what follows `python` in the command; APP is `annotator serve` with its worker, PAGES_ALONE has none.
+        options: of Popen."""
         self.project, self.processes, self.port = project, processes, free_port()
-        self.logs, self.python = log or project, python
-        self.options = options  # of Popen
+        self.logs, self.python, self.options = log or project, python, options
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self) -> None:
         """Start it and wait until it answers; again after a kill."""
         self.log = self.logs / f"serve-{len(self.processes)}.log"
+        where = [self.port] if self.python == PAGES_ALONE else ["--port", self.port, "--no-browser"]
+        command = [sys.executable, *self.python, *map(str, [self.project, *where])]
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *self.python,
-                    "serve",
-                    str(self.project),
-                    "--port",
-                    str(self.port),
-                    "--no-browser",
-                ],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                **self.options,
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self.options)
         self.processes.append(self.process)
         until(self.answers)
         self.headers = headers_for(self.project, self.address, "Ann")
@@ -113,13 +109,13 @@ class Served:
 
 
 @contextlib.contextmanager
-def without_worker(db: Database) -> Iterator[Served]:
-    """The app on a project whose worker cannot start: what the model says stays as the test has set it."""
+def serving(project: Path, python: Sequence[str] = PAGES_ALONE) -> Iterator[Served]:
+    """The app on this project for as long as the block lasts; without a worker what the model says stays as the test
+    has set it."""
     processes: list[subprocess.Popen] = []
-    with FileLock(db.paths.worker_lock):
-        try:
-            yield Served(db.paths.project, processes)
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait(30)
+    try:
+        yield Served(project, processes, python=python)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(30)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from contexts import Contexts
+from playwright.sync_api import Page
 
 from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.browser import let_in
@@ -113,13 +114,12 @@ class Opened:
 
 
 @pytest.fixture(params=LOOKS)
-def look(request, browser: Browser, full: Path, address: str) -> Iterator[Opened]:
-    context = browser.new_context(**LOOKS[request.param])
+def look(request, browser: Contexts, full: Path, address: str) -> Opened:
+    context = browser.take(**LOOKS[request.param])
     let_in(context, full, address, f"Ann {request.param}")
     opened = Opened(context.new_page())
     opened.page.on("pageerror", lambda error: opened.thrown.append(str(error)))
-    yield opened
-    context.close()
+    return opened
 
 
 def visit(opened: Opened, address: str, name: str) -> Page:
@@ -162,17 +162,16 @@ def test_axe_finds_nothing_serious_in_the_help(look, address, name):
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
-    context = browser.new_context(**LOOKS["phone"])
+    context = browser.take(**LOOKS["phone"])
     let_in(context, full, address, "Thumb")
     page = visit(Opened(context.new_page()), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
-    context.close()
     assert small == []
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_reached_by_tab_and_seen_there(browser, full, address, name):
-    context = browser.new_context(**LOOKS["light"])
+    context = browser.take(**LOOKS["light"])
     let_in(context, full, address, "Tabber")
     page = visit(Opened(context.new_page()), address, name)
     there = page.evaluate(REACHABLE)
@@ -183,6 +182,5 @@ def test_every_control_is_reached_by_tab_and_seen_there(browser, full, address, 
             reached.add(focused["name"])
             if not focused["seen"]:
                 unseen.add(focused["name"])
-    context.close()
     assert there and set(there) - reached == set()
     assert unseen == set()

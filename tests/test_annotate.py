@@ -69,7 +69,6 @@ def test_sixty_keys_20_ms_apart_are_sixty_decisions_each_on_the_image_on_screen(
     rows = decided(many, "Burst")
     assert [[row["image_id"], row["class_id"]] for row in rows] == seen
     assert len({row["image_id"] for row in rows}) == 60
-    page.context.close()
 
 
 def test_real_key_presses_without_a_click_first_label_what_is_shown(browser, many):
@@ -85,7 +84,6 @@ def test_real_key_presses_without_a_click_first_label_what_is_shown(browser, man
     rows = decided(many, "Keys")
     assert [(row["image_id"], row["class_id"]) for row in rows] == shown
     assert all(row["source"] == "click" and row["state"] == 1 and row["milliseconds"] > 0 for row in rows)
-    page.context.close()
 
 
 def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, many):
@@ -121,7 +119,6 @@ def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, m
     page.keyboard.press("Control+z")
     wait_until_saved(page, 2)
     assert now(first) == {2: 0}
-    page.context.close()
 
 
 def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processes, photos):
@@ -136,7 +133,6 @@ def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processe
         page.wait_for_timeout(100)
     wait_for_picture(page)
     assert Path(photos / images.images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
-    page.context.close()
 
 
 def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_pressed(browser, many):
@@ -186,7 +182,6 @@ def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_presse
     flagged = [row for row in decided(many, "Scribe") if row["action"] == "flag"]
     assert {row["image_id"]: row["note"] for row in flagged} == flags
     assert page.troubles == []
-    page.context.close()
 
 
 def test_a_key_in_the_same_frame_as_the_enter_that_closed_the_note_is_about_the_image(browser, many):
@@ -207,7 +202,6 @@ def test_a_key_in_the_same_frame_as_the_enter_that_closed_the_note_is_about_the_
     wait_for_another(page, image_id)
     wait_until_saved(page, 2)
     assert labels_of(many, image_id) == {2: 1}
-    page.context.close()
 
 
 def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, many):
@@ -224,7 +218,6 @@ def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, m
     expect(page.locator(".words")).to_have_text("Nothing left to redo.")
     wait_until_saved(page, 6)
     assert (labels_of(many, first), labels_of(many, second)) == ({1: 1}, {3: 1})
-    page.context.close()
 
 
 def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(browser, many):
@@ -245,7 +238,6 @@ def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(brow
     expect(page.locator(".chips .chip")).to_have_text(["heron×"])
     wait_until_saved(page, 3)
     assert labels_of(many, image_id) == {2: 1}
-    page.context.close()
 
 
 def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, many):
@@ -275,7 +267,6 @@ def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, man
     wait_for_image(page, newest)
     wait_until_saved(page, 6)
     assert [labels_of(many, image_id) for image_id in seen] == [{1: 1}, {1: -1, 3: 1}, {1: 1, 2: 1}]
-    page.context.close()
 
 
 def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for(browser, tmp_path):
@@ -286,7 +277,6 @@ def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for
         seen = press_sixty(page)
         wait_until_saved(page, 60)
         assert [[row["image_id"], row["class_id"]] for row in decided(served, "Burst")] == seen
-        page.context.close()
 
 
 def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
@@ -298,7 +288,6 @@ def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
         scribe.press("x")
         wait_until_saved(page, 1)
         assert [row["class_id"] for row in decided(served, "Ann")] == [2]
-        page.context.close()
 
 
 def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_path):
@@ -321,7 +310,6 @@ def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_pa
         page.reload()
         wait_for_image(page, 29)
         expect(page.get_by_label("Order")).to_have_value("diversity")
-        page.context.close()
 
 
 def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
@@ -348,7 +336,6 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         actions = [row["action"] for row in decided(served, "Ann")]
         assert actions == ["label"] * 4 + ["skip"] + ["done"] * 3 + ["undo", "done", "done"]
         assert page.troubles == []
-        page.context.close()
 
 
 def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_rest_to_others(browser, tmp_path):
@@ -375,7 +362,6 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         wait_until_saved(page, 2)
         assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ann")] == [(first, 1), (left, 2)]
         assert page.troubles == []
-        page.context.close()
 
 
 def test_on_a_phone_everything_is_large_enough_for_a_finger(browser, many):
@@ -393,4 +379,3 @@ def test_on_a_phone_everything_is_large_enough_for_a_finger(browser, many):
     wait_for_another(page, image_id)
     wait_until_saved(page, 1)
     assert labels_of(many, image_id) == {2: 1}
-    page.context.close()

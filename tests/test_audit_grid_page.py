@@ -62,7 +62,6 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
     page.get_by_role("link", name="See the certificate").click()
     page.get_by_text("Every drawn cell has been answered.").wait_for(timeout=60_000)
     assert page.troubles == []
-    page.context.close()
 
 
 def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(browser, drawn):
@@ -86,7 +85,6 @@ def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(bro
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}
-    page.context.close()
 
 
 def test_a_blind_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
@@ -99,7 +97,6 @@ def test_a_blind_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
     assert until(lambda: (now := shown(page))["id"] == first["id"] and now) == marked
     wait_until_saved(page, 2)
     assert len(audit.open_cells(Database(drawn.project))) == 60
-    page.context.close()
 
 
 def test_a_phone_shows_the_certificate_and_leads_to_the_blind_check(browser, drawn):
@@ -111,4 +108,3 @@ def test_a_phone_shows_the_certificate_and_leads_to_the_blind_check(browser, dra
     page.locator(GRID).wait_for(timeout=60_000)
     expect(page.locator(".selection")).to_contain_text("Audit grid")
     assert page.troubles == []
-    page.context.close()

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from contexts import Contexts
 from grids import DRAWN, cells, shown
 from person import decided, labels_of, on_screen, open_page, wait_until_saved
-from playwright.sync_api import Browser, Page, expect
-from served import Served, until, without_worker
+from playwright.sync_api import Page, expect
+from served import Served, serving, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.setup import set_up
@@ -52,7 +53,7 @@ def flown(
         publish_run(db, chances)
     if drawn:
         audit.draw(db, drawn, seed=1)
-    with without_worker(db) as served:
+    with serving(db.paths.project) as served:
         yield served
 
 
@@ -69,7 +70,7 @@ def grids(tmp_path) -> Iterator[Served]:
         yield served
 
 
-def fly(browser: Browser, served: Served, name: str, **more) -> Page:
+def fly(browser: Contexts, served: Served, name: str, **more) -> Page:
     page = open_page(browser, served, name, "/autopilot", **more)
     until(lambda: page.evaluate(KIND))
     page.wait_for_load_state("networkidle")
@@ -146,7 +147,6 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         found = sum(row["state"] == 1 for row in rows)
         expect(page.locator(".tally")).to_have_text(f"{found} labels found in under a minute here")
         assert page.troubles == []
-        page.context.close()
 
 
 def test_a_blind_check_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
@@ -163,7 +163,6 @@ def test_a_blind_check_shows_nothing_of_what_the_model_thinks(browser, tmp_path)
         expect(page.locator(".enlarged .name")).to_have_text(
             page.locator(".enlarged img[data-image]").get_attribute("alt")
         )
-        page.context.close()
 
 
 def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(browser, tmp_path):
@@ -192,7 +191,6 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         wait_until_saved(page)
         assert {labels_of(served, image)[1] for image, _ in marked} == {-1}, "as it was said before"
         assert page.troubles == []
-        page.context.close()
 
 
 def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_there(browser, tmp_path):
@@ -211,7 +209,6 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         until(lambda: on(page) == ("click", str(image)))
         wait_until_saved(page)
         assert labels_of(served, image) == {}
-        page.context.close()
 
 
 def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_again(browser, grids):
@@ -232,7 +229,6 @@ def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_agai
     expect(page.locator(".tally")).to_have_text(tally)
     wait_until_saved(page)
     assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
-    page.context.close()
 
 
 def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, tmp_path):
@@ -252,7 +248,6 @@ def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(br
             elif kind in ("grid", "audit") and asked(page) == about:
                 assert not {image for image, _ in shown(page)["tiles"]} & skipped
             go_on(page)
-        page.context.close()
 
 
 def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids):
@@ -272,7 +267,6 @@ def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids
         assert labels_of(grids, image)[1] == state
     page.keyboard.press("Backspace")
     expect(page.locator(".words")).to_contain_text(f"Taken back: {len(marked['tiles'])} answers about fox")
-    page.context.close()
 
 
 def test_without_a_model_images_are_answered_whole_until_there_are_none(browser, tmp_path):
@@ -290,4 +284,3 @@ def test_without_a_model_images_are_answered_whole_until_there_are_none(browser,
             assert kind == "image" and labels_of(served, int(name)) == {1: 1, 2: 0, 3: -1}
         page.get_by_text("Every class of every image has been answered").wait_for(timeout=30_000)
         assert page.troubles == []
-        page.context.close()

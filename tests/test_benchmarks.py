@@ -228,6 +228,7 @@ def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
     assert browser.find_chromium() == str(tmp_path / "chromium")
 
 
+@pytest.mark.process
 def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
     with (
         pytest.raises(AnnotatorError, match="no-such-command"),
@@ -236,6 +237,7 @@ def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
         processes.wait_for(lambda: child.poll() is not None, "its end")
 
 
+@pytest.mark.process
 def test_a_process_is_ended_even_after_an_error():
     with pytest.raises(RuntimeError), processes.python("http.server", "--bind", "127.0.0.1", "0") as child:
         raise RuntimeError
@@ -313,8 +315,3 @@ def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, short_folder,
     finally:
         for pid in run_on(started):
             os.kill(pid, 9)
-
-
-def test_no_benchmark_needs_playwright_to_be_imported():
-    code = "import annotator.benchmark.interface, sys; assert not {'playwright', 'torch'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -41,7 +41,6 @@ def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
     page.keyboard.press("1")
     wait_until_saved(page, 1)
     assert len(decided(many, "Nora Nys")) == 1
-    page.context.close()
 
 
 def test_every_request_of_every_page_stays_on_this_machine(browser, many):
@@ -58,7 +57,6 @@ def test_every_request_of_every_page_stays_on_this_machine(browser, many):
     ]
     assert len(asked) > 10 and away == []
     assert page.troubles == []
-    page.context.close()
 
 
 def test_names_are_text_and_never_markup(browser, many):
@@ -68,7 +66,6 @@ def test_names_are_text_and_never_markup(browser, many):
     page.get_by_role("link", name="Settings").click()
     expect(page.get_by_text("<b>Mallory</b>")).to_be_visible()
     assert page.title() != "owned"
-    page.context.close()
 
 
 def test_streamlits_own_keys_do_not_act(browser, many):
@@ -79,7 +76,6 @@ def test_streamlits_own_keys_do_not_act(browser, many):
     page.keyboard.press("r")
     expect(page.get_by_text("Clear cache")).to_have_count(0)
     assert on_screen(page) == image_id
-    page.context.close()
 
 
 def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
@@ -95,7 +91,6 @@ def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
     assert not shown[people[0]] & shown[people[1]]
     for page in people:
         wait_until_saved(page, 12)
-        page.context.close()
 
 
 def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(browser, project, processes):
@@ -129,7 +124,6 @@ def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(bro
     rows = until(lambda: len(decided(served, "Ann")) >= 11 and decided(served, "Ann"))
     assert [(row["image_id"], row["class_id"]) for row in rows] == shown
     assert len({image_id for image_id, _ in shown}) == 11
-    page.context.close()
 
 
 def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(browser, project, processes):
@@ -142,7 +136,6 @@ def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(br
     expect(page.locator(".foot")).to_contain_text("1 not saved: there is no class 77")
     page.keyboard.press("2")
     wait_until_saved(page, 1)
-    page.context.close()
 
 
 def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, project, processes, tmp_path):
@@ -195,7 +188,6 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     exported = {(ids[row["image"]], names[name]): row[name] for row in rows for name in names if row[name]}
     assert exported == {cell: str(int(one.state == 1)) for cell, one in labels.items() if one.state != 0}
     assert page.troubles == []
-    page.context.close()
 
 
 def test_a_project_without_classes_asks_for_them_first(browser, photos, tmp_path, processes):
@@ -211,4 +203,3 @@ def test_a_project_without_classes_asks_for_them_first(browser, photos, tmp_path
     page.keyboard.press("2")
     wait_until_saved(page, 1)
     assert decided(served, "Ann")[0]["class_id"] == 2
-    page.context.close()

@@ -82,6 +82,7 @@ def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
         assert all(word in text for word in words if word.startswith("--")), row
 
 
+@pytest.mark.process
 def test_the_other_lines_of_the_readme_are_what_make_does():
     others = [line for line in commands() if not line.startswith("annotator")]
     makefile = (ROOT / "Makefile").read_text()

@@ -19,7 +19,7 @@ import websockets.sync.client
 from conftest import draw
 from person import served_photos, wait_for_picture
 from playwright.sync_api import expect
-from served import Served, free_port, until
+from served import APP, Served, free_port, until
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -49,7 +49,7 @@ PATHS = (
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Served]:
     """One app for the tests that leave it as it was."""
-    with served_photos(tmp_path_factory.mktemp("door"), 4, ("fox", "heron"), size=(96, 72)) as served:
+    with served_photos(tmp_path_factory.mktemp("door"), 4, ("fox", "heron"), size=(96, 72), python=APP) as served:
         yield served
 
 
@@ -345,7 +345,7 @@ main()
 
 
 def test_no_origin_or_host_makes_the_server_look_anything_up(project, processes):
-    served = Served(project, processes, python=["-P", "-c", WATCHED])
+    served = Served(project, processes, python=["-P", "-c", WATCHED, "serve"])
     cookie = {"Cookie": served.headers["cookie"]}
     for origin in ("http://evil.example", "http://192.0.2.7:8501", "null", served.address):
         for headers in ({}, cookie):

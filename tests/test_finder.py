@@ -63,7 +63,6 @@ def test_type_ahead_finds_a_class_and_enter_takes_the_first(browser, many):
     row = decided(many, "Typist")[0]
     assert (row["image_id"], row["class_id"]) == (image_id, 4)
     expect(page.locator(".found")).to_be_hidden()
-    page.context.close()
 
 
 def test_a_search_clears_no_label_that_was_given_before(browser, many):
@@ -89,7 +88,6 @@ def test_a_search_clears_no_label_that_was_given_before(browser, many):
     assert scribe.press("2") == image_id
     wait_until_saved(page, 4)
     assert labels_of(many, image_id) == {1: 1, 2: 1, 3: 1}
-    page.context.close()
 
 
 def test_resting_on_a_class_shows_what_it_means_and_escape_takes_that_away(browser, many):
@@ -106,7 +104,6 @@ def test_resting_on_a_class_shows_what_it_means_and_escape_takes_that_away(brows
     expect(card).to_be_visible()
     page.keyboard.press("Escape")
     expect(card).to_be_hidden()
-    page.context.close()
 
 
 def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many):
@@ -121,7 +118,6 @@ def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many)
     expect(page.get_by_role("tooltip")).to_be_hidden()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    page.context.close()
 
 
 def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(browser, many):
@@ -159,7 +155,6 @@ def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(brow
     wait_for_another(page, image_id)
     wait_until_saved(page, 2)
     assert [(row["action"], row["class_id"]) for row in decided(many, "Hasty")] == [("label", 1), ("done", None)]
-    page.context.close()
 
 
 def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_an_arrow_and_enter_take_the_first(browser, thousand):
@@ -188,4 +183,3 @@ def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_an_arrow_and_ente
     wait_for_another(page, second)
     wait_until_saved(page, 2)
     assert [row["class_id"] for row in decided(thousand, "Taxonomist")] == [best, 450]
-    page.context.close()

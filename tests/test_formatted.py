@@ -70,6 +70,7 @@ def test_a_link_within_the_folder_is_followed(tmp_path):
     assert len(load("nus", tmp_path).test) == 3
 
 
+@pytest.mark.process
 def test_pickled_arrays_are_not_loaded_and_the_way_out_works(tmp_path):
     make_formatted(tmp_path, "Flickr")
     path = tmp_path / "formatted_train_images.npy"

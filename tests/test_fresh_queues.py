@@ -71,7 +71,6 @@ def test_review_goes_on_with_what_the_model_has_learned_after_the_two_images_tha
     wait_for_another(page, 77)
     assert on_screen(page) == 78, "what was seen stays where it was"
     assert page.troubles == []
-    page.context.close()
 
 
 def test_the_grid_on_screen_and_the_next_stay_and_those_behind_are_looked_up_anew(browser, falling):
@@ -91,4 +90,3 @@ def test_the_grid_on_screen_and_the_next_stay_and_those_behind_are_looked_up_ane
     assert tiles[0] == list(range(1, 13)) and tiles[1] == list(range(13, 25)) and tiles[2] == list(range(25, 37))
     assert tiles[3] == list(range(80, 68, -1))
     assert page.troubles == []
-    page.context.close()

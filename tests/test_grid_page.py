@@ -69,7 +69,6 @@ def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser
     assert all(row["milliseconds"] is not None for row in rows)
     assert len({image for one in book for image, _ in one}) == 120, "no image twice"
     assert page.troubles == []
-    page.context.close()
 
 
 def test_enter_twelve_times_20_ms_apart_decides_what_was_on_screen_each_time(browser, many):
@@ -97,7 +96,6 @@ def test_enter_twelve_times_20_ms_apart_decides_what_was_on_screen_each_time(bro
     wait_until_saved(page, len(seen))
     assert saved(many, "Burst") == [cells(grid) for grid in seen]
     assert len({image for grid in seen for image, _ in grid["tiles"]}) == 24 * len(seen)
-    page.context.close()
 
 
 def test_a_key_that_is_held_decides_one_grid_only(browser, many):
@@ -108,7 +106,6 @@ def test_a_key_that_is_held_decides_one_grid_only(browser, many):
     page.keyboard.up("Enter")
     wait_until_saved(page, 1)
     assert len(saved(many, "Held")) == 1
-    page.context.close()
 
 
 def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_again(browser, many):
@@ -138,7 +135,6 @@ def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_agai
     after(page, "Enter", second["id"])
     wait_until_saved(page, 8)
     assert saved(many, "Undo") == [cells(first), cells(changed)], "brought back, it can be corrected"
-    page.context.close()
 
 
 def test_starting_the_other_way_keeps_what_was_touched(browser, many):
@@ -151,7 +147,6 @@ def test_starting_the_other_way_keeps_what_was_touched(browser, many):
     page.keyboard.press(";")
     assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "present", "unsure", "present"]
     expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
-    page.context.close()
 
 
 def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
@@ -174,7 +169,6 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
     page.get_by_role("button", name="Decide").click()
     wait_until_saved(page, 1)
     assert saved(many, "Mouse") == [cells(marked)]
-    page.context.close()
 
 
 def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
@@ -193,7 +187,6 @@ def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
         hand.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
     hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert [state for _, state in shown(page)["tiles"][3:7]] == ["present", "present", "present", "absent"]
-    page.context.close()
 
 
 def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many):
@@ -220,7 +213,6 @@ def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many)
     after(page, "Enter", now["id"])
     wait_until_saved(page, 1)
     assert {row["class_id"] for row in decided(many, "Chooser")} < {1, 2, 3}
-    page.context.close()
 
 
 def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(browser, ranked):
@@ -245,7 +237,6 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
     wait_until_saved(page, 2)
     row = decided(ranked, "Ann")[0]
     assert row["run_id"] and row["score"] == pytest.approx(0.99, abs=0.01)
-    page.context.close()
 
 
 def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
@@ -265,7 +256,6 @@ def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
     expect(large).to_be_hidden()
     assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "absent", "unsure", "present"]
     assert decided(many, "Large") == [], "Enter is about a grid that is seen"
-    page.context.close()
 
 
 def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_is_asked_for(browser, ranked):
@@ -301,7 +291,6 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_
     page.keyboard.up("Shift")
     expect(page.locator(".enlarged .heatmap")).to_have_count(0)
     assert page.troubles == []
-    page.context.close()
 
 
 def test_two_people_are_never_shown_the_same_cells(browser, many):
@@ -316,7 +305,6 @@ def test_two_people_are_never_shown_the_same_cells(browser, many):
     assert not images_of[0] & images_of[1]
     for page in people:
         wait_until_saved(page, 3)
-        page.context.close()
 
 
 def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser, tmp_path):
@@ -361,7 +349,6 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
         expect(page.locator(".words")).to_contain_text("Taken back: 12 answers about fox")
         wait_until_saved(page)
         assert saved(served, "Ann") == book[:-2], "undo reaches back over a reload"
-        page.context.close()
 
 
 def test_two_tabs_of_one_person_decide_different_grids(browser, many):
@@ -375,7 +362,6 @@ def test_two_tabs_of_one_person_decide_different_grids(browser, many):
     until(lambda: len(saved(many, "Tabs")) == 2)
     assert sorted(saved(many, "Tabs")) == sorted(cells(grid) for grid in grids)
     assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
-    first.context.close()
 
 
 def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
@@ -395,7 +381,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     until(lambda: (now := page.evaluate(SHOWN)) and len(now["tiles"]) == 24)
     expect(page.get_by_text("images selected on the map")).to_be_hidden()
     assert "selection" not in page.url
-    page.context.close()
+    browser.give_back(page.context)
     second = open_grid(browser, ranked, "Dan", path)
     best = shown(second)
     second.keyboard.press("/")
@@ -405,7 +391,6 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     wait_until_saved(second, 1)
     assert saved(ranked, "Dan") == [cells(again)], "that one more person sees it so is a decision of theirs"
     assert {row["score"] for row in decided(ranked, "Dan")} == {None}
-    second.context.close()
 
 
 def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp_path):
@@ -419,7 +404,6 @@ def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp
         (batch,) = saved(served, "Ann")
         assert len(batch) == 23 and gone.id not in {image for image, _ in batch}
         page.get_by_text("Nothing of this class is left").wait_for(timeout=30_000)
-        page.context.close()
 
 
 def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
@@ -429,7 +413,6 @@ def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
     page.keyboard.press("r")
     expect(page.get_by_text("Clear cache")).to_have_count(0)
     assert shown(page)["id"] == before["id"]
-    page.context.close()
 
 
 def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
@@ -448,4 +431,3 @@ def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
     until(lambda: ahead.count() == 1 and ahead.get_attribute("data-grid") == coming)
     expect(page.locator(GRID)).to_have_count(1)
     expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
-    page.context.close()

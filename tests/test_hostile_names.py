@@ -7,9 +7,9 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 import pytest
 from conftest import draw
+from contexts import Contexts
 from person import open_page
-from playwright.sync_api import Browser
-from served import Served, without_worker
+from served import Served, serving
 from streamlit.testing.v1 import AppTest
 
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
@@ -141,7 +141,7 @@ def test_an_error_shows_a_name_as_text(db):
 
 @pytest.fixture(scope="module")
 def served(db) -> Iterator[Served]:
-    with without_worker(db) as served:
+    with serving(db.paths.project) as served:
         yield served
 
 
@@ -157,7 +157,7 @@ DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")]
 
 
 @pytest.mark.browser
-def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Browser, served):
+def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, served):
     page = open_page(browser, served, quote(ANN))
     foreign, troubles = [], []
     page.on(
@@ -178,4 +178,3 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Browser, ser
     shown = box.inner_text().replace(frame.JOINER, "")
     assert all(name[:40] in shown for name in (*MARKUP, ANN)), shown
     assert page.evaluate(FOUND) == [] and foreign == [] and box.locator("a, img").count() == 0
-    page.context.close()

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from person import open_page
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.benchmark.harness.browser import let_in
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
@@ -272,12 +272,7 @@ def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
 
 
 def open_map(browser, app: Served, **more) -> Page:
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
-    let_in(context, app.project, app.address, "Ann")
-    page = context.new_page()
-    page.troubles = []
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.goto(app.address + "/map")
+    page = open_page(browser, app, "Ann", "/map", **{"viewport": {"width": 1280, "height": 800}, **more})
     page.locator(f".field[data-points='{IMAGES}']").wait_for(timeout=60_000)
     return page
 
@@ -306,7 +301,6 @@ def test_what_is_drawn_around_is_sent_to_the_grid(browser, app):
     assert "token" not in page.url
     assert selections.load(Database(app.project), selection).tolist() == [1, 2, 7, 8]
     assert page.troubles == []
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -329,7 +323,6 @@ def test_images_are_selected_by_keys_alone_without_clicking_first(browser, app):
     page.get_by_role("button", name=f"Send {IMAGES} images to the grid").wait_for()
     page.keyboard.press("g")
     page.wait_for_url("**/grid?selection=*")
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -352,7 +345,6 @@ def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(br
     page.keyboard.press("Escape")
     page.mouse.click(*place(page, 0.1, 0.15))
     expect(large).to_be_hidden()
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -369,7 +361,6 @@ def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
     expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1", timeout=20_000)
     page.get_by_role("button", name="Probability").click()
     expect(legend.locator("li", has_text="No prediction").locator(".count")).to_have_text(str(IMAGES))
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -391,7 +382,6 @@ def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_w
     every.click()
     page.get_by_role("button", name="Send 1 image to the grid").wait_for()
     assert page.troubles == []
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -399,12 +389,8 @@ def test_without_a_map_the_page_says_that_it_comes_and_then_shows_it(browser, tm
     set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
     app = Served(tmp_path / "project", processes)
     db = Database(tmp_path / "project")
-    context = browser.new_context()
-    let_in(context, app.project, app.address, "Ann")
-    page = context.new_page()
-    page.goto(app.address + "/map")
+    page = open_page(browser, app, "Ann", "/map")
     expect(page.locator(".plane .empty")).to_contain_text("The map is being made", timeout=60_000)
     in_rows(db)
     page.locator(f".field[data-points='{IMAGES}']").wait_for(timeout=60_000)
     expect(page.locator(".plane .empty")).to_be_hidden()
-    context.close()

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import pytest
 from PIL import Image
 from served import until
 
@@ -57,6 +58,7 @@ def test_a_reader_that_fails_gives_its_memory_back(tmp_path):
     assert DECODING._free == DECODING.size
 
 
+@pytest.mark.process
 def test_ten_large_greys_of_16_bits_at_once_stay_within_the_bound(tmp_path):
     for number in range(10):
         _deep(tmp_path / f"deep{number}.png", 2000)

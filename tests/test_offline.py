@@ -48,7 +48,6 @@ def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_o
     wait_until_saved(page)
     assert stored(many, "Minute") == given
     assert page.troubles == []
-    page.context.close()
 
 
 def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, many):
@@ -64,7 +63,6 @@ def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, ma
     wait_until_saved(second)
     assert sorted(stored(many, "Tabs")) == sorted(given)
     assert len({image_id for image_id, _ in given}) == 12
-    first.context.close()
 
 
 def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
@@ -81,4 +79,3 @@ def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
     second.context.set_offline(False)
     assert until(lambda: len(stored(many, "Heir")) == 3)
     assert stored(many, "Heir") == given
-    second.context.close()

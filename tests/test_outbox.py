@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from contexts import Contexts
 from person import (
     decided,
     labels_of,
@@ -14,7 +15,7 @@ from person import (
     wait_for_picture,
     wait_until_saved,
 )
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from served import Served
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -72,7 +73,7 @@ def label_on_screen(page: Page, key: str) -> int:
     return image
 
 
-def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(browser: Browser, served):
+def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(browser: Contexts, served):
     page = open_page(browser, served, "Ann", accept_downloads=True)
     wait_for_picture(page)
     half = entry("half-a-letter", action="flag", note="odd \ud83d")
@@ -118,10 +119,9 @@ def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(brow
     assert kept(page, served) == {"unsaved": [], "aside": []}
     assert len(decided(served, "Ann")) == 2, "no key of the dialog reached the page"
     assert page.troubles == []
-    page.context.close()
 
 
-def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone(browser: Browser, served):
+def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone(browser: Contexts, served):
     """As an older server would answer that reads a request as a whole."""
     page = open_page(browser, served, "Eve")
     wait_for_picture(page)
@@ -148,10 +148,9 @@ def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone
     page.get_by_role("button", name="Send again").click()
     wait_until_saved(page, 11)
     expect(page.locator(".foot")).to_contain_text("0 failed")
-    page.context.close()
 
 
-def test_what_waits_stays_with_the_name_it_was_given_under(browser: Browser, served):
+def test_what_waits_stays_with_the_name_it_was_given_under(browser: Contexts, served):
     page = open_page(browser, served, "Ida")
     wait_for_picture(page)
     page.context.set_offline(True)
@@ -167,10 +166,9 @@ def test_what_waits_stays_with_the_name_it_was_given_under(browser: Browser, ser
     wait_until_saved(page, 1)
     assert [row["image_id"] for row in decided(served, "Ida")] == [image]
     assert decided(served, "Jon") == []
-    page.context.close()
 
 
-def test_half_a_letter_in_a_note_becomes_the_sign_for_it(browser: Browser, served):
+def test_half_a_letter_in_a_note_becomes_the_sign_for_it(browser: Contexts, served):
     page = open_page(browser, served, "Kim")
     wait_for_picture(page)
     page.keyboard.press(",")
@@ -179,4 +177,3 @@ def test_half_a_letter_in_a_note_becomes_the_sign_for_it(browser: Browser, serve
     field.press("Enter")
     wait_until_saved(page, 1)
     assert [row["note"] for row in decided(served, "Kim")] == ["odd \ufffd!"]
-    page.context.close()

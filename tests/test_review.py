@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from contexts import Contexts
 from person import decided, labels_of, on_screen, open_page, wait_for_another, wait_for_picture, wait_until_saved
-from playwright.sync_api import Browser, Page, expect
-from served import Served, until, without_worker
+from playwright.sync_api import Page, expect
+from served import Served, serving, until
 
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
@@ -35,7 +36,7 @@ def reviewed(folder: Path, chances: np.ndarray, given: list[Decision] = ()) -> I
     db = Database(folder / "project")
     decisions.decide(db, given)
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
-    with without_worker(db) as served:
+    with serving(db.paths.project) as served:
         yield served
 
 
@@ -55,7 +56,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
-def open_review(browser: Browser, served: Served, name: str, **more) -> Page:
+def open_review(browser: Contexts, served: Served, name: str, **more) -> Page:
     page = open_page(browser, served, name, **more)
     page.get_by_role("link", name="Review").wait_for(state="attached")
     page.goto(served.address + "/review")
@@ -118,7 +119,6 @@ def test_a_hundred_suggestions_answered_by_keyboard_alone_are_in_the_store_as_th
     rows = [row for row in decided(many, "Keys") if row["action"] == "label"]
     assert all(row["source"] == "suggestion" and row["run_id"] and 0.5 < row["score"] <= 1 for row in rows)
     assert page.troubles == []
-    page.context.close()
 
 
 def test_sixty_answers_20_ms_apart_are_about_the_suggestion_selected_at_each_moment(browser, many):
@@ -143,7 +143,6 @@ def test_sixty_answers_20_ms_apart_are_about_the_suggestion_selected_at_each_mom
     wait_until_saved(page, 60)
     assert answers(many, "Burst") == seen
     assert len({(image_id, class_id) for image_id, class_id, _ in seen}) == 60
-    page.context.close()
 
 
 def test_accept_all_above_the_line_is_one_decision_and_one_undo(browser, tmp_path):
@@ -169,7 +168,6 @@ def test_accept_all_above_the_line_is_one_decision_and_one_undo(browser, tmp_pat
         wait_for_another(page, image_id)
         wait_until_saved(page, 4)
         assert labels_of(served, image_id) == {1: 1, 2: 1, 3: 1, 4: -1}
-        page.context.close()
 
 
 def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser, many):
@@ -188,7 +186,6 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
     wait_until_saved(page, 2)
     assert labels_of(many, image_id) == dict.fromkeys(range(1, 6), -1) | known | {class_id: 1}
     assert labels_of(many, passed) == left
-    page.context.close()
 
 
 def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many):
@@ -213,7 +210,6 @@ def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many)
     expect(page.locator(".suggestion").nth(1)).to_be_visible()
     expect(page.get_by_label("From", exact=True)).to_have_value("50")
     wait_until_saved(page, 3)
-    page.context.close()
 
 
 def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(browser, tmp_path):
@@ -234,7 +230,6 @@ def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(bro
         wait_until_saved(page, 1)
         assert labels_of(served, 1) == {2: 1}
         expect(page.locator(".empty")).to_be_visible()
-        page.context.close()
 
 
 def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_model(browser, tmp_path):
@@ -255,7 +250,6 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
         expect(page.locator(".empty")).to_contain_text("People disagree on none of these answers")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
-        page.context.close()
 
 
 def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(browser, many):
@@ -281,7 +275,6 @@ def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(bro
         assert shown[0] == [shown[1]]
     page.keyboard.press("h")
     until(lambda: page.locator(".heatmap").evaluate_all("all => all.every((one) => one.style.opacity === '0')"))
-    page.context.close()
 
 
 def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_it(browser, many):
@@ -298,7 +291,6 @@ def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_
     page.wait_for_load_state("networkidle")
     expect(page.locator(".suggestion").nth(0)).to_have_class("suggestion selected")
     wait_until_saved(page, 3)
-    page.context.close()
 
 
 def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, many):
@@ -324,7 +316,6 @@ def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, ma
         expect(page.locator(f".suggestion[data-class='{class_id}']")).not_to_have_attribute("data-given", "")
     wait_until_saved(page, 2)
     assert answers(many, "Finger") == expected
-    page.context.close()
 
 
 def test_undo_reaches_back_over_a_reload_and_brings_the_suggestion_with_it(browser, many):
@@ -347,7 +338,6 @@ def test_undo_reaches_back_over_a_reload_and_brings_the_suggestion_with_it(brows
     page.keyboard.press("Control+y")
     wait_until_saved(page, 2)
     assert labels_of(many, first[0]) == known | {first[1]: -1}
-    page.context.close()
 
 
 def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(browser, tmp_path):
@@ -380,4 +370,3 @@ def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(brows
         press(2)
         wait_until_saved(page)
         assert until(lambda: len(answers(served, "Ann")) >= 14 and answers(served, "Ann")) == expected
-        page.context.close()

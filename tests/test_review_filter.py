@@ -20,18 +20,15 @@ def some(tmp_path_factory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def opened(browser, some) -> Iterator[Callable[[str], Page]]:
+def opened(browser, some) -> Callable[[str], Page]:
     """Opens Review for somebody; what they hold is free again after the test, however it ends."""
-    pages: list[Page] = []
 
     def open_(name: str) -> Page:
-        pages.append(open_review(browser, some, name))
-        pages[-1].set_default_timeout(10_000)
-        return pages[-1]
+        page = open_review(browser, some, name)
+        page.set_default_timeout(10_000)
+        return page
 
-    yield open_
-    for page in pages:
-        page.context.close()
+    return open_
 
 
 def chosen(page: Page) -> dict:

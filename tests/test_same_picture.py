@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import profiles
 import pytest
+from contexts import Contexts
 from PIL import Image
-from playwright.sync_api import Browser
 
 from annotator.exchange.setup import set_up
 from annotator.store import copies, images, originals
@@ -222,7 +222,7 @@ def table(tmp_path_factory) -> tuple[Path, Database, dict[str, int]]:
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
-def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browser: Browser, table):
+def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browser: Contexts, table):
     folder, db, ids = table
     names, sources = [], []
     for name, image_id in ids.items():
@@ -246,7 +246,7 @@ def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browse
 
 
 @pytest.mark.browser
-def test_a_profile_gives_the_colours_that_chromium_itself_makes_of_it(browser: Browser, table):
+def test_a_profile_gives_the_colours_that_chromium_itself_makes_of_it(browser: Contexts, table):
     folder, _, _ = table
     names = ["profile-wide-1.png", "profile-wide-1.jpg", "grey-grey.png", "profile-srgb-1.png"]
     page = browser.new_page()

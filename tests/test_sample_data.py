@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +37,7 @@ def test_the_twelve_classes_all_occur_often_enough_to_be_learned():
     assert {name for labels in TRUTH.values() for name in labels} == set(CLASSES)
 
 
+@pytest.mark.process
 def test_the_script_draws_the_committed_images_and_knows_their_labels():
     script = (
         "import base64, json, generate\n"

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from get_typescript import get_typescript
 
+pytestmark = pytest.mark.process
+
 COMPONENTS = Path(__file__).resolve().parent.parent / "annotator" / "ui" / "components"
 SCRIPTS = sorted(COMPONENTS.glob("*/*.js"))
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -21,7 +20,7 @@ import pytest
 from conftest import draw
 from person import served_photos
 from PIL import Image
-from served import Served, free_port, until
+from served import APP, Served, free_port, until
 
 from annotator.exchange.setup import set_up
 from annotator.store import heartbeat, images
@@ -40,7 +39,8 @@ def served(project, processes) -> Served:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Served]:
     """One app for the tests that leave it as it was."""
-    with served_photos(tmp_path_factory.mktemp("shared"), 4, ("fox", "heron", "deer"), size=(96, 72)) as served:
+    folder = tmp_path_factory.mktemp("shared")
+    with served_photos(folder, 4, ("fox", "heron", "deer"), size=(96, 72), python=APP) as served:
         yield served
 
 
@@ -315,15 +315,6 @@ def test_ctrl_c_ends_the_app_and_its_worker(served):
     assert served.process.wait(30) is not None
     until(lambda: not os.path.exists(f"/proc/{worker}"))  # noqa: PTH110
     assert not heartbeat.worker_state(db).alive
-
-
-def test_the_page_process_never_loads_torch_and_the_worker_never_loads_streamlit():
-    pages = ", ".join(f"annotator.ui.pages.{name}" for name in ("annotate", "review", "progress", "export", "settings"))
-    rooms = ", ".join(f"annotator.worker.{name}" for name in ("process", "train", "explain", "embed"))
-    for modules, stranger in ((f"annotator.ui.server, {pages}", "torch"), (rooms, "streamlit")):
-        script = f"import sys, {modules}; print({stranger!r} in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.strip().splitlines()[-1] == "False", stranger
 
 
 def kept_by_the_file_alone(project: Path, folder: Path) -> int:

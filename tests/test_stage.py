@@ -54,7 +54,6 @@ def test_zoom_and_pan_end_with_the_picture_but_brightness_stays(browser, few):
     assert picture.evaluate("one => getComputedStyle(one).filter") == "none"
     page.get_by_role("button", name="Closer").click()
     assert scale(page) == pytest.approx(1.4, abs=0.01)
-    page.context.close()
 
 
 def test_closer_than_whole_the_picture_itself_takes_the_place_of_its_reduced_copy(browser, tmp_path):
@@ -66,7 +65,6 @@ def test_closer_than_whole_the_picture_itself_takes_the_place_of_its_reduced_cop
         page.keyboard.press("Home")
         expect(picture).to_have_js_property("naturalWidth", 2400)
         assert "full=1" in picture.get_attribute("src")
-        page.context.close()
 
 
 def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browser, few):
@@ -87,7 +85,6 @@ def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browse
     assert edge == pytest.approx(box["x"] + box["width"], abs=1)
     page.mouse.move(left, top)
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
-    page.context.close()
 
 
 def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(browser, few):
@@ -104,4 +101,3 @@ def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(brows
       return one.matches(":focus-visible");
     }"""
     assert page.evaluate(framed), "reached by keys, it is framed"
-    page.context.close()

@@ -33,6 +33,7 @@ set_up(Path(project), images_folder=Path(photos), class_file=Path(listed),
 
 
 @pytest.mark.parametrize("when", ["1", "13", "24", "classes"])
+@pytest.mark.process
 def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_all_of_it(
     tmp_path, photos, class_file, when
 ):
@@ -50,6 +51,7 @@ def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_a
     assert [path.name for path in project.iterdir() if not path.name.startswith("project.db-")] == ["project.db"]
 
 
+@pytest.mark.process
 def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_path, photos, class_file):
     project = tmp_path / "project"
     subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, "13"], check=False)
@@ -67,6 +69,7 @@ set_up(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
 """
 
 
+@pytest.mark.process
 def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
     full = subprocess.run(
         [sys.executable, "-c", FULL, tmp_path / "project", photos], check=False, capture_output=True, text=True

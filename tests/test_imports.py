@@ -1,0 +1,46 @@
+"""What a process does not load: torch takes seconds, charts and the map half of one.
+
+The contracts in pyproject.toml say which room may import what, at any place of a module; this is what is loaded when a
+module is. How long the first page takes after a start is measured: `annotator bench interface --rows first-page`.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+PAGES = ("annotate", "review", "progress", "export", "settings")
+WORKER = ("process", "train", "explain", "embed")
+# One process a list; each step imports further modules, after which none of these names may be loaded.
+PROCESSES = {
+    "the page's process": [
+        ("models.statistics.metrics, models.catalogue", "torch"),
+        ("annotator.ui.server, annotator.ui.pages.annotate", "torch sklearn matplotlib altair"),
+        (", ".join(f"annotator.ui.pages.{name}" for name in PAGES), "torch"),
+        ("annotator.benchmark.interface", "torch playwright"),
+    ],
+    "the worker": [
+        (", ".join(f"annotator.worker.{name}" for name in WORKER), "streamlit"),
+    ],
+    "training": [("models.linear.training, models.methods", "torch._dynamo")],
+}
+TRAIN = """
+import numpy as np
+for _ in models.linear.training.fit(models.linear.training.Head(3, 2), np.eye(3, dtype=np.float32),
+    np.eye(3, 2, dtype=np.int8), models.methods.make_method("gr"), epochs=1): pass
+"""
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_a_process_loads_nothing_that_it_can_do_without(process):
+    script = "import sys\n"
+    for modules, strangers in PROCESSES[process]:
+        script += f"import {modules}\n{TRAIN if process == 'training' else ''}"
+        script += f"print('after {modules}:', *set({strangers.split()}) & set(sys.modules))\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("after ")]
+    assert len(lines) == len(PROCESSES[process])
+    assert all(line.endswith(":") for line in lines), f"{process} loads too much {lines}"
