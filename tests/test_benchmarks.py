@@ -125,6 +125,7 @@ def test_suggestions_want_images_and_truth_together(folder):
         suggestions.measure(folder[0], None)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training():
     values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
@@ -152,6 +153,7 @@ def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_k
     accounted_for(values, "burst")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own(monkeypatch):
     monkeypatch.setattr("annotator.benchmark.interface.others.GRIDS_IN_HAND", 12)
@@ -163,6 +165,7 @@ def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own
     accounted_for(values, "review_burst")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_four_people_at_once_and_a_long_quick_pace(monkeypatch):
     monkeypatch.setattr(annotate, "LONG", 480)
@@ -173,6 +176,7 @@ def test_interface_measures_four_people_at_once_and_a_long_quick_pace(monkeypatc
     assert values["annotate_pace_max_ms"] >= values["annotate_pace_p95_ms"]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_a_page_while_a_worker_trains():
     values = numbers(interface.measure(keys=3, rows=["training"]), "interface")

@@ -102,7 +102,14 @@ def test_mistakes_that_people_have_found_are_not_held_against_what_is_left():
     assert lowest_threshold(sample, open_, wrong & ~open_, 0.93, np.array([0.5])).threshold is not None
 
 
-@pytest.mark.parametrize("name", ["border, much work in between", "absent, common, good model", "worse than chance"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "border, much work in between",
+        pytest.param("absent, common, good model", marks=pytest.mark.slow),
+        pytest.param("worse than chance", marks=pytest.mark.slow),
+    ],
+)
 def test_of_simulated_projects_at_most_one_in_twenty_breaks_its_promise(name):
     """The thousand of each kind are those of `benchmark/acceptance.py`; of 25 as many as 3 are still no surprise."""
     assert broken(CONDITIONS[name], 25)["broken"] <= 3 / 25

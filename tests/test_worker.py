@@ -202,8 +202,14 @@ def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, an
     assert first.poll() is None
 
 
-@pytest.mark.process
-def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes):
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param(["embedding"], id="once"),
+        pytest.param(["loading the network", "embedding", "embedding"], id="again and again", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes, kills):
     for number in range(160):
         draw(tmp_path / "many" / f"{number}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
     set_up(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
@@ -211,7 +217,7 @@ def test_killed_again_and_again_it_ends_with_every_feature_and_a_run(tmp_path, c
     ids = {image.id: int(image.name.removesuffix(".jpg")) for image in images.all_images(db)}
     for image_id, number in list(ids.items())[:30]:
         say(db, image_id, number % 3 + 1)
-    for wanted in ("loading the network", "embedding", "embedding"):
+    for wanted in kills:
         worker = start(tmp_path / "project", processes)
         until(lambda worker=worker, wanted=wanted: heartbeat.worker_state(db).pid == worker.pid
               and heartbeat.worker_state(db).state == wanted)  # fmt: skip
