@@ -46,6 +46,7 @@ def numbers(result, name):
     return values
 
 
+@pytest.mark.process
 def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
     monkeypatch.setattr("annotator.benchmark.interface.others.STARTS", 1)
     values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")

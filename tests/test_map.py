@@ -11,7 +11,7 @@ import pytest
 from conftest import CLASSES, draw
 from person import open_page
 from playwright.sync_api import Page, expect
-from served import Served, until
+from served import Served, serving, until
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
@@ -231,13 +231,11 @@ def app(tmp_path_factory) -> Iterator[Served]:
     in_rows(db)
     say(db, 1, 1)
     say(db, 2, 1, -1)
-    processes = []
-    yield Served(folder / "project", processes)
-    for process in processes:
-        process.terminate()
-        process.wait(30)
+    with serving(folder / "project") as served:
+        yield served
 
 
+@pytest.mark.process
 def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected(app):
     status, content, _ = app.get("/api/map")
     head = np.frombuffer(content, "<u4", 4)
@@ -264,6 +262,7 @@ def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected
     }
 
 
+@pytest.mark.process
 def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
     assert app.get("/api/map", token="x")[0] == 401
     for query, status in (("by=size", 400), ("by=class&class=fox", 400), ("by=class&class=77", 409)):
