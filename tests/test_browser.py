@@ -7,7 +7,7 @@ import pytest
 from conftest import CLASSES
 from person import decided, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
 from playwright.sync_api import expect
-from served import Served, until
+from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
@@ -94,7 +94,7 @@ def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
 
 
 def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(browser, project, processes):
-    served = Served(project, processes)
+    served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     shown = []
@@ -127,7 +127,7 @@ def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(bro
 
 
 def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(browser, project, processes):
-    served = Served(project, processes)
+    served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     page.route("**/api/decisions", lambda route: route.continue_(post_data=route.request.post_data.replace(
@@ -192,7 +192,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
 
 def test_a_project_without_classes_asks_for_them_first(browser, photos, tmp_path, processes):
     set_up(tmp_path / "bare", images_folder=photos)
-    served = Served(tmp_path / "bare", processes)
+    served = Served(tmp_path / "bare", processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     page.get_by_label("One class a line").fill("fox\nimage\n")
     page.get_by_role("button", name="Add classes").click()

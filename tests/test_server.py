@@ -20,7 +20,7 @@ import pytest
 from conftest import draw
 from person import served_photos
 from PIL import Image
-from served import APP, Served, free_port, until
+from served import APP, PAGES_ALONE, Served, free_port, until
 
 from annotator.exchange.setup import set_up
 from annotator.store import heartbeat, images
@@ -132,7 +132,7 @@ def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_pa
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
     draw(folder / "small.jpg", seed=3)
     set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
-    served = Served(tmp_path / "project", processes)
+    served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
     for name in ("deep.tif", "wide.png"):
         status, body, headers = served.get(f"/api/image/{ids[name]}")
@@ -151,7 +151,7 @@ def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_fo
     Image.new("I;16", (2000, 400), 40000).save(folder / "deep.tif")
     draw(folder / "small.jpg", seed=3)
     set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
-    served = Served(tmp_path / "project", processes)
+    served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     ids = {image.name: image.id for image in images.all_images(Database(tmp_path / "project"))}
 
     def size(path: str) -> tuple[int, int]:
@@ -178,14 +178,14 @@ def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, c
     set_up(tmp_path / "project", images_folder=folder, class_file=class_file)
     (tmp_path / "project" / "thumbs").mkdir()
     older = draw(tmp_path / "project" / "thumbs" / "1.jpg", seed=5)
-    assert Served(tmp_path / "project", processes).get("/api/image/1")[1] == older.read_bytes()
+    assert Served(tmp_path / "project", processes, python=PAGES_ALONE).get("/api/image/1")[1] == older.read_bytes()
 
 
 def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_path, processes, class_file):
     for number in range(48):
         draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(1400, 1000))
     set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
-    served = Served(tmp_path / "project", processes)
+    served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     thumbs = []
     askers = [
         threading.Thread(target=lambda n=n: thumbs.append(served.get(f"/api/thumb/{n}")[0]), daemon=True)
@@ -204,7 +204,7 @@ def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_pat
 def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, processes, class_file):
     draw(tmp_path / "photos" / "one.jpg", seed=1, size=(3000, 2000))
     set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
-    served = Served(tmp_path / "project", processes)
+    served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
     (tmp_path / "photos" / "one.jpg").write_bytes(b"\xff\xd8\xff nothing of an image")
     for path in ("/api/thumb/1", "/api/image/1"):
         status, body, _ = served.get(path)
@@ -212,7 +212,8 @@ def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, process
     assert "has changed" in images.missing(Database(tmp_path / "project"))[0].reason
 
 
-def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(served):
+def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, processes):
+    served = Served(project, processes, python=PAGES_ALONE)
     grid = {"uuid": "grid-one", "action": "batch", "source": "grid", "run": 3, "milliseconds": 900}
     grid["cells"] = [[1, 1, 1, 0.9], [2, 1, -1, None], [3, 1, 0, 0.5]]
     flag = {"uuid": "flag-one", "action": "flag", "image": 4, "note": " blurred "}
