@@ -7,8 +7,9 @@ import pytest
 from test_grid import answer, publish
 
 from annotator.quality import audit
-from annotator.queues.autopilot import acquisition, planner
-from annotator.records import Batch, WantedActions
+from annotator.queues import grid
+from annotator.queues.autopilot import acquisition, planner, relabel
+from annotator.records import Batch, WantedActions, WantedGrids
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import cells, decisions, overview
@@ -35,11 +36,11 @@ def answer_whole(db, images: range) -> None:
 
 @pytest.fixture
 def known(db, monkeypatch):
-    """A model that is sure of sixteen images of the first class, and no need of blind work."""
-    monkeypatch.setattr(planner, "SEEDS", 0)
-    monkeypatch.setattr(planner, "BLIND", 0.0)
-    monkeypatch.setattr(planner, "CLICKS", (0.0, 0))
-    monkeypatch.setattr(planner, "LESSONS", (0.0, 0))
+    """A model that is sure of sixteen images of the first class; no random action and no exploration."""
+    monkeypatch.setattr(planner, "SEED_IMAGES", 0)
+    monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0))
+    monkeypatch.setattr(planner, "EXPLORATION", (0.0, 0))
     publish(db, SURE)
     return db
 
@@ -80,7 +81,7 @@ def test_two_people_are_never_given_the_same_cell(known):
 
 
 def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, monkeypatch):
-    monkeypatch.setattr(planner, "SEEDS", 2)
+    monkeypatch.setattr(planner, "SEED_IMAGES", 2)
     publish(db, SURE)
     for _ in range(200):
         work = planner.next_actions(db, wanted())
@@ -99,11 +100,11 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sure_of_little(db, monkeypatch):
-    monkeypatch.setattr(planner, "SEEDS", 2)
-    monkeypatch.setattr(planner, "BLIND", 0.0)
-    monkeypatch.setattr(planner, "CLICKS", (0.05, 200))  # of 24 images, rounded up: two
-    monkeypatch.setattr(planner, "LESSONS", (0.16, 500))  # four, with those that came first
+def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch):
+    monkeypatch.setattr(planner, "SEED_IMAGES", 2)
+    monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 200))  # of 24 images, rounded up: two
+    monkeypatch.setattr(planner, "EXPLORATION", (0.16, 500))  # four, with those that came first
     answer_whole(db, range(1, 3))
     publish(db, np.full((24, 3), 0.6))
     for kind in ("click", "click", "image", "image"):
@@ -120,21 +121,21 @@ def test_images_nothing_is_known_of_are_the_first_lessons_while_the_model_is_sur
     assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
 
 
-def test_where_a_whole_image_takes_too_long_a_lesson_is_one_click_and_a_sure_model_needs_none(db, monkeypatch):
-    monkeypatch.setattr(planner, "SEEDS", 0)
-    monkeypatch.setattr(planner, "BLIND", 0.0)
+def test_exploration_is_one_click_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
+    monkeypatch.setattr(planner, "SEED_IMAGES", 0)
+    monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     publish(db, np.full((24, 3), 0.6))
-    monkeypatch.setattr(planner, "CLICKS", (0.0, 0))
-    monkeypatch.setattr(planner, "LONGEST", time_model.START.image(3, planner.GUESSED) - 0.1)
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0))
+    monkeypatch.setattr(planner, "LONGEST", time_model.DEFAULTS.image(3, planner.EXPECTED_POSITIVES) - 0.1)
     action = planner.next_actions(db, wanted()).items[0]
     assert action.kind == "click" and action.line.endswith("to learn from: name one class, 2 s")
     publish(db, SURE)
     assert planner.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
 
 
-def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
+def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
     publish(db, SURE)
-    monkeypatch.setattr(planner, "BLIND", 1.0)
+    monkeypatch.setattr(planner, "RANDOM_SHARE", 1.0)
     answer_whole(db, range(1, 25))
     assert not audit.open_cells(db) and not planner.next_actions(db, wanted()).items
     drawn = audit.draw(db, 12, seed=1)
@@ -145,36 +146,34 @@ def test_drawn_cells_that_wait_are_asked_blind(db, monkeypatch):
 
 
 def test_a_slow_clicker_is_asked_for_fewer_clicks():
-    usual = time_model.START
-    slow = time_model.learned([Answer("click", False, 1, 1, 20.0)] * 30)
+    usual = time_model.DEFAULTS
+    slow = time_model.fitted([Answer("click", False, 1, 1, 20.0)] * 30)
     assert slow.click > 4 * usual.click and slow.tile == usual.tile
     one = {1: 0.4, 2: 0.1}
-    assert acquisition.click_offer(1, one, slow, 0.0).rate < acquisition.click_offer(1, one, usual, 0.0).rate / 2
+    slowly, usually = (acquisition.click_candidate(1, one, model, 0.0).value_per_second for model in (slow, usual))
+    assert slowly < usually / 2
 
 
 def test_a_few_answers_hardly_move_the_start_values():
-    assert time_model.learned([Answer("grid", True, 24, 20, 60.0)]).tile == pytest.approx(
-        time_model.START.tile, rel=0.7
+    assert time_model.fitted([Answer("grid", True, 24, 20, 60.0)]).tile == pytest.approx(
+        time_model.DEFAULTS.tile, rel=0.7
     )
-    fast = time_model.learned([Answer("grid", True, 24, 20, 6.0)] * 100)
-    assert fast.tile == pytest.approx(time_model.START.tile * 6.0 / time_model.START.grid(24, 4), rel=0.1)
+    fast = time_model.fitted([Answer("grid", True, 24, 20, 6.0)] * 100)
+    assert fast.tile == pytest.approx(time_model.DEFAULTS.tile * 6.0 / time_model.DEFAULTS.grid(24, 4), rel=0.1)
 
 
 def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
     publish(known, few)
-    found = {one.class_id: one for one in acquisition.grids(*_about(known), early=0.0)}
+    found = {one.class_id: one for one in acquisition.grid_candidates(*evaluated(known), open_share=0.0)}
     assert len(found[1].cells) == acquisition.SIZES[0] and len(found[2].cells) == 24
 
 
-def _about(db):
-    from annotator.queues import grid
-    from annotator.records import WantedGrids
-
-    return read_snapshot(db), time_model.START, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
+def evaluated(db):
+    return read_snapshot(db), time_model.DEFAULTS, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
 
 
-def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(known):
+def test_annotator_disagreements_and_a_model_worse_than_chance_leave_the_loop_running(known):
     answer(known, 1, 1, 1)
     give(known, "grid", [(1, 1, -1)], annotator="Bob")
     publish(known, np.full((24, 3), np.nan))
@@ -184,23 +183,20 @@ def test_contradictions_and_a_model_worse_than_chance_leave_the_loop_running(kno
     assert backwards.labels > 0 and backwards.seconds > 0
 
 
-def test_answers_the_model_doubts_are_shown_again_once_and_less_often_to_who_is_never_wrong(known):
+def test_likely_mistakes_are_relabeled_once_and_less_often_by_who_is_never_wrong(known):
     give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
     give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
     publish(known, SURE, decisions.newest_decision(known))
-    first = {(one.class_id, one.start): one for one in relabel_candidates(known)}
+    first = {(one.class_id, one.start_present): one for one in relabel_candidates(known)}
     assert {image_id for image_id, _ in first[1, False].cells} == set(range(1, 13))
     assert {image_id for image_id, _ in first[1, True].cells} == set(range(17, 25))
-    give(known, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # looked at again, and nothing changed
-    second = {(one.class_id, one.start): one for one in relabel_candidates(known)}
+    give(known, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # relabeled, and nothing changed
+    second = {(one.class_id, one.start_present): one for one in relabel_candidates(known)}
     assert set(second) == {(1, False)}
     give(known, "relabel", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
     third = relabel_candidates(known)[0]
-    assert len(third.cells) == 6 and third.found / 6 > 1.5 * second[1, False].found / 12
+    assert len(third.cells) == 6 and third.positives / 6 > 1.5 * second[1, False].positives / 12
 
 
 def relabel_candidates(db):
-    from annotator.queues.autopilot import relabel
-
-    now, pace, out = _about(db)
-    return list(relabel.offers(db, now, pace, out))
+    return list(relabel.candidates(db, *evaluated(db)))

@@ -169,7 +169,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
         page = fly(browser, served, "Doubt")
         assert on(page)[0] == "grid"
-        expect(page.locator(".line")).to_contain_text("24 answers to look at again: 'fox' was said to be not there")
+        expect(page.locator(".line")).to_contain_text("24 answers to check again: 'fox' was said to be not there")
         assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
         assert "%" not in page.locator(".root").inner_text()
         assert not page.locator(".tile .mark[aria-label*='%']").count()

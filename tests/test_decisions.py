@@ -9,7 +9,7 @@ import pytest
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Batch, Decision
-from annotator.snapshot.time_model import tempo_of
+from annotator.snapshot.time_model import time_model_of
 from annotator.store import answer_times, classes, decisions, images, overview
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
@@ -315,5 +315,5 @@ def test_rows_from_before_there_were_bounds_break_nothing(db):
         FROM decision WHERE id = 4"""
     )
     assert [one.seconds for one in answer_times.newest_answers(db, "Ann", 100)] == [1.2]
-    assert tempo_of(db, "Ann").click > 0
+    assert time_model_of(db, "Ann").click > 0
     assert len(decisions.undoable(db, "Ann", 10, 100)) == 3

@@ -9,7 +9,7 @@ from annotator.benchmark.effort import curves, measure
 from annotator.benchmark.effort.people import ERRS, MISSED, Person
 from annotator.benchmark.effort.plot import draw
 from annotator.errors import AnnotatorError
-from annotator.snapshot.time_model import Tempo
+from annotator.snapshot.time_model import TimeModel
 
 TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
 
@@ -53,10 +53,12 @@ def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_t
     assert curves.behind(ours, theirs) == pytest.approx(1 - 0.65 / 0.7, abs=1e-4)
 
 
-def test_seconds_follow_from_what_was_done_at_any_tempo():
+def test_seconds_follow_from_what_was_done_by_any_time_model():
     one = {"actions": 5, "parts": {"begin": 1, "tile": 24, "change": 4, "submit": 1}}
-    assert curves.seconds(one, Tempo()) == pytest.approx(Tempo().grid(24, 4))
-    assert curves.seconds(one, curves.tempos()["tile_double"]) == pytest.approx(Tempo().grid(24, 4) + 24 * Tempo().tile)
+    usual = TimeModel()
+    assert curves.seconds(one, usual) == pytest.approx(usual.grid(24, 4))
+    double = curves.time_models()["tile_double"]
+    assert curves.seconds(one, double) == pytest.approx(usual.grid(24, 4) + 24 * usual.tile)
 
 
 def test_an_unknown_policy_is_named_with_those_there_are():

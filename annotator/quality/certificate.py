@@ -18,7 +18,7 @@ from annotator.quality.evidence import Interval, missing_reason, precision_reaso
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.time_model import tempo_of
+from annotator.snapshot.time_model import time_model_of
 from annotator.store import audits, auto_accepted, classes, overview, runs, versions
 from annotator.store.audits import OPEN, Audit
 from annotator.store.database import Database
@@ -87,8 +87,8 @@ def stamp(db: Database) -> tuple:
 
 
 def seconds_per_tile(db: Database) -> float:
-    """How long a tile of a grid takes here, in seconds: at the pace of everybody's newest answers (tempo.py)."""
-    return tempo_of(db, "").grid(TILES, CHANGED) / TILES
+    """How long a tile of a grid takes here, in seconds: at the pace of everybody's newest answers (time_model.py)."""
+    return time_model_of(db, "").grid(TILES, CHANGED) / TILES
 
 
 @dataclass(frozen=True, eq=False)

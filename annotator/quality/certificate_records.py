@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from annotator.quality.evidence import Interval, ends
-from annotator.snapshot.time_model import START
+from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.audits import Audit
 
 TARGET = 0.98
@@ -90,8 +90,8 @@ class Certificate:
 
     @property
     def pace_is_assumed(self) -> bool:
-        """Nobody's grids have been timed here: times are told by the start values of tempo.py."""
-        return self.seconds_a_tile == START.grid(TILES, CHANGED) / TILES
+        """Nobody's grids have been timed here: times are told by the start values of time_model.py."""
+        return self.seconds_a_tile == DEFAULTS.grid(TILES, CHANGED) / TILES
 
     def as_json(self) -> dict:
         """Everything as plain values; what was not measured is None, with the reason."""

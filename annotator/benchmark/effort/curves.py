@@ -6,7 +6,7 @@ import numpy as np
 
 from annotator.benchmark.effort.session import PARTS, Session, Spent
 from annotator.records import PRESENT
-from annotator.snapshot.time_model import Tempo
+from annotator.snapshot.time_model import TimeModel
 from annotator.store.audits import OPEN
 from models.statistics.metrics import best_threshold
 
@@ -26,7 +26,7 @@ def point(session: Session) -> dict:
     spent = session.spent
     return {
         "actions": spent.actions,
-        "seconds": round(spent.seconds(Tempo()), 1),
+        "seconds": round(spent.seconds(TimeModel()), 1),
         "parts": {part: round(count, 1) for part, count in spent.parts.items()},
         "decided_share": round(float((labels != OPEN).mean()), 4),
         "decided": scores(decided, session.truth),
@@ -84,9 +84,9 @@ def _between(before: float, after: float, share: float) -> float:
     return before + share * (after - before)
 
 
-def seconds(one: dict, tempo: Tempo) -> float:
-    """What a point has cost at another tempo."""
-    return Spent(parts=one["parts"]).seconds(tempo)
+def seconds(one: dict, time_model: TimeModel) -> float:
+    """What a point costs by another time model."""
+    return Spent(parts=one["parts"]).seconds(time_model)
 
 
 def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
@@ -107,13 +107,13 @@ def _at(curve: Sequence[dict], actions: int) -> float:
     return float(np.interp(actions, [one["actions"] for one in curve], [one["filled"]["micro_f1"] for one in curve]))
 
 
-def tempos() -> dict[str, Tempo]:
-    """The usual tempo, and with each part taking half and twice as long: what ratios of seconds depend on."""
-    usual = Tempo()
+def time_models() -> dict[str, TimeModel]:
+    """The usual time model, and with each part taking half and twice as long: what ratios of seconds depend on."""
+    usual = TimeModel()
     varied = {"usual": usual}
     for part in PARTS:
         for name, factor in (("half", 0.5), ("double", 2.0)):
-            varied[f"{part}_{name}"] = Tempo(**{**vars(usual), part: factor * getattr(usual, part)})
+            varied[f"{part}_{name}"] = TimeModel(**{**vars(usual), part: factor * getattr(usual, part)})
     return varied
 
 

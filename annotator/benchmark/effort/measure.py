@@ -25,7 +25,7 @@ from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_o
 from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
-from annotator.snapshot.time_model import Tempo
+from annotator.snapshot.time_model import TimeModel
 from annotator.store import audits, classes, images
 from annotator.store.database import Database
 from annotator.worker.process import Worker
@@ -55,7 +55,7 @@ def measure(
     noisy       play NOISY with a noisy person as well
     work        where the embedded project is kept for the next time; None: nowhere
     most        no policy goes on for more actions than this times the form's
-    returns     {"bench", "figures", "ratios", "curves", "tempo", "person", "policies"}
+    returns     {"bench", "figures", "ratios", "curves", "time_model", "person", "policies"}
 
     Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
     """
@@ -173,11 +173,11 @@ def _told(found: dict[tuple[str, str], list[dict]], there: np.ndarray) -> dict:
         recall, precision = (curves.RECALL, curves.PRECISION) if by == "perfect" else _of_noisy(curve, against)
         theirs, mine = curves.reached(curve, recall, precision), curves.reached(against, recall, precision)
         ratios[f"{key}_over_autopilot_actions_at_recall_95"] = _ratio(theirs, mine, lambda one: one["actions"])
-        for tempo_name, tempo in curves.tempos().items():
-            if tempo_name == "usual" or name == RIVAL:
-                suffix = "" if tempo_name == "usual" else f"_{tempo_name}"
+        for model_name, time_model in curves.time_models().items():
+            if model_name == "usual" or name == RIVAL:
+                suffix = "" if model_name == "usual" else f"_{model_name}"
                 ratios[f"{key}_over_autopilot_seconds_at_recall_95{suffix}"] = _ratio(
-                    theirs, mine, lambda one, tempo=tempo: curves.seconds(one, tempo)
+                    theirs, mine, lambda one, time_model=time_model: curves.seconds(one, time_model)
                 )
         if by == "perfect" and ours:
             figures[f"autopilot_behind_{key}"] = curves.behind(ours, curve)
@@ -188,7 +188,7 @@ def _told(found: dict[tuple[str, str], list[dict]], there: np.ndarray) -> dict:
         "figures": figures,
         "ratios": {key: value for key, value in ratios.items() if value is not None},
         "curves": [{"policy": name, "person": by, "points": curve} for (name, by), curve in found.items()],
-        "tempo": vars(Tempo()),
+        "time_model": vars(TimeModel()),
         "noisy_person": {"small": SMALL, "missed_of_small": MISSED, "errs": ERRS, "salience": SALIENCE},
         "policies": {name: POLICIES[name].about for name, _ in found},
     }

@@ -13,7 +13,7 @@ from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.time_model import Tempo
+from annotator.snapshot.time_model import TimeModel
 from annotator.store import audits, classes, configuration, decisions, images, overview, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
@@ -28,14 +28,14 @@ PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
 
 @dataclass
 class Spent:
-    """What a person has done: `actions` are presses of a key or button; parts, those of Tempo, count."""
+    """What a person has done: `actions` are presses of a key or button; parts, those of TimeModel, count."""
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
-    def seconds(self, tempo: Tempo) -> float:
-        """At this tempo."""
-        return sum(count * getattr(tempo, part) for part, count in self.parts.items())
+    def seconds(self, time_model: TimeModel) -> float:
+        """By this time model."""
+        return sum(count * getattr(time_model, part) for part, count in self.parts.items())
 
 
 class Session:
@@ -50,7 +50,7 @@ class Session:
         self.truth, self.person, self.learns = truth, person, learns
         self.image_ids = audits.readable_images(self.db)
         self.class_ids = np.array([one.id for one in classes.all_classes(self.db)], np.int64)
-        self.spent, self.tempo = Spent(), Tempo()
+        self.spent, self.time_model = Spent(), TimeModel()
         self.chance = np.random.default_rng([seed, 2])
         self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
         self._cache.refresh()
@@ -78,7 +78,7 @@ class Session:
         """Name one class of an image; "nothing else here" where there is none."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.row(image_id), open_)
-        taken = round(1000 * self.tempo.click)
+        taken = round(1000 * self.time_model.click)
         about = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
         if named is None:
             self._keep(Decision(_new(), "done", **about))
@@ -179,7 +179,7 @@ class Session:
         self.spent.actions += actions
         for part, count in parts.items():
             self.spent.parts[part] += count
-        return sum(count * getattr(self.tempo, part) for part, count in parts.items())
+        return sum(count * getattr(self.time_model, part) for part, count in parts.items())
 
     def _keep(self, *given: Decision | Batch) -> None:
         if refused := decisions.decide(self.db, given).refused:

@@ -1,58 +1,65 @@
-"""Answers that are probably wrong, as grids to look at again: what the model thinks the opposite of, once each.
+"""Relabel: grids of answers that are probably wrong, to check again; every answer once.
 
-How likely a doubted answer is wrong follows from the model and from how often people were wrong before: whoever never
-changes anything at a second look is soon not asked for another.
+P(wrong) combines the model's probability of the opposite with the share of relabels that changed an answer, so an
+annotator who never changes an answer is soon not asked again.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from annotator.queues.autopilot.acquisition import Offer
+from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.grid import Out
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.snapshot import Snapshot
-from annotator.snapshot.time_model import Tempo
+from annotator.snapshot.time_model import TimeModel
 from annotator.store import answer_times, cells
 from annotator.store.database import Database
 
 SIZE = 24
-DOUBTED = 400  # cells that people and model see most differently
-NEWEST = 3000  # decisions among which second looks are counted
-WRONG, BELIEF = 0.03, 20.0  # share of the answers that are wrong, until second looks say more; looks it is worth
+CELLS_TRIED = 400  # likely mistakes that are read, those first on which model and people differ most
+NEWEST = 3000  # decisions among which relabels are counted
+WRONG, WEIGHT = 0.03, 20.0  # prior share of wrong answers, and the number of relabels that it weighs as much as
 
 
-def offers(db: Database, snapshot: Snapshot, pace: Tempo, out: Out) -> Iterator[Offer]:
-    """Grids of doubted answers of one class and state, those with most expected mistakes first."""
-    rows, columns = snapshot.rankings.disagreements[:DOUBTED].T
-    ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
-    chances = snapshot.predictions.probabilities[rows, columns].astype(float)
-    asked = list(zip(ids.tolist(), class_ids.tolist(), strict=True))
-    if not asked:
+def candidates(db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out) -> Iterator[Candidate]:
+    """Grids of likely mistakes of one class and state, the answers that are most probably wrong first."""
+    rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T
+    image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
+    probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
+    likely_mistakes = list(zip(image_ids.tolist(), class_ids.tolist(), strict=True))
+    if not likely_mistakes:
         return
-    said, again = cells.said(db, asked), answer_times.answered_twice(db, asked)
-    wrong = _wrong(db)
-    doubted: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for (image_id, class_id), chance in zip(asked, chances.tolist(), strict=True):
-        state = said.get((image_id, class_id), (0, ""))[0]
-        if state not in (PRESENT, ABSENT) or (image_id, class_id) in again or image_id in out.images(class_id):
+    answers, relabeled = cells.said(db, likely_mistakes), answer_times.answered_twice(db, likely_mistakes)
+    prior = _prior(db)
+    groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
+        state = answers.get((image_id, class_id), (0, ""))[0]
+        if state not in (PRESENT, ABSENT) or (image_id, class_id) in relabeled or image_id in out.images(class_id):
             continue
-        against = chance if state == ABSENT else 1 - chance
-        mistaken = against * wrong[state] / max(against * wrong[state] + (1 - against) * (1 - wrong[state]), 1e-9)
-        doubted.setdefault((class_id, state), []).append((image_id, mistaken))
-    for (class_id, state), found in doubted.items():
-        found = sorted(found, key=lambda one: -one[1])[:SIZE]
-        changes = float(np.sum([mistaken for _, mistaken in found]))
-        yield Offer(
-            "doubt", class_id, [(image_id, None) for image_id, _ in found], changes, 0, changes, 0.0,
-            pace.grid(len(found), changes), start=state == PRESENT,
-        )  # fmt: skip
+        opposite = probability if state == ABSENT else 1 - probability
+        wrong = opposite * prior[state] / max(opposite * prior[state] + (1 - opposite) * (1 - prior[state]), 1e-9)
+        groups.setdefault((class_id, state), []).append((image_id, wrong))
+    for (class_id, state), group in groups.items():
+        worst = sorted(group, key=lambda cell: -cell[1])[:SIZE]
+        mistakes = float(np.sum([wrong for _, wrong in worst]))
+        yield Candidate(
+            kind="relabel",
+            class_id=class_id,
+            cells=[(image_id, None) for image_id, _ in worst],
+            positives=mistakes,
+            decided=0,
+            changes=mistakes,
+            learning=0.0,
+            seconds=time_model.grid(len(worst), mistakes),
+            start_present=state == PRESENT,
+        )
 
 
-def _wrong(db: Database) -> dict[int, float]:
-    """How often answers of each state are wrong, before the model is heard."""
-    seen = answer_times.relabel_counts(db, NEWEST)
+def _prior(db: Database) -> dict[int, float]:
+    """P(an answer of this state is wrong) before the model is consulted: state -> probability."""
+    counts = answer_times.relabel_counts(db, NEWEST)
     return {
-        state: (WRONG * BELIEF + changed) / (BELIEF + looks)
-        for state, (looks, changed) in ((state, seen.get(state, (0, 0))) for state in (PRESENT, ABSENT))
+        state: (WRONG * WEIGHT + changed) / (WEIGHT + relabels)
+        for state, (relabels, changed) in ((state, counts.get(state, (0, 0))) for state in (PRESENT, ABSENT))
     }

@@ -5,7 +5,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.queues.autopilot.planner import Action, next_actions
+from annotator.queues.autopilot.actions import Action
+from annotator.queues.autopilot.planner import next_actions
 from annotator.records import WantedActions
 from annotator.ui import context
 from annotator.ui.routes import shapes

@@ -1,0 +1,151 @@
+"""Actions: what a page shows of a candidate once its image or its cells are leased to that page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from time import time_ns
+from typing import Any
+
+from annotator.queues import annotate, grid
+from annotator.queues.annotate import WorkItem
+from annotator.queues.autopilot import acquisition, wording
+from annotator.queues.autopilot.acquisition import LIKELY, Candidate
+from annotator.queues.grid import Grid, Out
+from annotator.records import WantedActions, WantedGrids
+from annotator.snapshot.snapshot import Snapshot
+from annotator.snapshot.time_model import TimeModel
+from annotator.store import cells, leases
+from annotator.store.database import Database
+
+IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
+"""Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""
+
+_number = count(time_ns() // 1_000_000)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing for a person to do, leased to their page.
+
+    kind       grid, audit (a grid of audit cells), image (every open class of it), click (one class of it)
+    source     of the decisions that answer it: records.SOURCES
+    line       what it is, what it brings and how long it takes, in words
+    labels     expected new positives; decided: cells settled; seconds: expected time of this annotator
+    preset     image: the classes that start as present
+    scores     image and click: class id and probability of each open class, logged with the answer
+    others     what the other kinds would have brought, one line each
+    """
+
+    id: str
+    kind: str
+    source: str
+    line: str
+    labels: float
+    decided: int
+    seconds: float
+    grid: Grid | None = None
+    item: WorkItem | None = None
+    preset: tuple[int, ...] = ()
+    scores: tuple[tuple[int, float], ...] = ()
+    others: tuple[str, ...] = ()
+
+
+class Leasing:
+    """Turns candidates into actions for one request: what it has leased is out for the next candidate.
+
+    out           cells of grids that are not free
+    images_out    images that are not free
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        wanted: WantedActions,
+        names: dict[int, str],
+        snapshot: Snapshot | None,
+        time_model: TimeModel,
+    ):
+        self.db, self.wanted, self.names, self.snapshot, self.time_model = db, wanted, names, snapshot, time_model
+        self.grids = WantedGrids(
+            wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
+        )
+        self.out = Out(self.grids, leases.held(db, wanted.holder))
+        self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
+
+    def action(self, candidate: Candidate, others: tuple[str, ...] = ()) -> Action | None:
+        """The action of a candidate; None when another page holds what it needs."""
+        if candidate.kind == "relabel":
+            return self._relabel(candidate, others)
+        if candidate.kind == "grid":
+            return self._grid(candidate, others)
+        return self._image(candidate, others)
+
+    def audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
+        """An audit grid of these images; None when another page holds them."""
+        tiles = self._tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
+        if tiles is None:
+            return None
+        size = len(tiles.tiles)
+        seconds = self.time_model.grid(size, 1)
+        line = wording.audit_line(size, self.names[class_id], seconds)
+        return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
+
+    def open_classes(self, image_id: int) -> dict[int, float]:
+        """The open classes of an image: class id -> probability, 0 without a model."""
+        if self.snapshot and (open_cells := list(acquisition.open_cells(self.db, self.snapshot, [image_id]))):
+            return open_cells[0][1]
+        answered = cells.answered(self.db, [image_id]).get(image_id, {})
+        return {class_id: 0.0 for class_id in self.names if class_id not in answered}
+
+    def _relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+        tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
+        if tiles is None:
+            return None
+        tiles = replace(tiles, start="yes" if candidate.start_present else "no")
+        return self._described(tiles.id, candidate, others, grid=tiles)
+
+    def _grid(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+        tiles = self._tiles(candidate.class_id, candidate.cells)
+        if tiles is None:
+            return None
+        if len(tiles.tiles) < len(candidate.cells):  # another page leased some of them first
+            left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
+            candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0)
+        return self._described(tiles.id, candidate, others, grid=tiles)
+
+    def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
+        image_id = candidate.cells[0][0]
+        if not leases.take(self.db, self.wanted.holder, self.wanted.annotator, [image_id], 1):
+            return None
+        self.images_out.add(image_id)
+        self.out.whole.add(image_id)
+        open_classes = self.open_classes(image_id)
+        if not open_classes or cells.unreadable(self.db, [image_id]):
+            return None
+        item = annotate.items(self.db, [image_id])[0]
+        # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.
+        presets = candidate.kind == "image" and candidate.reason in ("", "exploration")
+        preset = tuple(class_id for class_id, chance in open_classes.items() if presets and chance >= LIKELY)
+        scores = (
+            tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
+        )
+        action_id = f"i{image_id}-{next(_number)}"
+        return self._described(action_id, candidate, others, item=item, preset=preset, scores=scores)
+
+    def _described(self, action_id: str, candidate: Candidate, others: tuple[str, ...], **content: Any) -> Action:
+        kind = "grid" if candidate.kind == "relabel" else candidate.kind
+        source = IMAGE_SOURCES[candidate.reason] if candidate.kind == "image" else candidate.kind
+        line = wording.candidate_line(candidate, self.names)
+        numbers = (candidate.positives, candidate.decided, candidate.seconds)
+        return Action(action_id, kind, source, line, *numbers, others=others, **content)
+
+    def _tiles(
+        self, class_id: int, wanted: Sequence[tuple[int, float | None]], *, hide_predictions: bool = False
+    ) -> Grid | None:
+        """A grid of leased tiles; hide_predictions as in records.WantedGrids. None when no tile is free."""
+        asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
+        tiles = grid.take_tiles(self.db, asked, class_id, wanted)
+        self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
+        self.images_out.update(tile.image.id for tile in tiles)
+        run = self.snapshot.run.id if self.snapshot and not hide_predictions else None
+        return grid.grid_of(class_id, run, tiles) if tiles else None

@@ -1,0 +1,63 @@
+"""What the Autopilot page says: one line for each action, and why there is none."""
+
+from collections.abc import Mapping
+
+from annotator.queues.annotate import elsewhere
+from annotator.queues.autopilot.acquisition import Candidate
+from annotator.records import Run, WantedActions
+from annotator.snapshot import suggestions
+from annotator.store import leases
+from annotator.store.database import Database
+
+
+def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
+    """What an action is, what it brings and how long it takes; names: class id -> name."""
+    time = _seconds(candidate.seconds)
+    if candidate.kind == "grid":
+        name, tiles = names[candidate.class_id], len(candidate.cells)
+        if candidate.positives >= tiles / 2:
+            return f"{tiles} likely '{name}': about {candidate.positives:.0f} to confirm, {time}"
+        return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}"
+    if candidate.kind == "relabel":
+        name, state = names[candidate.class_id], "there" if candidate.start_present else "not there"
+        return f"{len(candidate.cells)} answers to check again: '{name}' was said to be {state}, {time}"
+    task = "name one class" if candidate.kind == "click" else "all its classes"
+    if candidate.reason == "exploration":
+        return f"One image on which nothing is known yet, for the model to learn from: {task}, {time}"
+    if candidate.kind == "click":
+        return f"One image on which nothing is known yet: {task}, {time}"
+    if candidate.reason == "leftover":
+        return f"One of the last images with an open class: {task}, {time}"
+    if candidate.reason == "random":
+        return f"One image drawn at random, which keeps the estimates honest: {task}, {time}"
+    return f"One image with probably {_few(candidate.positives)} more: {task}, {time}"
+
+
+def audit_line(tiles: int, name: str, seconds: float) -> str:
+    """What an audit grid of so many tiles of one class is."""
+    return f"Audit: which of {tiles} random images show '{name}'? {_seconds(seconds)}"
+
+
+def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None) -> str:
+    """Why there is no action; counts: images by stage (store/overview.py)."""
+    if not counts["all"]:
+        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+    if not has_classes:
+        return "There are no classes yet. Add some on the Settings page."
+    if open_elsewhere := leases.held_by_others(db, wanted.holder):
+        return (
+            f"Nothing is free: {elsewhere(open_elsewhere)}. What is not answered there comes here within three minutes."
+        )
+    if run is None:
+        missing = suggestions.labels_until_first_run(counts["without_decision"], counts["all"])
+        if missing:
+            return f"No image is left to show here. The model starts when {missing:,} more are labeled."
+    return "Every class of every image has been answered. The Certificate page says how sure that is."
+
+
+def _few(number: float) -> str:
+    return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "none or 1"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
