@@ -1,4 +1,4 @@
-"""Automatic acceptance: off until asked for, where an audit shows it, never over a person's answer, undone as one."""
+"""Auto-accept: off until asked for, where an audit shows it, never over a person's answer, undone as one."""
 
 import json
 import uuid
@@ -8,8 +8,8 @@ import pytest
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.export import data_set, export
-from annotator.quality import audit, auto_accept
-from annotator.quality.auto_accept import Guarantee
+from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
+from annotator.quality.guarantee import Guarantee
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot import rankings, suggestions
@@ -35,10 +35,10 @@ def many(tmp_path) -> Database:
     return db
 
 
-def publish(db, doubted: int = 0) -> None:
-    """A new run; of the first `doubted` images it says that they do not show the first class after all."""
+def publish(db, opposite: int = 0) -> None:
+    """A new run; of the first `opposite` images it says that they do not show the first class after all."""
     chances = np.full((IMAGES, 2), 0.02, np.float16)
-    chances[doubted:LIKELY, 0] = 0.998
+    chances[opposite:LIKELY, 0] = 0.998
     chances[:, 1] = np.linspace(0.1, 0.6, IMAGES)
     ids, class_ids = np.arange(1, IMAGES + 1), np.array([1, 2])
     facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2], "images": IMAGES}
@@ -67,21 +67,21 @@ def click(db, image_id: int, class_id: int, state: int, **about) -> None:
 
 @pytest.fixture
 def accepting(many) -> Database:
-    auto_accept.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw(many, Guarantee(0.98))
     answer_audit(many)
     auto_accept.choose(many, Guarantee(0.98))
     return many
 
 
-def test_nothing_is_filled_in_before_somebody_asks_for_it(many):
-    auto_accept.draw(many, Guarantee(0.98))
+def test_nothing_is_accepted_before_somebody_asks_for_it(many):
+    auto_accept_sample.draw(many, Guarantee(0.98))
     answer_audit(many)
     publish(many)
     assert auto_accepted.counts(many) == {"present": 0, "absent": 0}
-    assert auto_accept.guarantee(many) is None
+    assert guarantee.chosen(many) is None
 
 
-def test_what_an_audit_shows_to_be_right_is_filled_in_and_nothing_else(accepting):
+def test_what_an_audit_shows_to_be_right_is_accepted_and_nothing_else(accepting):
     cells = auto_accepted.accepted_cells(accepting)
     answered = {label.image_id for label in decisions.all_labels(accepting)}
     assert {image_id for image_id, _ in cells} == set(range(1, LIKELY + 1)) - answered
@@ -92,12 +92,12 @@ def test_what_an_audit_shows_to_be_right_is_filled_in_and_nothing_else(accepting
     assert status(accepting)["accepted"] == {"present": len(cells), "absent": 0}
 
 
-def test_too_many_mistakes_in_the_audit_fill_in_nothing_and_say_so(many):
-    auto_accept.draw(many, Guarantee(0.98))
+def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
+    auto_accept_sample.draw(many, Guarantee(0.98))
     answer_audit(many, wrong=10)
     outcomes = auto_accept.choose(many, Guarantee(0.98))
     assert auto_accepted.counts(many)["present"] == 0
-    assert "which is too many to promise 98 % of those that are left" in outcomes[0].reason
+    assert "which is too many to guarantee 98 % of those that are left" in outcomes[0].reason
     assert "nothing has been audited" in outcomes[1].reason or "too few" in outcomes[1].reason
 
 
@@ -118,7 +118,7 @@ def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepti
     publish(accepting)
     assert auto_accepted.counts(accepting)["present"] == before - 1
     decisions.undo(accepting, "Ann")
-    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting), "open until the promise is looked at again"
+    assert (image_id, 1) not in auto_accepted.accepted_cells(accepting), "open until the guarantee is checked again"
     publish(accepting)
     assert auto_accepted.counts(accepting)["present"] == before
 
@@ -128,11 +128,11 @@ def test_people_finding_mistakes_that_the_audit_did_not_allow_for_ends_it(accept
         click(accepting, image_id, 1, -1)
     publish(accepting)
     assert auto_accepted.counts(accepting)["present"] == 0
-    assert "too many to promise" in auto_accepted.acceptances(accepting)[0].withdrawn
+    assert "too many to guarantee" in auto_accepted.acceptances(accepting)[0].withdrawn
 
 
-def test_cells_that_the_newest_run_doubts_are_given_back(accepting):
-    publish(accepting, doubted=60)
+def test_cells_of_which_the_newest_run_predicts_the_opposite_are_given_back(accepting):
+    publish(accepting, opposite=60)
     left = {image_id for image_id, _ in auto_accepted.accepted_cells(accepting)}
     assert left and min(left) > 60
 
@@ -149,7 +149,7 @@ def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
     publish(accepting)
     assert auto_accepted.accepted_cells(accepting) == {}
     assert auto_accepted.acceptances(accepting)[0].withdrawn == "taken back"
-    with pytest.raises(AnnotatorError, match=rf"No batch '{batch}' is filled in. There is: none"):
+    with pytest.raises(AnnotatorError, match=rf"No batch '{batch}' is auto-accepted. There is: none"):
         auto_accept.undo(accepting, batch)
 
 
@@ -172,7 +172,7 @@ def test_an_accepted_cell_is_offered_nowhere(accepting):
     assert drawn.cells and filled & asked, "audits do look at them"
 
 
-def test_an_export_marks_accepted_cells_as_the_models_with_their_promise(accepting, tmp_path):
+def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accepting, tmp_path):
     table = data_set(accepting).table
     filled = auto_accepted.accepted_cells(accepting)
     found = {(image.id, 1): cells[0] for image, cells in table.rows() if cells[0].source == "model (accepted)"}
@@ -189,8 +189,8 @@ def test_an_export_marks_accepted_cells_as_the_models_with_their_promise(accepti
     assert len(told) == len(filled) and told[0]["precision"] == 0.98 and told[0]["run"] == 1
 
 
-def test_absent_cells_are_filled_in_when_that_is_wanted(many):
-    auto_accept.draw(many, Guarantee(0.95, present=False, absent=True))
+def test_absent_cells_are_accepted_when_that_is_wanted(many):
+    auto_accept_sample.draw(many, Guarantee(0.95, present=False, absent=True))
     answer_audit(many)
     auto_accept.choose(many, Guarantee(0.95, present=False, absent=True))
     cells = auto_accepted.accepted_cells(many)
@@ -198,9 +198,9 @@ def test_absent_cells_are_filled_in_when_that_is_wanted(many):
     assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
 
 
-def test_one_promise_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
+def test_one_guarantee_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
     wanted = Guarantee(0.97, together=True)
-    drawn = auto_accept.draw(many, wanted)
+    drawn = auto_accept_sample.draw(many, wanted)
     answer_audit(many, stop=drawn.cells // 2)
     assert not any(one.cells for one in auto_accept.choose(many, wanted))
     answer_audit(many)
@@ -208,29 +208,29 @@ def test_one_promise_for_all_classes_rests_on_one_sample_that_is_answered_whole(
     assert outcome.class_id is None and outcome.cells == auto_accepted.counts(many)["present"] > 300
 
 
-def test_what_cannot_be_promised_is_refused(many):
-    with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be promised: it must lie between"):
+def test_what_cannot_be_guaranteed_is_refused(many):
+    with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be guaranteed: it must lie between"):
         auto_accept.choose(many, Guarantee(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
         auto_accept.choose(many, Guarantee(present=False))
-    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a promise of 99.9 %"):
-        auto_accept.draw(many, Guarantee(0.999))
+    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a guarantee of 99.9 %"):
+        auto_accept_sample.draw(many, Guarantee(0.999))
 
 
 def test_a_project_without_a_run_says_what_it_lacks(db):
     with pytest.raises(AnnotatorError, match="There is no run yet"):
-        auto_accept.draw(db, Guarantee())
+        auto_accept_sample.draw(db, Guarantee())
     assert all(one.cells == 0 for one in auto_accept.choose(db, Guarantee()))
 
 
-def test_the_command_line_shows_what_is_filled_in_and_takes_it_back(accepting, annotator):
+def test_the_command_line_shows_what_is_accepted_and_takes_it_back(accepting, annotator):
     project, cells = accepting.paths.project, auto_accepted.counts(accepting)["present"]
     found = json.loads(annotator("accept", project, "--list", "--json").stdout)
-    assert found["promise"]["precision"] == 0.98
+    assert found["guarantee"]["precision"] == 0.98
     assert [(one["class"], one["state"], one["cells"]) for one in found["acceptances"]] == [("fox", 1, cells)]
     told = annotator("accept", project, "--undo", found["acceptances"][0]["batch"]).stdout
-    assert "Off: nothing is filled in automatically." in told and "withdrawn: taken back" in told
-    assert "is filled in. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
+    assert "Off: nothing is auto-accepted." in told and "withdrawn: taken back" in told
+    assert "is auto-accepted. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
 
 
 def strangers(tmp_path, images: int, names: int) -> Database:
@@ -244,18 +244,18 @@ def strangers(tmp_path, images: int, names: int) -> Database:
 
 def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
     db = strangers(tmp_path, 200, 28)
-    told = auto_accept.outlook(db, Guarantee(0.99))
+    told = guarantee.outlook(db, Guarantee(0.99))
     assert told.startswith(
         "99 % cannot be shown of one class here: it takes about 340 audit answers without a mistake,"
     )
     assert (
         "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % of all classes together" in told
     )
-    assert auto_accept.outlook(db, Guarantee(0.95)).startswith(
+    assert guarantee.outlook(db, Guarantee(0.95)).startswith(
         "It takes about 76 audit answers without a mistake to show 95 %"
     )
-    assert auto_accept.outlook(db, Guarantee(0.99, together=True)).startswith("It takes about 350 audit answers")
-    assert "cannot be shown of all classes together" in auto_accept.outlook(db, Guarantee(0.999, together=True))
+    assert guarantee.outlook(db, Guarantee(0.99, together=True)).startswith("It takes about 350 audit answers")
+    assert "cannot be shown of all classes together" in guarantee.outlook(db, Guarantee(0.999, together=True))
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
@@ -270,8 +270,8 @@ def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake
             assert most_wrong(np.zeros(drawn, bool), images) <= (1 - one) * left
 
 
-def test_a_drawing_that_saves_no_work_says_what_could_be_promised_instead(many):
+def test_an_audit_that_saves_no_work_says_what_could_be_guaranteed_instead(many):
     with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs .*99.9 %") as told:
-        auto_accept.draw(many, Guarantee(0.999))
+        auto_accept_sample.draw(many, Guarantee(0.999))
     assert "Possible here: 98 % class by class, or 98 % of all classes together" in str(told.value)
-    auto_accept.draw(many, Guarantee(0.98))
+    auto_accept_sample.draw(many, Guarantee(0.98))

@@ -79,7 +79,7 @@ def test_unsure_answers_widen_the_interval_on_both_sides():
     assert wide.high[0] > narrow.high[0] + 50 and wide.low[0] <= narrow.low[0] + 3
 
 
-def test_second_looks_and_disagreements_lower_what_is_certified():
+def test_relabels_and_disagreements_lower_what_is_certified():
     row = {"size": 500, "drawn": 100, "positives": 20, "present": 20, "absent": 80}
     plain = certify(strata(row), labels(100))
     looked = certify(strata(row), labels(100, looked=50, mistaken=2))
@@ -91,7 +91,7 @@ def test_second_looks_and_disagreements_lower_what_is_certified():
     assert disputed.recall.low[0] < plain.recall.low[0] and disputed.missing.high[0] == plain.missing.high[0] + 5
 
 
-def test_filled_in_cells_are_as_precise_as_their_own_sample_says():
+def test_accepted_cells_are_as_precise_as_their_own_sample_says():
     filled = {"code": ACCEPTED_PRESENT, "size": 300, "drawn": 60, "positives": 57, "present": 57, "absent": 3}
     filled["accepted"] = 240
     rest = {"size": 500, "drawn": 100, "absent": 100}
@@ -101,7 +101,7 @@ def test_filled_in_cells_are_as_precise_as_their_own_sample_says():
     assert found.precision.high[0] == pytest.approx((57 + high) / 297, abs=0.01)
 
 
-def test_cells_filled_in_since_the_drawing_are_as_precise_as_was_promised():
+def test_cells_accepted_since_the_audit_are_as_precise_as_was_guaranteed():
     row = {"size": 500, "drawn": 100, "positives": 60, "present": 60, "absent": 40, "accepted": 100}
     without, with_one = (certify(strata(row), labels(60, accepted=[100], guaranteed=[one])) for one in (0.0, 0.97))
     assert without.precision.low[0] < 0.5

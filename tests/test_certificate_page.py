@@ -12,9 +12,9 @@ from test_audit import answer, say
 from test_auto_accept import answer_audit, many
 from test_grid import publish
 
-from annotator.quality import audit, auto_accept
-from annotator.quality.auto_accept import Guarantee
+from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
 from annotator.quality.certificate import certificate, stamp
+from annotator.quality.guarantee import Guarantee
 from annotator.records import Decision
 from annotator.store import audits, auto_accepted, classes, decisions
 from annotator.store.database import Database
@@ -66,7 +66,7 @@ def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking
     assert [one.value for one in shown(db).metric] == ["Not measured"] * 3
 
 
-def test_an_audit_is_drawn_and_waits_to_be_answered_blind(db):
+def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     test = shown(db)
     assert test.number_input(key="audit_cells").value == audit.usual_size(db)
     test.number_input(key="audit_cells").set_value(12)
@@ -118,18 +118,18 @@ def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
     assert changed()
 
 
-def test_filling_in_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
+def test_auto_accept_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
-    assert not test.toggle(key="accept_on").value and auto_accept.guarantee(db) is None
+    assert not test.toggle(key="accept_on").value and guarantee.chosen(db) is None
     assert "99 % cannot be shown of one class here" in words(test) and "about 340 audit answers" in words(test)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
-    assert "95 % cannot be shown of one class here" in words(test) and auto_accept.guarantee(db) is None
+    assert "95 % cannot be shown of one class here" in words(test) and guarantee.chosen(db) is None
     fine(test.toggle(key="accept_on").set_value(True).run())
-    assert auto_accept.guarantee(db) == Guarantee(0.95)
-    assert "nothing can be filled in yet" in words(test)
+    assert guarantee.chosen(db) == Guarantee(0.95)
+    assert "nothing can be accepted yet" in words(test)
     fine(test.checkbox(key="accept_absent").set_value(True).run())
-    assert auto_accept.guarantee(db) == Guarantee(0.95, absent=True)
+    assert guarantee.chosen(db) == Guarantee(0.95, absent=True)
 
 
 def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
@@ -141,15 +141,15 @@ def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
     assert len(audits.audits(many)) == 1
 
 
-def test_what_is_filled_in_is_listed_and_taken_back_as_one(many):
-    auto_accept.draw(many, Guarantee(0.98))
+def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
+    auto_accept_sample.draw(many, Guarantee(0.98))
     answer_audit(many)
     auto_accept.choose(many, Guarantee(0.98))
     [held] = auto_accepted.acceptances(many)
     test = shown(many)
-    assert f"{held.cells:,} cells filled in" in words(test) and test.toggle(key="accept_on").value
+    assert f"{held.cells:,} cells accepted" in words(test) and test.toggle(key="accept_on").value
     fine(button(test, "Take back").click().run())
-    assert auto_accepted.counts(many)["present"] == 0 and auto_accept.guarantee(many) is None
+    assert auto_accepted.counts(many)["present"] == 0 and guarantee.chosen(many) is None
     assert not test.toggle(key="accept_on").value
     assert "1 given back" in [one.label for one in test.expander]
 
@@ -158,7 +158,7 @@ def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
     test = shown(db)
     auto_accept.choose(db, Guarantee(0.995))
     fine(test.segmented_control(key="target").set_value(0.9).run())
-    assert auto_accept.guarantee(db) == Guarantee(0.995)
+    assert guarantee.chosen(db) == Guarantee(0.995)
     assert test.toggle(key="accept_on").value and test.segmented_control(key="accept_precision").value == 0.995
 
 

@@ -21,7 +21,7 @@ from annotator.worker.process import Worker
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A project with a run of `an` on made-up features, an audit that rests on it, and a promise."""
+    """A project with a run of `an` on made-up features, an audit that rests on it, and a precision guarantee."""
     folder = tmp_path_factory.mktemp("odd")
     for number in range(24):
         names = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)
@@ -131,12 +131,12 @@ ROWS = {
     "a parameter out of its bounds": (["""UPDATE setting SET value = '{"lr": -1}' WHERE key = 'parameters'"""], "lr"),
     "parameters that are a list": (["UPDATE setting SET value = '[1]' WHERE key = 'parameters'"], "parameters"),
     "a network that is a number": (["INSERT INTO setting VALUES ('backbone', '3')"], "backbone"),
-    "a promise that is a word": (["""UPDATE setting SET value = '"yes"' WHERE key = 'acceptance'"""], "acceptance"),
-    "a promise of another kind": (
+    "a guarantee that is a word": (["""UPDATE setting SET value = '"yes"' WHERE key = 'acceptance'"""], "acceptance"),
+    "a guarantee of another kind": (
         ["""UPDATE setting SET value = '{"recall": 1}' WHERE key = 'acceptance'"""],
         "acceptance",
     ),
-    "a promise of a word": (
+    "a guarantee of a word": (
         ["""UPDATE setting SET value = '{"precision": "all"}' WHERE key = 'acceptance'"""],
         "acceptance",
     ),
@@ -148,7 +148,7 @@ ROWS = {
     ),
     "an audited cell with a word for a stratum": (["UPDATE audit_cell SET stratum = 'likely'"], "audit 1"),
     "an audit without arrays": (["INSERT INTO audit VALUES (7, 1, 1, 0, 1)"], "audit 7"),
-    "a cell filled in with a state that is none": (
+    "a cell accepted with a state that is none": (
         ["INSERT INTO acceptance VALUES (1, 'a1', 1, 1, 1, 0.9, 0.9, 0.95, 9, 0, 0, '', NULL)",
          "INSERT INTO accepted VALUES (20, 1, 1, 'yes', 0.9)"],
         "1 cell",

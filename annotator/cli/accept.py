@@ -1,4 +1,4 @@
-"""The command that lets the model fill in cells under a promise, shows what it has, and takes it back."""
+"""The command that turns auto-accept on, shows what was accepted, and takes it back."""
 
 import json
 from dataclasses import asdict
@@ -22,31 +22,33 @@ commands = typer.Typer(rich_markup_mode=None)
 )
 def accept(
     project: Project,
-    precision: Annotated[float, typer.Option(help="Share of the cells filled in that must be right.")] = 0.99,
-    present: Annotated[bool, typer.Option("--present/--no-present", help="Fill in what is surely there.")] = True,
-    absent: Annotated[bool, typer.Option("--absent", help="Fill in what is surely not there, too.")] = False,
+    precision: Annotated[float, typer.Option(help="Share of the accepted cells that must be right.")] = 0.99,
+    present: Annotated[bool, typer.Option("--present/--no-present", help="Accept what is surely there.")] = True,
+    absent: Annotated[bool, typer.Option("--absent", help="Accept what is surely not there, too.")] = False,
     together: Annotated[
-        bool, typer.Option("--together", help="One promise for all classes, not one for each: it takes fewer answers.")
+        bool,
+        typer.Option("--together", help="One guarantee for all classes, not one each: it takes fewer answers."),
     ] = False,
     draw: Annotated[
-        bool, typer.Option("--draw", help="Draw the cells whose answers would show it, and fill in nothing yet.")
+        bool, typer.Option("--draw", help="Draw the cells whose answers would show it, and accept nothing yet.")
     ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Give back all that is filled in, and stop.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Only show what is filled in, and what was.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Give back all accepted cells, and stop.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only show what is accepted, and what was.")] = False,
     undo: Annotated[str | None, typer.Option(metavar="BATCH", help="Give back one batch, and stop.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let the model fill in cells where an audit shows that it is right often enough.
+    """Auto-accept what the model is sure of, where an audit shows that it is right often enough.
 
-    Off until you call this. Afterwards every run looks at the promise anew. Nothing a person decided is ever changed.
+    Off until you call this. Afterwards every run checks the guarantee anew. Nothing a person decided is ever changed.
     """
-    from annotator.quality import auto_accept
+    from annotator.quality import auto_accept, auto_accept_sample, guarantee
+    from annotator.quality.guarantee import Guarantee
     from annotator.store.database import Database
 
     db = Database(project)
-    wanted = auto_accept.Guarantee(precision, present, absent, together)
+    wanted = Guarantee(precision, present, absent, together)
     if draw:
-        audit = auto_accept.draw(db, wanted)
+        audit = auto_accept_sample.draw(db, wanted)
         text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the audit grid on the Grid page."
         print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
         return
@@ -61,22 +63,22 @@ def accept(
         return
     _print(found)
     if outcomes and not any(one.cells for one in outcomes):
-        print(auto_accept.outlook(db, wanted))
+        print(guarantee.outlook(db, wanted))
 
 
 def told(db, outcomes: list) -> dict:
-    """What is promised, what came of it just now, and every acceptance there was, newest first."""
-    from annotator.quality import auto_accept
+    """The guarantee, what its check gave just now, and every acceptance there was, newest first."""
+    from annotator.quality import guarantee
     from annotator.store import auto_accepted, classes
 
     names = {one.id: one.name for one in classes.all_classes(db)}
-    now = auto_accept.guarantee(db)
+    wanted = guarantee.chosen(db)
 
     def named(one) -> dict:
         return {"class": names.get(one.class_id, "all")} | {k: v for k, v in asdict(one).items() if k != "class_id"}
 
     return {
-        "promise": now and asdict(now),
+        "guarantee": wanted and asdict(wanted),
         "cells": auto_accepted.counts(db),
         "outcomes": [named(one) for one in outcomes],
         "acceptances": [named(one) for one in auto_accepted.acceptances(db)],
@@ -85,14 +87,14 @@ def told(db, outcomes: list) -> dict:
 
 def _print(found: dict) -> None:
     states = {1: "present", -1: "absent"}
-    if promise := found["promise"]:
-        share = f"{100 * promise['precision']:g} %"
-        print(f"On: filled in where audit answers show, with 95 % confidence, that at least {share} is right.")
+    if wanted := found["guarantee"]:
+        share = f"{100 * wanted['precision']:g} %"
+        print(f"On: accepted where audit answers show, with 95 % confidence, that at least {share} is right.")
     else:
-        print("Off: nothing is filled in automatically.")
+        print("Off: nothing is auto-accepted.")
     for one in found["outcomes"]:
         what = f"{one['class']}, {states[one['state']]}"
-        print(f"  {what}: {one['cells']:,} cells filled in" if not one["reason"] else f"  {what}: {one['reason']}")
+        print(f"  {what}: {one['cells']:,} cells accepted" if not one["reason"] else f"  {what}: {one['reason']}")
     for one in found["acceptances"]:
         end = f"withdrawn: {one['withdrawn']}" if one["withdrawn"] else f"{one['cells']:,} cells"
         print(

@@ -11,8 +11,8 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.quality import audit as drawings
+from annotator.quality import guarantee
 from annotator.quality.audit import Sample
-from annotator.quality.auto_accept import guarantee
 from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certificate, Relabels, Row
 from annotator.quality.evidence import Interval, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
@@ -81,7 +81,7 @@ def stamp(db: Database) -> tuple:
         versions.version(db),
         (run.id, run.version) if run else None,
         drawn[0].id if drawn else None,
-        (len(filled), sum(bool(one.withdrawn) for one in filled), guarantee(db)),
+        (len(filled), sum(bool(one.withdrawn) for one in filled), guarantee.chosen(db)),
         tuple(overview.image_counts(db).values()),
     )
 
@@ -157,7 +157,7 @@ def _labels(db: Database, class_ids: np.ndarray, states: np.ndarray, filled: np.
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     disagreed_present, disagreed_absent = np.zeros((2, len(class_ids)), np.int64)
     guaranteed, expected, in_all = np.zeros(len(class_ids)), np.full(len(class_ids), np.nan), 1.0
-    kept = guarantee(db)
+    kept = guarantee.chosen(db)
     for one in auto_accepted.acceptances(db):
         if one.state == PRESENT and one.cells and one.class_id in column_of:
             column, in_all = column_of[one.class_id], min(in_all, one.precision)

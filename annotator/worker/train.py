@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.quality import auto_accept
+from annotator.quality import auto_accept, guarantee
 from annotator.queues import query_order
 from annotator.records import Run
 from annotator.settings import LEFT_OUT
@@ -118,7 +118,7 @@ def rows_left_out(db: Database) -> list[str]:
     told = [
         *odd_rows.settings(db),
         *configuration.ignored(db),
-        *auto_accept.ignored(db),
+        *guarantee.ignored(db),
         odd_rows.labels(db),
         odd_rows.accepted(db),
         *audits.damaged(db),

@@ -193,7 +193,7 @@ def _numbers(found: Certificate) -> None:
 
 
 def _line(one: Row) -> dict[str, str]:
-    filled = f" ({one.accepted:,} filled in)" if one.accepted else ""
+    filled = f" ({one.accepted:,} auto-accepted)" if one.accepted else ""
     return {
         "class": one.name,
         "labeled": f"{one.people + one.accepted:,}{filled}",

@@ -46,7 +46,7 @@ def _settings() -> None:
         )
     )
 
-    st.caption("Whether the model may fill in cells by itself is said on the Certificate page.")
+    st.caption("Auto-accept is turned on and off on the Certificate page.")
 
     st.subheader("Classes")
     _classes(db)

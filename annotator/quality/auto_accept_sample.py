@@ -1,0 +1,187 @@
+"""Audit samples for auto-accept: cells that the current run would accept, and what their answers say later.
+
+Any audit counts. One drawn here asks only about cells that would be accepted, so fewer answers are enough.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.indexing import positions
+from annotator.quality import audit, guarantee
+from annotator.quality.guarantee import LARGEST_SAMPLE, Guarantee
+from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.predictions import Probabilities, read_predictions
+from annotator.store import audits
+from annotator.store.audits import OPEN, Audit, Population
+from annotator.store.database import Database
+from models.statistics.sequential_bound import CANDIDATES, Sample, sample_size
+from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE, usable
+
+ONE_CLASS = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
+ALL_CLASSES = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
+SLACK = 0.02  # cells that the model expects to be right this much less often than guaranteed are sampled, too
+FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # suggested where the precision asked for is out of reach
+
+
+def draw(db: Database, wanted: Guarantee) -> Audit:
+    """Draw an audit whose answers can show this guarantee, of the cells that the current run would accept.
+
+    Raises AnnotatorError without a run, and where no class has so many likely cells that a sample of them saves work.
+    """
+    run = read_predictions(db)
+    if run is None:
+        raise AnnotatorError("There is no run yet whose suggestions could be accepted. Label some images first.")
+    states, newest = audits.label_matrix(db, run.image_ids, run.class_ids)
+    probabilities = np.array(run.probabilities, np.float16)
+    readable = np.isin(run.image_ids, audits.readable_images(db))
+    open_ = (states == OPEN) & readable[:, None] & ~np.isnan(probabilities)
+    strata = np.full(probabilities.shape, OUTSIDE, np.uint8)
+    rng = np.random.default_rng()
+    drawn: list[tuple[int, int, int]] = []  # row, column, stratum
+    columns = np.arange(probabilities.shape[1])
+    for state in wanted.states:
+        confidence = _confidence(probabilities, state)
+        stratum = (ALL_CLASSES if wanted.together else ONE_CLASS)[state]
+        for group in [columns] if wanted.together else columns[:, None]:
+            rows, places = np.nonzero(_acceptable(confidence[:, group], open_[:, group], wanted.precision))
+            size = sample_size(len(rows), wanted.precision)
+            if 0 < size <= LARGEST_SAMPLE * len(rows):
+                strata[rows, group[places]] = stratum
+                sampled = rng.permutation(len(rows))[:size]
+                sampled_columns = group[places[sampled]]
+                drawn += [(row, column, stratum) for row, column in zip(rows[sampled], sampled_columns, strict=True)]
+    if not drawn:
+        raise AnnotatorError(
+            f"{'There are not' if wanted.together else 'No class has'} so many likely pairs that a guarantee of "
+            f"{guarantee.share(wanted.precision)} saves work: it would take answers to more than half of them.\n    "
+            + _alternatives(probabilities, open_, wanted)
+        )
+    cells = [
+        (int(run.class_ids[column]), int(run.image_ids[row]), stratum, place)
+        for place, (row, column, stratum) in enumerate(drawn)
+    ]
+    population = Population(run.image_ids, run.class_ids, strata, probabilities)
+    audit_id = audits.publish(db, population, cells, run.run.id, newest)
+    return next(published for published in audits.audits(db) if published.id == audit_id)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The population that one guarantee is about, N cells, and its audit sample.
+
+    sample         scores are the model's confidence in the state when the sample was drawn
+    image_ids, class_ids    (N,) of its cells
+    open           (N,) bool, nobody has decided, and the newest run does not predict the opposite
+    known_wrong    (N,) bool, people have decided the opposite
+    """
+
+    audit: Audit
+    sample: Sample
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    open: np.ndarray
+    known_wrong: np.ndarray
+
+
+class AnsweredAudit:
+    """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run)."""
+
+    def __init__(self, db: Database, drawn: Audit, newest: Probabilities | None):
+        self.audit, self.population, self.cells = drawn, audits.population(db, drawn.id), audits.cells_of(db, drawn)
+        self.samples = {sample.class_id: sample for sample in audit.samples_of(db, drawn, self.cells)}
+        image_ids, class_ids = self.population.image_ids, self.population.class_ids
+        self.labels = audits.label_matrix(db, image_ids, class_ids)[0]
+        if newest is None:
+            self.newest = np.full(self.population.strata.shape, np.nan, np.float16)
+        else:
+            self.newest = newest.aligned(newest.probabilities, image_ids, class_ids)
+
+    def pool(self, state: int, class_id: int | None) -> Pool | None:
+        """The pool of one class, or of all classes (None); None where nothing was sampled for it."""
+        if class_id is None:
+            return self._pool_of_all(state)
+        if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
+            return None
+        sample = self.samples[class_id]
+        strata = np.asarray(sample.strata)
+        inside = np.flatnonzero(~np.isin(strata, (OUTSIDE, LOOK_PRESENT, LOOK_ABSENT)) & ~np.isnan(sample.scores))
+        counted = np.isin(sample.rows, inside)
+        sampled, _ = positions(sample.rows[counted], inside)
+        columns, _ = self.population.columns(np.full(len(inside), class_id))
+        return self._pool(state, inside, columns, strata[inside], sampled, sample.states[counted])
+
+    def _pool_of_all(self, state: int) -> Pool | None:
+        rows, columns = np.nonzero(np.asarray(self.population.strata) == ALL_CLASSES[state])
+        drawn = np.flatnonzero((self.cells.stratum == ALL_CLASSES[state]) & self.cells.shown)
+        if not len(drawn):
+            return None
+        drawn = drawn[usable(self.cells.place[drawn], self.cells.state[drawn] != OPEN, self.cells.in_audit[drawn])]
+        drawn = drawn[np.argsort(self.cells.place[drawn])]
+        shape = self.population.strata.shape
+        sampled_cells = self.population.cells(self.cells.image_id[drawn], self.cells.class_id[drawn])[:2]
+        sampled, _ = positions(np.ravel_multi_index(sampled_cells, shape), np.ravel_multi_index((rows, columns), shape))
+        return self._pool(state, rows, columns, np.zeros(len(rows), int), sampled, self.cells.state[drawn])
+
+    def _pool(
+        self,
+        state: int,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        strata: np.ndarray,
+        sampled: np.ndarray,
+        states: np.ndarray,
+    ) -> Pool:
+        """The cells (rows, columns) (N,) as a population, `sampled` (n,) of which were answered with `states` (n,)."""
+        labels, newest = self.labels[rows, columns], self.newest[rows, columns]
+        opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
+        confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)
+        return Pool(
+            self.audit,
+            Sample(confidence, strata, sampled, states != state),  # "unsure" counts as wrong
+            self.population.image_ids[rows],
+            self.population.class_ids[columns],
+            (labels == OPEN) & ~opposite,
+            labels == -state,
+        )
+
+
+def _alternatives(probabilities: np.ndarray, open_: np.ndarray, wanted: Guarantee) -> str:
+    """What could be guaranteed of the cells that the current run would accept, in a sentence."""
+    columns = np.arange(probabilities.shape[1])
+    possible: dict[bool, float] = {}  # together -> highest precision
+    for precision in [fallback for fallback in FALLBACKS if fallback <= wanted.precision]:
+        for together in (False, True):
+            if together in possible or (together and wanted.together and precision == wanted.precision):
+                continue
+            for group in [columns] if together else columns[:, None]:
+                confidences = (_confidence(probabilities[:, group], state) for state in wanted.states)
+                sizes = [int(_acceptable(values, open_[:, group], precision).sum()) for values in confidences]
+                if any(guarantee.in_reach(size, precision) for size in sizes):
+                    possible[together] = precision
+                    break
+    options = [
+        f"{guarantee.share(possible[together])} {words}"
+        for together, words in ((False, "class by class"), (True, "of all classes together"))
+        if together in possible
+    ]
+    if not options:
+        return "Nothing can be guaranteed here until the model is surer."
+    return f"Possible here: {', or '.join(options)}."
+
+
+def _confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
+    """The model's confidence in a state, float32 of the shape of its probabilities."""
+    wide = np.asarray(probabilities, np.float32)
+    return wide if state == PRESENT else np.where(wide < 0.5, 1 - wide, 0)
+
+
+def _acceptable(confidence: np.ndarray, open_: np.ndarray, precision: float) -> np.ndarray:
+    """Which open cells could be accepted, bool: those above the lowest threshold at which the model itself expects
+    the precision, within SLACK."""
+    for threshold in CANDIDATES:
+        above = open_ & (confidence >= threshold)
+        if above.any() and confidence[above].mean(dtype=np.float64) >= precision - SLACK:
+            return above
+    return np.zeros(confidence.shape, bool)

@@ -1,0 +1,102 @@
+"""The precision guarantee that people ask of auto-accept, and what showing it takes.
+
+It is one setting of the project. A guarantee is about the share of right cells among those that are auto-accepted.
+"""
+
+from dataclasses import dataclass
+
+from annotator.records import ABSENT, PRESENT
+from annotator.store import classes, overview
+from annotator.store.database import Database
+from models.statistics.sequential_bound import needed, possible_precision, sample_size
+
+SETTING = "acceptance"
+PRECISION = 0.99
+POPULATION = 100_000  # cells; a larger population hardly needs a larger sample
+LARGEST_SAMPLE = 0.5  # share of the cells it is about; a larger sample saves too little work
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is auto-accepted, and with which precision.
+
+    precision    share of right cells among the auto-accepted ones, at least
+    together     one guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
+                 for all of them, but one class may be worse than guaranteed if others are better
+    """
+
+    precision: float = PRECISION
+    present: bool = True
+    absent: bool = False
+    together: bool = False
+
+    @property
+    def states(self) -> list[int]:
+        """The states that are auto-accepted."""
+        return [state for state, accepted in ((PRESENT, self.present), (ABSENT, self.absent)) if accepted]
+
+
+def chosen(db: Database) -> Guarantee | None:
+    """The guarantee in force; None while auto-accept is off, and where the setting is not valid (`ignored`)."""
+    setting = db.setting(SETTING)
+    try:
+        guarantee = Guarantee(**setting) if setting else None
+        return guarantee if guarantee and 0.5 <= guarantee.precision < 1 else None
+    except TypeError:
+        return None
+
+
+def ignored(db: Database) -> list[str]:
+    """A setting that is no valid guarantee, in a sentence; [] where it is one or is off."""
+    setting = db.setting(SETTING)
+    if not setting or chosen(db):
+        return []
+    return [f"setting 'acceptance' {setting!r}: it is no precision guarantee, so nothing is auto-accepted"]
+
+
+def outlook(db: Database, guarantee: Guarantee) -> str:
+    """What showing this guarantee takes here, or why it cannot be shown here and what could be, in sentences.
+
+    It follows from the numbers of images and classes alone, so that a page can show it at no cost: a class has at most
+    as many cells to accept as there are images. `auto_accept_sample.draw` looks at the probabilities.
+    """
+    images, class_count = overview.image_counts(db)["all"], len(classes.all_classes(db))
+    cells, what = (images * class_count, "all classes together") if guarantee.together else (images, "one class")
+    if in_reach(cells, guarantee.precision):
+        answers = needed(min(cells, POPULATION), guarantee.precision)
+        return (
+            f"It takes about {answers:,} audit answers without a mistake to show {share(guarantee.precision)} of "
+            f"{what}, and more with some."
+        )
+    by_classes = f" x {class_count:,} classes" if guarantee.together else ""
+    return (
+        f"{share(guarantee.precision)} cannot be shown of {what} here: it takes about "
+        f"{needed(POPULATION, guarantee.precision):,} audit answers without a mistake, and there are {images:,} "
+        f"images{by_classes}. "
+    ) + _alternatives(cells, None if guarantee.together else images * class_count, guarantee.precision)
+
+
+def in_reach(cells: int, precision: float) -> bool:
+    """Whether a sample of at most LARGEST_SAMPLE of so many cells can show this precision."""
+    return 0 < sample_size(min(cells, POPULATION), precision) <= LARGEST_SAMPLE * cells
+
+
+def share(value: float) -> str:
+    """A precision in percent, as it was asked for."""
+    return f"{100 * value:g} %"
+
+
+def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
+    """What can be shown of a population of cells, and of all classes together (None: that was asked for)."""
+    options = []
+    if possible := possible_precision(min(cells, POPULATION), LARGEST_SAMPLE):
+        options.append(f"{share(possible)} (about {needed(min(cells, POPULATION), possible):,} answers)")
+    if all_cells and in_reach(all_cells, precision):
+        answers = needed(min(all_cells, POPULATION), precision)
+        options.append(f"{share(precision)} of all classes together (about {answers:,} answers)")
+    elif all_cells and (possible := possible_precision(min(all_cells, POPULATION), LARGEST_SAMPLE)):
+        answers = needed(min(all_cells, POPULATION), possible)
+        options.append(f"{share(possible)} of all classes together (about {answers:,} answers)")
+    if not options:
+        return "There are too few images to guarantee anything."
+    return f"Possible at most: {', or '.join(options)}."
