@@ -31,7 +31,7 @@ class Source:
     about: str
     chosen_by: str
     scored: bool = False
-    fair: bool = True
+    unbiased: bool = True
     timed: str = ""
     claimable: bool = True
 
@@ -39,12 +39,12 @@ class Source:
 SOURCES = {
     one.name: one
     for one in (
-        Source("click", "a person named the class", "person", fair=False, timed="click"),
+        Source("click", "a person named the class", "person", unbiased=False, timed="click"),
         Source("suggestion", "a likely label, with its probability", "model", scored=True, timed="image"),
         Source("grid", "many images of one class, mostly likely ones", "model", scored=True, timed="grid"),
         Source("audit", "drawn at random for the certificate, answered blind", "chance", scored=True, timed="grid"),
         Source("done", "no other class is present", "person"),
-        Source("import", "read from a file of labels", "file", fair=False, claimable=False),
+        Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
         Source("random", "all open classes of an image drawn at random", "chance", scored=True, timed="image"),
         Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
         Source("relabel", "an answer that the model doubts, asked once more", "answers", timed="grid"),

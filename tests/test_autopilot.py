@@ -112,7 +112,7 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
         image_id = action.item.image.id
         assert action.kind == kind and "for the model to learn from" in action.line
         assert action.source == {"click": "click", "image": "exploration"}[kind]
-        assert cells.bare_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
+        assert cells.unlabeled_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
         assert action.preset == ((1, 2, 3) if kind == "image" else ())
         if kind == "click":
             answer(db, image_id, 1)

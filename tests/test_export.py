@@ -12,8 +12,9 @@ import pytest
 import streamlit
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 from test_certificate_page import fine, shown
-from test_grid import publish
+from test_grid import answer, publish
 from typer.testing import CliRunner
 
 from annotator.cli import app
@@ -25,6 +26,8 @@ from annotator.exchange.formats.label_csv import read_labels
 from annotator.exchange.formats.table import Table
 from annotator.exchange.thresholds import Limits
 from annotator.records import PRESENT, Class, Image, Label
+from annotator.store import auto_accepted, classes, decisions
+from annotator.store.auto_accepted import NewAcceptance
 from models.statistics.metrics import confident_threshold
 
 CELLS = 200_000
@@ -128,8 +131,8 @@ def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_u
     assert (both.classes[0].present, both.classes[0].absent, both.classes[0].unknown) == (12, 12, 0)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(sure, tmp_path, monkeypatch, kind):
+def downloads_of(db, monkeypatch, kind: str = "csv", unknown: str = "keep") -> tuple[AppTest, dict]:
+    """The Export page, and label of each of its download buttons -> what a click returns."""
     downloads = {}
     keep = streamlit.download_button
     monkeypatch.setattr(
@@ -137,9 +140,36 @@ def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(su
         "download_button",
         lambda label, data, **more: downloads.update({label: data}) or keep(label, "", **more),
     )
-    test = shown(sure, "export")
-    test.session_state["format"] = kind
-    fine(test.radio(key="unknown").set_value("model").run())
+    page = shown(db, "export")
+    page.session_state["format"] = kind
+    return fine(page.radio(key="unknown").set_value(unknown).run()), downloads
+
+
+def test_the_card_of_an_open_page_describes_the_same_moment_as_its_table(db, monkeypatch):
+    answer(db, 1, 1)
+    before = decisions.newest_decision(db)
+    _, downloads = downloads_of(db, monkeypatch)
+    answer(db, 1, 2)
+    classes.add_classes(db, [("wolf", "")])
+    accepted = NewAcceptance(3, PRESENT, 1, 0.9, 0.98, 0.95, 100, 0, np.array([2, 3]), np.array([0.95, 0.9]))
+    assert auto_accepted.accept(db, "batch", accepted)
+    table = list(csv.DictReader(io.StringIO(downloads["Download labels.csv"]().decode())))
+    card = json.loads(downloads["Download labels.card.json"]())
+    assert [one["name"] for one in card["classes"]] == ["fox", "heron", "deer"] == list(table[0])[1:]
+    for one in card["classes"]:
+        cells = {cell["state"]: cell["cells"] for cell in one["cells"]}
+        expected = sum(row[one["name"]] == "1" for row in table)
+        assert (cells.get("present", 0), one["certificate"]["people"]) == (expected, expected), one["name"]
+        assert one["certificate"]["accepted"] == 0
+    assert card["certificate"]["last_decision"] == before
+    _, downloads = downloads_of(db, monkeypatch)
+    _, heron, deer, wolf = json.loads(downloads["Download labels.card.json"]())["classes"]
+    assert (heron["certificate"]["people"], deer["certificate"]["accepted"], wolf["name"]) == (1, 2, "wolf")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(sure, tmp_path, monkeypatch, kind):
+    test, downloads = downloads_of(sure, monkeypatch, kind, "model")
     target = tmp_path / f"labels.{kind}"
     told = CliRunner().invoke(
         app, ["export", str(sure.paths.project), str(target), "--format", kind, "--unknown", "model"]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import sqlite_utils
 from test_tallies import counted, kept
@@ -102,6 +103,42 @@ def test_work_goes_on_where_it_was_in_an_older_project(old):
     [undone] = decisions.undo(db)
     assert undone["action"] == "skip", "the newest of before that still holds"
     assert kept(db) == counted(db)
+
+
+def test_a_project_of_the_second_step_gets_the_disagreements_that_are_worked_out_anew_today(tmp_path):
+    new = Database(tmp_path / "new", create=True)
+    classes.add_classes(new, [("fox", ""), ("heron", ""), ("deer", "")])
+    rng = np.random.default_rng(5)
+    with new.writing() as sql:
+        rows = [(number, f"{number}.jpg", f"{number:064}", 9, 9) for number in range(1, 41)]
+        sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, ?, ?)", rows)
+    for number in range(1200):
+        person, image = str(rng.choice(["Ann", "Bob", "Cy"])), int(rng.integers(1, 41))
+        kind = rng.choice(["label", "import", "done", "undo"], p=[0.8, 0.05, 0.1, 0.05])
+        if kind == "undo" and number:
+            decisions.undo(new)
+            continue
+        action, source = ("done", "done") if kind == "done" else ("label", "import" if kind == "import" else "click")
+        cell = {} if action == "done" else {"class_id": int(rng.integers(1, 4)), "state": int(rng.integers(-1, 2))}
+        saved = decisions.decide(new, [Decision(str(number), action, person, source, image, **cell)])
+        assert not saved.refused
+        if number == 600:
+            classes.add_classes(new, [("wolf", "")])
+    (tmp_path / "old").mkdir()
+    old = sqlite_utils.Database(tmp_path / "old" / "project.db")
+    old.conn.execute("PRAGMA foreign_keys = OFF")
+    MIGRATIONS.apply(old, stop_before="m003")
+    with old.conn:
+        for table in ("image", "class", "decision", "label"):
+            columns = [row[1] for row in old.execute(f"PRAGMA table_info({table})").fetchall()]
+            rows = new.tuples(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1, 2")
+            old.conn.executemany(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", rows
+            )
+    old.close()
+    expected = new.tuples("SELECT * FROM contradiction ORDER BY 1, 2")
+    assert len(expected) > 20
+    assert Database(tmp_path / "old").tuples("SELECT * FROM contradiction ORDER BY 1, 2") == expected
 
 
 KILLED = """

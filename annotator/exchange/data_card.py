@@ -1,18 +1,20 @@
 """The data card: what an exported data set is, where its labels came from, how good they are, and how that is known.
 
-It lies beside the data set, once for people (Markdown) and once for programs (JSON), and both hold the same.
-Gebru et al. 2021, "Datasheets for Datasets", asks these questions of every data set.
+It is written beside the data set as Markdown and as JSON, with the same content. The questions are those of Gebru et
+al. 2021, "Datasheets for Datasets".
 """
 
 import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from annotator import __version__
 from annotator.exchange.data_set import DataSet
-from annotator.quality.certificate import TARGET, Row, certificate
+from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, counts, percents
+from annotator.records import Run
 from annotator.store import configuration, runs
 from annotator.store.database import Database
 
@@ -37,17 +39,40 @@ DRAWN = (
 )
 
 
-def card(db: Database, data: DataSet, files: list[str]) -> dict:
+@dataclass(frozen=True)
+class Quality:
+    """What a card says besides the labels; read in the transaction that reads the data set."""
+
+    certificate: Certificate
+    run: Run | None
+    method: str
+    parameters: dict[str, Any]
+    backbone: str
+
+
+def quality(db: Database) -> Quality:
+    """The certificate, the current run and the configuration."""
+    return Quality(
+        certificate(db),
+        runs.current_run(db),
+        configuration.method(db),
+        configuration.parameters(db),
+        configuration.backbone(db),
+    )
+
+
+def card(data: DataSet, quality: Quality, files: list[str]) -> dict[str, Any]:
     """The card as one JSON value.
 
+    quality  read together with `data`
     files    names of the files of the data set that it describes
     """
-    table, found, run = data.table, certificate(db), runs.current_run(db)
-    counts: list[Counter] = [Counter() for _ in table.classes]
+    table, certified, run = data.table, quality.certificate, quality.run
+    cell_counts: list[Counter[tuple[str, str]]] = [Counter() for _ in table.classes]
     for _, cells in table.rows():
-        for counter, cell in zip(counts, cells, strict=True):
+        for counter, cell in zip(cell_counts, cells, strict=True):
             counter[cell.state or "unknown", cell.source] += 1
-    by_class = {one.class_id: one for one in found.classes}
+    row_of_class = {row.class_id: row for row in certified.classes}
     return {
         "files": files,
         "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -62,32 +87,28 @@ def card(db: Database, data: DataSet, files: list[str]) -> dict:
         "filled_in_by_model": data.fill and asdict(data.fill) | {"in_words": data.fill.sentences()},
         "classes": [
             {
-                "name": one.name,
-                "description": one.description,
+                "name": class_.name,
+                "description": class_.description,
                 "cells": [
                     {"state": state, "source": source, "cells": many}
                     for (state, source), many in sorted(counter.items())
                 ],
-                "certificate": _certified(by_class[one.id]),
+                "certificate": _certified(row_of_class[class_.id]),
             }
-            for one, counter in zip(table.classes, counts, strict=True)
+            for class_, counter in zip(table.classes, cell_counts, strict=True)
         ],
-        "model": {
-            "method": configuration.method(db),
-            "parameters": configuration.parameters(db),
-            "backbone": configuration.backbone(db),
-        }
+        "model": {"method": quality.method, "parameters": quality.parameters, "backbone": quality.backbone}
         | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
         "certificate": {
-            "overall": _certified(found.overall),
+            "overall": _certified(certified.overall),
             "confidence": 0.95,
-            "stopping_rule": found.sentence(),
+            "stopping_rule": certified.sentence(),
             "target": TARGET,
-            "relabels": asdict(found.relabels),
-            "lacks": found.lacks,
-            "last_decision": found.last_decision_id,
+            "relabels": asdict(certified.relabels),
+            "lacks": certified.lacks,
+            "last_decision": certified.last_decision_id,
         },
-        "audits": [asdict(one) for one in found.audits],
+        "audits": [asdict(audit) for audit in certified.audits],
         "how_audits_are_drawn": DRAWN,
         "assumed": list(ASSUMED),
         "limits": list(LIMITS),

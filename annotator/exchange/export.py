@@ -11,6 +11,7 @@ from typing import TextIO
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import data_card, destination
+from annotator.exchange.data_card import Quality
 from annotator.exchange.data_set import DataSet, asked_wrongly, data_set
 from annotator.exchange.formats import EXPORTS
 from annotator.exchange.formats.table import File, Table
@@ -54,10 +55,17 @@ def prepare(
     problems = asked_wrongly(unknown, limits or Limits()) + destination.problems(paths, overwrite)
     if problems:
         raise several("Nothing was exported:", problems)
-    with db.reading():
-        data = data_set(db, unknown, limits, raw)
-        card = data_card.card(db, data, [file.path(target).name for file in EXPORTS[kind]])
+    data, quality = read(db, unknown, limits, raw)
+    card = data_card.card(data, quality, [file.path(target).name for file in EXPORTS[kind]])
     return Prepared(data, target, kind, card)
+
+
+def read(
+    db: Database, unknown: str = "keep", limits: Limits | None = None, raw: bool = False
+) -> tuple[DataSet, Quality]:
+    """The data set, and what its card says besides, as of one moment. Arguments and errors as of `data_set`."""
+    with db.reading():
+        return data_set(db, unknown, limits, raw), data_card.quality(db)
 
 
 def write(export: Prepared) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats.class_list import read_classes
-from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
+from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
 from annotator.records import BadFile, Decision
 from annotator.settings import IMPORTER
 from annotator.store import classes, configuration, decisions, images
@@ -79,7 +79,7 @@ def set_up(
         if known is None and not registered.added and not registered.known:
             raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))
         ids = images.with_short_names(images.names_to_ids(db)) if labels else {}
-        if problems := contradictions_of_contents(labels, ids):
+        if problems := conflicts_of_contents(labels, ids):
             raise several(f"The label file {label_file} cannot be used, and no label was read:", problems)
         if method is not None:
             configuration.choose_method(db, method)

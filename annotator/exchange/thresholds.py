@@ -124,18 +124,18 @@ def thresholds(
     A cell that both claim, which only thresholds that were given can do, becomes present.
     """
     classes = probabilities.shape[1]
-    found = np.full((2, classes), np.nan)
+    given = limits.present_from, limits.absent_to
+    result = np.full((2, classes), np.nan)
     worst = worst_of(limits, calibrated)
-    for column in range(classes):
+    for column in range(classes) if None in given else ():  # sorts every open cell
         chances = rounded(probabilities[open_[:, column], column])
-        found[0, column] = confident_threshold(chances, limits.expected_error, worst)
-        found[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst)
-    found = np.round(found, DIGITS)
-    if limits.present_from is not None:
-        found[0] = limits.present_from
-    if limits.absent_to is not None:
-        found[1] = limits.absent_to
-    return found[0], found[1]
+        result[0, column] = confident_threshold(chances, limits.expected_error, worst)
+        result[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst)
+    result = np.round(result, DIGITS)
+    for row, threshold in enumerate(given):
+        if threshold is not None:
+            result[row] = threshold
+    return result[0], result[1]
 
 
 def expect(

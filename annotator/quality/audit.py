@@ -12,7 +12,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.store import audits, classes
-from annotator.store.audits import OPEN, Audit, DrawnCells, Population
+from annotator.store.audits import OPEN, Audit, AuditCells, Population
 from annotator.store.database import Database
 from models.statistics.stratified_sampling import (
     ACCEPTED_ABSENT,
@@ -149,7 +149,7 @@ def samples(db: Database) -> list[Sample]:
     return [one for audit in audits.audits(db) for one in samples_of(db, audit, audits.cells_of(db, audit))]
 
 
-def samples_of(db: Database, audit: Audit, cells: DrawnCells) -> list[Sample]:
+def samples_of(db: Database, audit: Audit, cells: AuditCells) -> list[Sample]:
     """The samples of one drawing, class by class; [] when its arrays are gone.
 
     The answers that may be counted are, in every stratum, those of `models.statistics.stratified_sampling.usable`.

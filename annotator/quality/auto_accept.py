@@ -67,7 +67,7 @@ def undo(db: Database, batch: str) -> int:
     those that do.
     """
     db.set_setting(SETTING, None)
-    if withdrawn := auto_accepted.withdraw(db, batch, "taken back"):
+    if withdrawn := auto_accepted.withdraw_batch(db, batch, "taken back"):
         jobs.ask_training(db)
         return withdrawn
     holding = sorted({acceptance.batch for acceptance in _holding(db)})
@@ -98,7 +98,7 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
         if (acceptance.class_id, acceptance.state) not in accepted:
             class_id = None if wanted and wanted.together else acceptance.class_id
             reason = reasons.get((class_id, acceptance.state)) or "it is not wanted any more"
-            auto_accepted.give_back(db, acceptance.class_id, acceptance.state, reason)
+            auto_accepted.withdraw_class(db, acceptance.class_id, acceptance.state, reason)
     return outcomes
 
 

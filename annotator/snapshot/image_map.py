@@ -141,7 +141,7 @@ class _Colours:
             seen, classes_seen, values = self._kept.get(name, (0, 0, None))
             # A new class reopens complete images, and no decision tells which.
             same = values is not None and classes_seen == classes_now
-            touched = columns.touched_since(db, seen, REREAD) if same else None
+            touched = columns.decided_since(db, seen, REREAD) if same else None
             if touched is None:
                 values = look_up(ids)
             elif len(touched):

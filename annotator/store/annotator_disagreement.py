@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from annotator.store.database import Database
-from annotator.store.history import contradictions
+from annotator.store.history import disagreements
 
 
 def count(db: Database) -> int:
@@ -22,5 +22,5 @@ def newest(db: Database, limit: int) -> np.ndarray:
 def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, dict[str, int]]]:
     """Who says what where people disagree: image id -> class id -> person -> state, the newest last."""
     with db.reading() as sql:
-        every = {image_id: contradictions(sql, image_id) for image_id in image_ids}
+        every = {image_id: disagreements(sql, image_id) for image_id in image_ids}
     return {image_id: {class_id: said for class_id, (_, said) in found.items()} for image_id, found in every.items()}

@@ -43,7 +43,7 @@ def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]
     return [Answer(source, bool(many), cells, present, ms / 1000) for source, many, cells, present, ms in rows]
 
 
-def answered_together(db: Database, decisions: int) -> list[tuple[int, bool]]:
+def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
     """Of the images that were answered at once lately: in how many classes, and whether any of them was there.
 
     decisions    the newest ones that are looked at

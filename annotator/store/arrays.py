@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -30,7 +30,7 @@ SHARDS_OPEN = 64  # whose regions stay mapped: each takes one of the files a pro
 
 
 @contextmanager
-def replacing(target: Path, *, sync: bool = True) -> Iterator[Path]:
+def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
     """A temporary path in the target's folder that becomes the target when the block ends well.
 
     sync    False: after a power cut the target may be gone, but never in parts; for what is made again when it is

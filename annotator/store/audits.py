@@ -34,7 +34,7 @@ class Audit:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnCells:
+class AuditCells:
     """The cells of a drawing and what people have said of them since, (n,) each, in the random order of each class.
 
     state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the drawing
@@ -109,7 +109,7 @@ def population(db: Database, audit_id: int) -> Population:
     return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
 
 
-def cells_of(db: Database, audit: Audit) -> DrawnCells:
+def cells_of(db: Database, audit: Audit) -> AuditCells:
     """All cells of a drawing, by class and then in their random order; none that it cannot have drawn."""
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
@@ -124,10 +124,10 @@ def cells_of(db: Database, audit: Audit) -> DrawnCells:
     where = population(db, audit.id)
     columns = np.array(rows, np.int64).reshape(-1, 7).T
     columns = columns[:, where.cells(columns[1], columns[0])[2]]
-    return DrawnCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
+    return AuditCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
-def drawn(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
     """Those of these cells (image id, class id) that any audit has drawn."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(

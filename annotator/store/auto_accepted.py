@@ -97,7 +97,7 @@ def accept(db: Database, batch: str, one: NewAcceptance) -> bool:
     return True
 
 
-def give_back(db: Database, class_id: int, state: int, reason: str) -> bool:
+def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
     """Withdraw what holds of a class and state; False when nothing does."""
     with db.writing() as sql:
         held = _held(sql, class_id, state)
@@ -105,7 +105,7 @@ def give_back(db: Database, class_id: int, state: int, reason: str) -> bool:
     return bool(held)
 
 
-def withdraw(db: Database, batch: str, reason: str) -> int:
+def withdraw_batch(db: Database, batch: str, reason: str) -> int:
     """Give back all cells of a batch; returns how many acceptances that were. 0: it holds no more, or never did."""
     with db.writing() as sql:
         found = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()

@@ -146,7 +146,7 @@ def untouched(db: Database) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1)
 
 
-def bare_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
+def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
     """Images on which nobody has seen any class yet, though some may be open: of so many from a random place on."""
     ids = images.from_place(db, start, looked_at)
     found: list[int] = []

@@ -32,7 +32,7 @@ def states(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> 
     ).astype(np.int8)
 
 
-def touched_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:
+def decided_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:
     """The images that decisions newer than this one are about, (n,) int64; None when there are more than `most` such
     decisions."""
     found = db.tuples(

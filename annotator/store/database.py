@@ -9,7 +9,7 @@ import atexit
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -103,14 +103,14 @@ class Database:
             connection.conn.close()
         self.caches.clear()
 
-    def rows(self, statement: str, parameters: Any = ()) -> list[dict]:
+    def rows(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
         """All rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
         try:
             return list(self.sql.query(statement, parameters))
         except sqlite3.DatabaseError as error:
             raise _told(error, self.paths.database) from error
 
-    def tuples(self, statement: str, parameters: Any = ()) -> list[tuple]:
+    def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
@@ -126,7 +126,7 @@ class Database:
         return row[0] if row else None
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[sqlite_utils.Database]:
+    def writing(self, *, durable: bool = True) -> Generator[sqlite_utils.Database]:
         """The one door to writing: all of the block, or nothing of it, is kept.
 
         The lock is taken at once, because a transaction that reads first and writes later fails at once beside
@@ -161,7 +161,7 @@ class Database:
             raise read_only.refusal(self.paths)
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite_utils.Database]:
+    def reading(self) -> Generator[sqlite_utils.Database]:
         """Several SELECTs that see one and the same state; inside another such block it is that one's."""
         sql = self.sql
         if sql.conn.in_transaction:

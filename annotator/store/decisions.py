@@ -14,7 +14,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision, Label, Saved
 from annotator.store import refusals
 from annotator.store.database import Database
-from annotator.store.history import COMPLETE, close, rebuild, set_contradictions, set_label, set_stage
+from annotator.store.history import COMPLETE, close, rebuild, set_disagreements, set_label, set_stage
 from annotator.store.odd_rows import STATES
 from annotator.store.sources import in_sql
 
@@ -113,7 +113,7 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
-def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
+def training_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
     """The same as a training reads them: (image_id, class_id, state, fair), without odd rows (store/odd_rows.py).
 
     fair    1 when which cell was asked did not depend on what was answered: the fair sources of records.SOURCES, and
@@ -122,7 +122,7 @@ def learned_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         rows = sql.execute(
-            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(fair=False)} OR i.stage = ?
+            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
             FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
             WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
             [COMPLETE],
@@ -193,7 +193,7 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
     if decision.action == "label":
         again = set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
         if again and decision.source != "import":
-            set_contradictions(sql, decision.image_id)
+            set_disagreements(sql, decision.image_id)
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)

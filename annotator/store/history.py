@@ -60,19 +60,19 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
         if present.get(class_id) != answer:
             set_label(sql, image_id, class_id, *answer)
     set_stage(sql, image_id, decision_id)
-    set_contradictions(sql, image_id)
+    set_disagreements(sql, image_id)
 
 
-def set_contradictions(sql: sqlite_utils.Database, image_id: int) -> None:
+def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
     """On which cells of the image people contradict each other, from its decisions."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
-        [(image_id, class_id, newest) for class_id, (newest, _) in contradictions(sql, image_id).items()],
+        [(image_id, class_id, newest) for class_id, (newest, _) in disagreements(sql, image_id).items()],
     )
 
 
-def contradictions(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, int]]]:
+def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, int]]]:
     """The open contradictions of an image: class id -> the decision that brought it, and person -> present or absent.
 
     A contradiction is there as soon as somebody answers a cell otherwise than another person did, in so many words or

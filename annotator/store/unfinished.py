@@ -6,7 +6,7 @@ into again; nothing else of an earlier attempt is kept, since it may have been a
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def holds_other_things(project: Path) -> bool:
 
 
 @contextmanager
-def making(project: Path, folder: Path) -> Iterator[Database]:
+def making(project: Path, folder: Path) -> Generator[Database]:
     """The database of a new project; it is project.db when the block has ended without an exception.
 
     folder    of the images: an earlier attempt is gone on with if it was about the same one

@@ -19,7 +19,7 @@ class TrainingSet:
     labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
     mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
     class_ids  what the columns are
-    fair       (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.learned_cells)
+    fair       (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
     """
 
@@ -44,7 +44,7 @@ class TrainingSet:
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for the images whose features are there."""
     class_ids = [one.id for one in classes.all_classes(db)]
-    found, newest = decisions.learned_cells(db)
+    found, newest = decisions.training_cells(db)
     cells = np.array(found, np.int64).reshape(-1, 4)
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]

@@ -21,7 +21,7 @@ from annotator.benchmark.effort.session import Session
 from annotator.benchmark.harness.processes import say
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
-from annotator.exchange.formats.label_csv import ImportedLabel, contradictions_of_contents, read_labels
+from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
 from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
@@ -113,7 +113,7 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Imp
     """
     bad = {one.path for one in images.kept_out(db)}
     said = read_labels(truth, names.keys() | bad, None)
-    if problems := contradictions_of_contents(said, names):
+    if problems := conflicts_of_contents(said, names):
         raise several(f"The truth {truth} cannot be used:", problems)
     if left_out := {label.image for label in said} - names.keys():
         say(f"the truth of {len(left_out):,} files is not used: they were kept out, such as {min(left_out)!r}")

@@ -54,7 +54,7 @@ def read_labels(path: Path, images: Collection[str], classes: Collection[str] | 
             f"The label file {path} begins with the columns {', '.join(rows[0])}.\n"
             "    It needs image,class,state (present, absent or unsure) or image,labels (present classes, '|' between)."
         )
-    problems += _unknown(labels, images, classes) + _contradictions(labels)
+    problems += _unknown(labels, images, classes) + _conflicts(labels)
     if problems:
         raise several(f"The label file {path} cannot be used, and nothing was changed:", problems)
     return labels
@@ -106,7 +106,7 @@ def _unknown(labels: list[ImportedLabel], images: Collection[str], classes: Coll
     return list(dict.fromkeys(problems))
 
 
-def _contradictions(labels: list[ImportedLabel]) -> list[str]:
+def _conflicts(labels: list[ImportedLabel]) -> list[str]:
     first: dict[tuple[str, str], ImportedLabel] = {}
     problems = []
     for label in labels:
@@ -118,7 +118,7 @@ def _contradictions(labels: list[ImportedLabel]) -> list[str]:
     return problems
 
 
-def contradictions_of_contents(labels: list[ImportedLabel], ids: Mapping[str, int]) -> list[str]:
+def conflicts_of_contents(labels: list[ImportedLabel], ids: Mapping[str, int]) -> list[str]:
     """Labels that contradict each other on one picture that goes by several names; [] when all agree.
 
     ids    the image of every name; names that are not in it are passed over

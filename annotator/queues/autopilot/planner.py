@@ -63,7 +63,7 @@ class _Planner:
         sources = overview.decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
         self.clicked = sum(sources.get(source, 0) for source in ("click", "import", "done"))
-        together = answer_times.answered_together(db, EXPLORED_AMONG)
+        together = answer_times.image_answers(db, EXPLORED_AMONG)
         # Exploration asks the open classes: an image counts although grids had ruled out some of its classes before.
         self.explored = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
         has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
@@ -124,7 +124,7 @@ class _Planner:
         return None
 
     def _unlabeled(self) -> list[int]:
-        return cells.bare_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
+        return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
 
     def _unbiased(self) -> Action | None:
         return self._audit() or self._random_image()

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.export import data_set
+from annotator.exchange import data_card
+from annotator.exchange.export import read
 from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.evidence import Interval, count_ends, counts, ends, lasting, percent, percents
@@ -53,7 +54,7 @@ def _certificate() -> None:
     with st.container(border=True):
         st.markdown("#### Take it with the data")
         st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
-        export.card_downloads(db, lambda: data_set(db), ["labels.csv"])
+        export.card_downloads(lambda: data_card.card(*read(db), ["labels.csv"]))
 
 
 def _stopping_rule(found: Certificate) -> float:

@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from annotator.exchange import data_card
-from annotator.exchange.export import DataSet, content, data_set
+from annotator.exchange.export import content, read
 from annotator.exchange.formats import EXPORTS
 from annotator.exchange.formats.table import Table
 from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
-from annotator.store.database import Database
 from annotator.ui import context, frame, tables
 
 PREVIEW = 20
@@ -45,7 +45,7 @@ def _export() -> None:
             key="export_raw",
             help="Spreadsheets run such names as formulas, so an apostrophe is put before them unless you tick this.",
         )
-    data = data_set(context.db(), unknown, limits, raw)
+    data, quality = read(context.db(), unknown, limits, raw)
     with right:
         _counts(data.table)
     if not data.table.images:
@@ -67,7 +67,7 @@ def _export() -> None:
                 key=f"download_{name}",
             )
             st.caption(one.about)
-    card_downloads(context.db(), lambda: data, list(files))
+    card_downloads(lambda: data_card.card(data, quality, list(files)))
     st.caption(f"The first {min(PREVIEW, len(data.table.images)):,} of {len(data.table.images):,} images:")
     st.dataframe(_preview(data.table), hide_index=True)
 
@@ -105,11 +105,8 @@ def _expected(fill: Fill) -> None:
         tables.show(rows, "What the model fills in, class by class")
 
 
-def card_downloads(db: Database, data: Callable[[], DataSet], files: list[str]) -> None:
-    """Buttons that download the data card of a data set: what the command line writes beside an export.
-
-    files    names of the files of the data set
-    """
+def card_downloads(card: Callable[[], dict[str, Any]]) -> None:
+    """Buttons that download the data card of a data set: what the command line writes beside an export."""
     with st.container(horizontal=True):
         for name, media_type, written in (
             (f"{STEM}.card.md", "text/markdown", data_card.markdown),
@@ -117,7 +114,7 @@ def card_downloads(db: Database, data: Callable[[], DataSet], files: list[str]) 
         ):
             st.download_button(
                 f"Download {name}",
-                data=lambda written=written: written(data_card.card(db, data(), files)).encode(),
+                data=lambda written=written: written(card()).encode(),
                 file_name=name,
                 mime=media_type,
                 on_click="ignore",

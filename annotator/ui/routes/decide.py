@@ -79,7 +79,7 @@ def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
     cells = [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
     if isinstance(given, BatchGiven):
         cells = [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
-    drawn = audits.drawn(db, cells)
+    drawn = audits.sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
