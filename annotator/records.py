@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
@@ -273,7 +273,7 @@ class Run:
 
     id: int
     method: str
-    parameters: dict
+    parameters: dict[str, Any]
     backbone: str
     class_ids: list[int]
     images: int
@@ -285,7 +285,7 @@ class Run:
     finished_at: float
     trained_decision_id: int = 0
     version: int = 0
-    calibration: dict | None = None
+    calibration: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

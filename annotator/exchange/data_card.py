@@ -120,7 +120,7 @@ def paths(target: Path) -> list[Path]:
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
-def _missing(rows: list[dict]) -> list[str]:
+def _missing(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
@@ -132,7 +132,7 @@ def _missing(rows: list[dict]) -> list[str]:
     ]
 
 
-def markdown(found: dict) -> str:
+def markdown(found: dict[str, Any]) -> str:
     """The card (of `card`) as people read it."""
     certified, model = found["certificate"], found["model"]
     run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
@@ -186,7 +186,7 @@ def markdown(found: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _filled(fill: dict | None) -> list[str]:
+def _filled(fill: dict[str, Any] | None) -> list[str]:
     """The part about cells that the model filled in, with a table of the thresholds."""
     if fill is None:
         return []
@@ -216,18 +216,18 @@ def _safe(name: str) -> str:
     return name.replace("|", "\\|")
 
 
-def _certified(row: Row) -> dict:
+def _certified(row: Row) -> dict[str, Any]:
     kept = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
     return {name: value for name, value in row.as_json().items() if name in kept}
 
 
-def _line(name: str, row: dict) -> str:
+def _line(name: str, row: dict[str, Any]) -> str:
     recall, precision, missing = (_interval(row[kind]) for kind in ("recall", "precision", "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
     told = (name, people, accepted, percents(recall), percents(precision), counts(missing), f"{row['audited']:,}")
     return f"| {' | '.join(told)} |"
 
 
-def _interval(told: dict) -> Interval:
+def _interval(told: dict[str, Any]) -> Interval:
     """What Interval.as_json told."""
     return Interval(told["estimate"], told["low"] or 0.0, told["high"] or 0.0, told.get("reason", ""))

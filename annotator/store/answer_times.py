@@ -1,12 +1,12 @@
-"""How long people took: what the engine learns a person's pace from."""
+"""Times of answers and how answers turned out: the measurements behind the time model."""
 
 from dataclasses import dataclass
 
 from annotator.store.database import Database
 from annotator.store.sources import in_sql
 
-LOOKED_AT = 200_000  # newest decisions, at most, in which answers of one kind are looked for: no page reads a million
-LONGEST = 600_000  # milliseconds: whoever took longer was away
+LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
+LONGEST = 600_000  # milliseconds; after a longer time the person was away
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Answer:
 
 
 def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]:
-    """This person's newest answers that were timed, from so many of their newest decisions.
+    """The timed answers among the newest `decisions` decisions of a person.
 
-    annotator    "" for everybody's
+    annotator    "" for everybody
     """
     rows = db.tuples(
         # Older versions stored any number; the largest of them are out of reach of a sum.
@@ -40,13 +40,13 @@ def newest_answers(db: Database, annotator: str, decisions: int) -> list[Answer]
         GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?""",
         [LONGEST + 1, annotator, decisions, LONGEST],
     )
-    return [Answer(source, bool(many), cells, present, ms / 1000) for source, many, cells, present, ms in rows]
+    return [Answer(source, bool(batch), cells, present, ms / 1000) for source, batch, cells, present, ms in rows]
 
 
 def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
-    """Of the images that were answered at once lately: in how many classes, and whether any of them was there.
+    """The newest images whose open classes were answered in one batch: (classes answered, any of them present).
 
-    decisions    the newest ones that are looked at
+    decisions    how many of the newest such answers are read
     """
     rows = db.tuples(
         f"""SELECT count(*), max(state = 1) FROM (
@@ -56,14 +56,14 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
         GROUP BY batch""",
         [LOOKED_AT, decisions],
     )
-    return [(many, bool(there)) for many, there in rows]
+    return [(classes, bool(present)) for classes, present in rows]
 
 
 def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
-    """How often people looked again at what had been said, and how often they then said otherwise.
+    """How often answered cells were answered again, and how often the answer changed.
 
-    decisions    the newest ones that are looked at
-    returns      the state before -> (looks, changed)
+    decisions    how many of the newest answers in grids are read
+    returns      the state before -> (answered again, changed)
     """
     rows = db.tuples(
         f"""SELECT before, count(*), sum(state != before) FROM (
@@ -75,11 +75,11 @@ def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
         WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
         [LOOKED_AT, decisions],
     )
-    return {state: (looks, changed) for state, looks, changed in rows}
+    return {state: (relabeled, changed) for state, relabeled, changed in rows}
 
 
 def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of these cells (image id, class id) that people have answered more than once."""
+    """The cells (image id, class id) of `cells` that people have answered more than once."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision
@@ -87,4 +87,4 @@ def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int,
         GROUP BY image_id, class_id HAVING count(*) > 1""",
         ids,
     )
-    return set(map(tuple, rows)) & set(cells)
+    return {(image_id, class_id) for image_id, class_id in rows} & set(cells)

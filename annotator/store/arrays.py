@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -88,7 +89,7 @@ def add_features(folder: Path, image_ids: np.ndarray, features: np.ndarray, regi
 
     image_ids    (n,) int64
     features     (n, D) float16
-    regions      (n, R, D) float16, of the parts of each image
+    regions      (n, R, D) float16, of the regions of each image
 
     Raises ValueError when the shapes do not fit together, DiskFull.
     """
@@ -107,16 +108,16 @@ def add_features(folder: Path, image_ids: np.ndarray, features: np.ndarray, regi
 
 
 class Regions:
-    """What is seen in the parts of each image: (N, R, D) float16 that stay on the disk, in the cache's order of rows.
+    """Features of the regions of each image, (N, R, D) float16, on the disk, in the cache's order of rows.
 
-    `regions[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads these alone: an array of its own,
-    (n, R, D) float16. A row given as one number gives (R, D). Raises IndexError for a row there is not, AnnotatorError
-    when a file has gone or been damaged since the cache looked at it.
+    `regions[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads only these rows: a new array
+    (n, R, D) float16, or (R, D) for one number. Raises IndexError for an unknown row, AnnotatorError when a file has
+    gone or been damaged since the cache read it.
     """
 
     def __init__(self):
         self.shape = (0, 0, 0)
-        self._paths: list[Path] = []
+        self.paths: list[Path] = []
         self._where = np.zeros((0, 2), np.int64)  # of each row: which path, and the row in there
         self._opened = lru_cache(SHARDS_OPEN)(_map_regions)  # ends with the object
 
@@ -126,11 +127,11 @@ class Regions:
     def __getitem__(self, rows: int | slice | np.ndarray | list[int]) -> np.ndarray:
         where = self._where[rows]
         files, places = where.reshape(-1, 2).T
-        found = np.empty((len(files), *self.shape[1:]), np.float16)
-        for file in np.unique(files):
-            there = files == file
-            found[there] = self._shard(self._paths[file])[places[there]]
-        return found if where.ndim == 2 else found[0]
+        regions = np.empty((len(files), *self.shape[1:]), np.float16)
+        for file in np.unique(files).tolist():
+            in_file = files == file
+            regions[in_file] = self._shard(self.paths[file])[places[in_file]]
+        return regions if where.ndim == 2 else regions[0]
 
     def _shard(self, path: Path) -> np.ndarray:
         try:
@@ -141,10 +142,10 @@ class Regions:
                 "    Start the worker again: what is missing is embedded again."
             ) from error
 
-    def _grow(self, paths: list[Path], where: np.ndarray, parts: tuple[int, int]) -> None:
+    def grow(self, paths: list[Path], where: np.ndarray, parts: tuple[int, int]) -> None:
         """Take in rows at the end. where: (n, 2), which of `paths`, and the row in there; parts: (R, D)."""
-        self._where = np.concatenate([self._where, where + np.array([len(self._paths), 0])])
-        self._paths += paths
+        self._where = np.concatenate([self._where, where + np.array([len(self.paths), 0])])
+        self.paths += paths
         self.shape = (len(self._where), *parts)
 
 
@@ -155,10 +156,10 @@ class FeatureCache:
     features     (N, D) float16
     regions      Regions (N, R, D), read from the disk when asked for
 
-    left_out     what was not taken in, one sentence each
+    left_out     what was left out, one sentence each
 
-    A shard from before there were regions is left where it is and not counted: its images have yet to be embedded. Nor
-    is an image counted whose features are not finite.
+    Shards of older versions, without regions, are left where they are and not counted: their images have yet to be
+    embedded. Images whose features are not finite are not counted either.
     """
 
     def __init__(self, folder: Path):
@@ -172,7 +173,7 @@ class FeatureCache:
     def refresh(self) -> None:
         """Read the shards that are new. A damaged one is deleted: its images are then embedded again. So is one whose
         features are of another size than those of most images."""
-        found: dict[Path, _Shard] = {}
+        new: dict[Path, _Shard] = {}
         for path in _shards(self.folder):
             if path.name in self._seen:
                 continue
@@ -185,34 +186,34 @@ class FeatureCache:
                 continue
             self._seen.add(path.name)
             if shard is not None and len(shard.image_ids):
-                found[path] = shard
-        if found:
-            self._take_in(self._of_one_size(found))
+                new[path] = shard
+        if new:
+            self._take_in(self._of_one_size(new))
 
-    def _of_one_size(self, found: dict[Path, "_Shard"]) -> dict[Path, "_Shard"]:
-        """Those of the new shards whose features are of one size, that of most images. What was there before goes if it
-        is of another: the worker has just added these, with the network in use."""
-        sizes = Counter()
-        for shard in found.values():
+    def _of_one_size(self, new: dict[Path, "_Shard"]) -> dict[Path, "_Shard"]:
+        """The new shards whose features have the size of most of their images. Earlier shards of another size are
+        deleted, because the worker has just added these with the network in use."""
+        sizes: Counter[tuple[int, int]] = Counter()
+        for shard in new.values():
             sizes[shard.size] += len(shard.image_ids)
         size = sizes.most_common(1)[0][0]
-        for path in [path for path, shard in found.items() if shard.size != size]:
-            self._delete(path, f"its features are {found.pop(path).size}, those of most images {size}")
+        for path in [path for path, shard in new.items() if shard.size != size]:
+            self._delete(path, f"its features are {new.pop(path).size}, those of most images {size}")
         if len(self.image_ids) and self.regions.shape[1:] != size:
-            for path in self.regions._paths:
+            for path in self.regions.paths:
                 self._delete(path, f"its features are {self.regions.shape[1:]}, those of the network {size}")
             self.image_ids, self.features, self.regions = self.image_ids[:0], np.zeros((0, 0), np.float16), Regions()
-        return found
+        return new
 
-    def _take_in(self, found: dict[Path, "_Shard"]) -> None:
-        shards = list(found.values())
+    def _take_in(self, new: dict[Path, "_Shard"]) -> None:
+        shards = list(new.values())
         new_ids, first = np.unique(np.concatenate([one.image_ids for one in shards]), return_index=True)
         fresh = ~np.isin(new_ids, self.image_ids)
         where = np.concatenate([np.stack([np.full(len(a), n), a], 1) for n, a in enumerate(one.rows for one in shards)])
         rows = np.concatenate([one.features for one in shards])[first[fresh]]
         self.image_ids = np.concatenate([self.image_ids, new_ids[fresh]])
         self.features = np.concatenate([self.features, rows]) if self.features.size else rows
-        self.regions._grow(list(found), where[first[fresh]], shards[0].size)
+        self.regions.grow(list(new), where[first[fresh]], shards[0].size)
         odd = sum(one.odd for one in shards)
         if odd:
             self.left_out.append(f"{odd:,} images whose features in {self.folder} are not finite: embedded again")
@@ -236,15 +237,18 @@ class _Shard:
 
 def _read_shard(path: Path) -> _Shard | None:
     """None for one without regions. Raises SafetensorError, ValueError for shapes that do not fit, OSError."""
-    with safe_open(path, framework="numpy") as shard:
+    file: Any = safe_open(path, framework="numpy")  # not typed
+    with file as shard:
         if "regions" not in shard.keys():  # noqa: SIM118  (it is no dict)
             return None
-        ids, features = shard.get_tensor("image_ids"), shard.get_tensor("features")
-        regions = tuple(shard.get_slice("regions").get_shape())
+        ids: np.ndarray = shard.get_tensor("image_ids")
+        features: np.ndarray = shard.get_tensor("features")
+        regions: tuple[int, ...] = tuple(shard.get_slice("regions").get_shape())
     if ids.ndim != 1 or features.ndim != 2 or regions[:1] + regions[2:] != features.shape or len(ids) != len(features):
         raise ValueError(f"image ids {ids.shape}, features {features.shape} and regions {regions} do not fit together")
     rows = np.flatnonzero(np.isfinite(features).all(1))
-    return _Shard(ids[rows].astype(np.int64), features[rows], rows, regions[1:], len(ids) - len(rows))
+    size = regions[1], regions[2]
+    return _Shard(ids[rows].astype(np.int64), features[rows], rows, size, len(ids) - len(rows))
 
 
 def count_features(folder: Path, caches: Caches) -> int:
@@ -257,7 +261,7 @@ def count_features(folder: Path, caches: Caches) -> int:
 
 
 def _count_images(shards: tuple[Path, ...], caches: Caches) -> int:
-    ids = []
+    ids: list[np.ndarray] = []
     for path in shards:
         try:
             ids.append(caches.get("image ids of shards", path, partial(_ids_in, path), SHARDS_COUNTED))
@@ -267,7 +271,8 @@ def _count_images(shards: tuple[Path, ...], caches: Caches) -> int:
 
 
 def _ids_in(path: Path) -> np.ndarray:
-    with safe_open(path, framework="numpy") as shard:
+    file: Any = safe_open(path, framework="numpy")  # not typed
+    with file as shard:
         names = shard.keys()
         return shard.get_tensor("image_ids") if "regions" in names else np.zeros(0, np.int64)
 

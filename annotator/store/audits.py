@@ -1,6 +1,7 @@
-"""Drawings of cells to audit: a row and its cells, beside arrays that say in which stratum every cell was.
+"""Audits: random samples of cells, as rows, and arrays with the stratum of every cell of the population.
 
-The arrays come first and the rows that point at them last, in one transaction, so that a drawing is there whole or not.
+The arrays are written first and the rows that point at them last, in one transaction, so an audit is stored whole or
+not at all.
 """
 
 import json
@@ -14,12 +15,12 @@ import numpy as np
 
 from annotator.indexing import CellIndex, positions
 from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database
+from annotator.store.database import Database, new_id
 from annotator.store.odd_rows import STATES, SURE
 
-KEPT = 5  # of so many drawings the arrays stay; the answers of older ones are labels like all others
-ABANDONED_AFTER = 3600.0  # seconds after which a drawing that was never published is cleared away
-OPEN = 2  # in a matrix of labels: nobody has decided
+KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
+ABANDONED_AFTER = 3600.0  # seconds after which an audit that was never published is removed
+OPEN = 2  # in a matrix of labels: no answer
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,14 @@ class Population(CellIndex):
 def publish(
     db: Database, population: Population, cells: Sequence[tuple[int, int, int, int]], run_id: int | None, newest: int
 ) -> int:
-    """Keep a drawing; returns its id. Raises DiskFull.
+    """Store an audit; returns its id. Raises DiskFull.
 
     cells     (class id, image id, stratum, place) of each
-    newest    the last decision that was looked at
+    newest    the newest decision that the population includes
     """
     with db.writing() as sql:
-        audit_id = sql.execute(
-            "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)", [run_id, newest, time.time()]
-        ).lastrowid
+        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)"
+        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time()]))
     for field in fields(Population):
         save_array(_folder(db, audit_id) / f"{field.name}.npy", getattr(population, field.name))
     with db.writing() as sql:
@@ -89,18 +89,18 @@ def publish(
 
 def audits(db: Database, limit: int = KEPT) -> list[Audit]:
     """The newest drawings whose arrays are kept and can be read, newest first."""
-    return [one for one in _newest(db, limit) if _readable(db, one.id)]
+    return [audit for audit in _newest(db, limit) if _readable(db, audit.id)]
 
 
 def damaged(db: Database) -> list[str]:
     """What is not used of the newest drawings, one sentence each."""
-    told = []
-    for one in _newest(db, KEPT):
-        if not _readable(db, one.id):
-            told.append(f"audit {one.id}: its arrays are gone or damaged, so its answers count as labels only")
-        elif odd := one.cells - len(cells_of(db, one).class_id):
-            told.append(f"audit {one.id}: {odd:,} of its {one.cells:,} cells are none that it can have drawn")
-    return told
+    sentences: list[str] = []
+    for audit in _newest(db, KEPT):
+        if not _readable(db, audit.id):
+            sentences.append(f"audit {audit.id}: its arrays are gone or damaged, so its answers count as labels only")
+        elif odd := audit.cells - len(cells_of(db, audit).class_id):
+            sentences.append(f"audit {audit.id}: {odd:,} of its {audit.cells:,} cells are none that it can have drawn")
+    return sentences
 
 
 def population(db: Database, audit_id: int) -> Population:
@@ -139,14 +139,14 @@ def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[i
 
 
 def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
-    """What people say now of every cell, (N, C) int8 with OPEN where nobody has decided, and the newest decision in it.
+    """The label of every cell, (N, C) int8 with OPEN where nobody has answered, and the newest decision in it.
 
     image_ids    (N,) int64, ascending; other images and classes are left out
     class_ids    (C,) int64
     """
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
-        # As one text a class and state: a million rows would take many times as long to fetch.
+        # One text per class and state: fetching a million rows would take many times as long.
         rows = sql.execute(
             f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {STATES} GROUP BY class_id, state"
         ).fetchall()
@@ -193,11 +193,13 @@ def _folder(db: Database, audit_id: int) -> Path:
 
 
 def _load(folder: Path) -> Population:
-    found = Population(*(np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Population)))
-    shape = (len(found.image_ids), len(found.class_ids))
-    if found.strata.shape != shape or found.scores.shape != shape:
-        raise ValueError(f"{folder}: strata {found.strata.shape} and scores {found.scores.shape} must be {shape}.")
-    return found
+    arrays = (np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Population))
+    population = Population(*arrays)
+    shape = (len(population.image_ids), len(population.class_ids))
+    strata, scores = population.strata.shape, population.scores.shape
+    if strata != shape or scores != shape:
+        raise ValueError(f"{folder}: strata {strata} and scores {scores} must be {shape}.")
+    return population
 
 
 def _newest(db: Database, limit: int) -> list[Audit]:

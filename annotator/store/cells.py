@@ -1,8 +1,7 @@
-"""Image-class cells and images as the engine asks for them when it looks for what comes next.
+"""Labels of some cells and images, for the queues.
 
-Every question here is answered through an index, for some images or one class, or about what is new: none reads a
-million labels. Only `answers` and `untouched`, which the worker asks once a run, and the first `images_of` a person
-take longer.
+Every query goes through an index, for some images, one class, or the newest decisions, so none reads a million labels.
+Exceptions are `answers` and `untouched`, which the worker calls once a run, and the first `images_of` of a person.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +18,14 @@ AT_ONCE = 10_000  # ids in one SELECT
 
 
 def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
-    """What people said of one class up to a decision and say still: image ids (n,) int64, states (n,) int8."""
+    """Labels of one class by decisions up to `newest` that still hold: image ids (n,) int64, states (n,) int8."""
     with db.reading() as sql:
         rows = sql.execute(
             f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
             [class_id, newest],
         ).fetchall()
-    found = np.array(rows, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1].astype(np.int8)
+    labels = np.array(rows, np.int64).reshape(-1, 2)
+    return labels[:, 0], labels[:, 1].astype(np.int8)
 
 
 def touched(db: Database, after: int) -> tuple[list[int], int]:
@@ -35,7 +34,7 @@ def touched(db: Database, after: int) -> tuple[list[int], int]:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         if newest <= after:
             return [], newest
-        # Without DISTINCT: for its sake SQLite would walk an index of all decisions instead of the newest ones.
+        # Without DISTINCT, for which SQLite would walk an index of all decisions instead of the newest ones.
         rows = sql.execute(
             """SELECT image_id FROM decision
             WHERE id > ? AND action IN ('label', 'done', 'undo') AND image_id NOT NULL""",
@@ -70,12 +69,12 @@ def sure_between(db: Database, class_id: int, after: int, newest: int, limit: in
             [class_id, state, after, newest, limit],
         )
     ]
-    found = np.array(rows, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1].astype(np.int8)
+    labels = np.array(rows, np.int64).reshape(-1, 2)
+    return labels[:, 0], labels[:, 1].astype(np.int8)
 
 
 def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    """Of these images the cells that people have answered: image id -> class id -> the decision that holds."""
+    """The answered cells of these images: image id -> class id -> the decision that holds."""
     result: dict[int, dict[int, int]] = {}
     for ids in _parts(image_ids):
         for image_id, class_id, decision_id in db.tuples(
@@ -86,7 +85,7 @@ def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]
 
 
 def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
-    """What people said of one class on these images: image id -> state, without those they said nothing of."""
+    """The label of one class on these images: image id -> state; open cells are left out."""
     result: dict[int, int] = {}
     for ids in _parts(image_ids):
         result |= db.tuples(
@@ -96,7 +95,7 @@ def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, i
 
 
 def said(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
-    """What people said of these cells (image id, class id), and who: a state and a name. Open cells are left out."""
+    """The label of these cells (image id, class id) and who gave it: state and name. Open cells are left out."""
     result: dict[tuple[int, int], tuple[int, str]] = {}
     for start in range(0, len(asked), AT_ONCE):
         some = asked[start : start + AT_ONCE]
@@ -112,7 +111,7 @@ def said(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int]
 
 
 def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
-    """Those of these images that cannot be shown: there is none of that id, or its file cannot be read any more."""
+    """The images that cannot be shown: unknown ids, and images whose file cannot be read any more."""
     readable: set[int] = set()
     for ids in _parts(image_ids):
         rows = db.tuples(f"SELECT id FROM image WHERE problem = '' AND id IN ({_marks(ids)})", ids)
@@ -121,7 +120,7 @@ def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
 
 
 def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
-    """The images on which people saw this class most lately."""
+    """The images with the newest positives of this class, newest first."""
     rows = db.rows(
         "SELECT image_id FROM label WHERE class_id = ? AND state = 1 ORDER BY decision_id DESC LIMIT ?",
         [class_id, limit],
@@ -130,7 +129,7 @@ def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
 
 
 def open_images(db: Database, class_id: int, limit: int) -> list[int]:
-    """Images on which nobody has answered this class, in working order: untouched, skipped, then labeled ones."""
+    """Images on which this class is open, in working order: untouched, skipped, then labeled ones."""
     rows = db.tuples(
         """SELECT id FROM image WHERE stage < ? AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
@@ -147,24 +146,24 @@ def untouched(db: Database) -> np.ndarray:
 
 
 def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
-    """Images on which nobody has seen any class yet, though some may be open: of so many from a random place on."""
+    """Images without a positive, among the `looked_at` images from a random place (`start`) on; at most `limit`."""
     ids = images.from_place(db, start, looked_at)
-    found: list[int] = []
+    unlabeled: list[int] = []
     for some in _parts(ids):
-        seen = {
+        positive = {
             row[0]
             for row in db.tuples(
                 f"SELECT DISTINCT image_id FROM label WHERE state = 1 AND image_id IN ({_marks(some)})", some
             )
         }
-        found += [one for one in some if one not in seen]
-        if len(found) >= limit:
+        unlabeled += [image_id for image_id in some if image_id not in positive]
+        if len(unlabeled) >= limit:
             break
-    return found[:limit]
+    return unlabeled[:limit]
 
 
 def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
-    """The images this person decided on since a decision, (n,) int64, some twice; and the newest decision."""
+    """The images of a person's decisions newer than `after`, (n,) int64, repeated ones too; and the newest decision."""
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         rows = sql.execute(
@@ -175,7 +174,7 @@ def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int
 
 def _parts(ids: Sequence[int]) -> Iterator[list[int]]:
     for start in range(0, len(ids), AT_ONCE):
-        yield [int(one) for one in ids[start : start + AT_ONCE]]
+        yield [int(image_id) for image_id in ids[start : start + AT_ONCE]]
 
 
 def _marks(ids: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 2000
 TAKEN_NAMES = ("image",)  # the first column of a CSV export
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
-"""What classes get in their order; a person may choose any other letter or digit. Punctuation belongs to commands."""
+"""Default keys, in the order of the classes; any letter or digit may be chosen. Punctuation is for commands."""
 
 
 def all_classes(db: Database) -> list[Class]:
@@ -23,7 +23,7 @@ def all_classes(db: Database) -> list[Class]:
 
 
 def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
-    """Add classes that do not exist yet; a description given again replaces the old one. Returns the added names.
+    """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
 
     new    (name, description) pairs
 
@@ -37,7 +37,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
         free = [key for key in KEYS if key not in taken]
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
-        added = []
+        added: list[str] = []
         for name, description in new:
             if name in known or name in added:
                 if description:
@@ -46,7 +46,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
                 row = {"name": name, "description": description, "since_decision": newest}
                 sql["class"].insert(row | {"key": free.pop(0) if free else ""})
                 added.append(name)
-        # "Nothing else here" covered the classes of its time: images complete until now have something open again.
+        # "Nothing else here" covered the classes of its time: complete images have an open class again.
         if added:
             sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
     return added
@@ -61,10 +61,10 @@ def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
 
 
 def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
-    """Give classes other keys, all at once; no other class's key moves, unless it is one that is given away here.
+    """Give classes other keys, all at once. A class that is not in `keys` loses its key only to one that is.
 
     keys       class id -> one letter or digit (capitals count as small letters), or "" for none
-    returns    the classes, not named in `keys`, that had to give up their key, and which it was
+    returns    the classes, not in `keys`, that lost their key -> the key
 
     Raises AnnotatorError for classes that do not exist, keys that cannot be used, and keys given twice, all at once.
     """
@@ -77,7 +77,7 @@ def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
             raise several("These keys cannot be used:", problems)
         given = {key for key in wanted.values() if key}
         lost = {class_id: key for class_id, _, key in rows if key in given and class_id not in wanted}
-        # All let go of theirs first: two classes may change places.
+        # All keys are cleared first: two classes may swap theirs.
         _write_keys(sql, dict.fromkeys([*wanted, *lost], ""))
         _write_keys(sql, wanted)
     return lost
@@ -88,7 +88,7 @@ def describe(db: Database, descriptions: Mapping[int, str]) -> None:
 
     Raises AnnotatorError for those that cannot be used, all at once.
     """
-    names = {one.id: one.name for one in all_classes(db)}
+    names = {class_.id: class_.name for class_ in all_classes(db)}
     problems = [
         problem
         for class_id, text in descriptions.items()
@@ -142,16 +142,14 @@ def description_problem(name: str, description: str) -> str | None:
 
 
 def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
-    """What to tell whoever adds classes: names that look like another one, and names with invisible characters.
+    """Warnings about added classes: names that look like another one, and names with invisible characters.
 
     new      names about to be added, or just added
-    known    the names of the classes that were there before
-
-    A name that is in `known` letter for letter adds no class and gets no warning.
+    known    the names of the existing classes; a name among them adds no class and gets no warning
     """
     existing = set(known)
     first = {_looks(name): name for name in sorted(existing, reverse=True)}
-    warnings = []
+    warnings: list[str] = []
     for name in dict.fromkeys(new):
         if name in existing:
             continue
@@ -168,7 +166,7 @@ _SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at wh
 
 
 def _looks(name: str) -> str:
-    """The same for names that people take for one: without capitals, invisible characters and other ways to encode."""
+    """A key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", visible).split())
@@ -184,7 +182,9 @@ def _key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[s
             )
     for key, times in Counter(key for key in wanted.values() if key).items():
         if times > 1:
-            both = " and ".join(repr(names.get(class_id, class_id)) for class_id, one in wanted.items() if one == key)
+            both = " and ".join(
+                repr(names.get(class_id, class_id)) for class_id, other in wanted.items() if other == key
+            )
             problems.append(f"{key!r} is given to {both}: a key belongs to one class")
     return problems
 

@@ -52,22 +52,22 @@ def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
         return paper
     if profile and picture.mode == "L" and _space(profile) == "RGB":
         picture = picture.convert("RGB")
-    found = _transform(profile or b"", picture.mode)
-    if found is None:
+    conversion = _transform(profile or b"", picture.mode)
+    if conversion is None:
         return picture if picture.mode == "RGB" else picture.convert("RGB")
-    transform, mode = found
+    transform, mode = conversion
     if mode != picture.mode:  # Lab values in a file of three channels
         picture = Image.merge(mode, picture.split())
-    return ImageCms.applyTransform(picture, transform)
+    return _applied(picture, transform)
 
 
 def is_srgb(profile: bytes | None, mode: str) -> bool:
-    """Whether pictures of this mode (RGB or L) are in sRGB with this profile, as far as anybody could see."""
+    """Whether pictures of this mode (RGB or L) with this profile are sRGB to within ALIKE."""
     if not profile:
         return True
     if mode == "L" and _space(profile) == "RGB":
         mode = "RGB"
-    # An unusable profile is not applied here, but another decoder may understand more of it.
+    # This decoder ignores an unusable profile; another decoder may apply it.
     return _space(profile) == {"L": "GRAY"}.get(mode, mode) and _transform(profile, mode) is None
 
 
@@ -76,15 +76,16 @@ def stretch(image: Image.Image) -> Image.Image:
 
     In strips: whole arrays of floats would take 30 bytes a pixel.
     """
-    low, high = np.inf, -np.inf
+    low, high, kind = np.inf, -np.inf, None
     for _, values in _strips(image):
+        kind = values.dtype
         finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
         if finite.size:
             low, high = min(low, float(finite.min())), max(high, float(finite.max()))
     if high <= low or not np.isfinite([low, high]).all():
         return Image.new("L", image.size, 128)
     grey = np.empty((image.height, image.width), np.uint8)
-    table = _scaled(np.arange(65536), low, high) if values.dtype == np.uint16 else None
+    table = _scaled(np.arange(65536), low, high) if kind == np.uint16 else None
     for top, values in _strips(image):
         grey[top : top + len(values)] = _scaled(values, low, high) if table is None else table[values]
     return Image.fromarray(grey)
@@ -105,7 +106,8 @@ def _strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
 def _space(profile: bytes) -> str:
     """The colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
     try:
-        return _opened(profile).profile.xcolor_space.strip()
+        header: ImageCms.core.CmsProfile = _opened(profile).profile
+        return header.xcolor_space.strip()
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return ""
 
@@ -133,8 +135,14 @@ def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
         before = np.arange(256, dtype=np.uint8)[None]
     else:
         before = np.stack(np.meshgrid(steps, steps, steps), -1).reshape(1, -1, 3)
-    after = np.asarray(ImageCms.applyTransform(Image.fromarray(before), transform)).astype(int)
+    after = np.asarray(_applied(Image.fromarray(before), transform)).astype(int)
     return bool(np.abs(after - before.reshape(1, -1, 1 if mode == "L" else 3)).max() <= ALIKE)
+
+
+def _applied(picture: Image.Image, transform: ImageCms.ImageCmsTransform) -> Image.Image:
+    converted = ImageCms.applyTransform(picture, transform)
+    assert converted is not None  # None is for inPlace=True
+    return converted
 
 
 def _opened(profile: bytes) -> ImageCms.ImageCmsProfile:

@@ -1,4 +1,4 @@
-"""One value an image, for thousands of images at once: what the map is coloured by."""
+"""One value per image, for thousands of images at once: the colours of the map."""
 
 import json
 
@@ -9,27 +9,19 @@ from annotator.store.database import Database
 
 
 def stages(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """How far people are with each image, (n,) uint8 in the order of the ids: 0 untouched, 1 skipped, 2 has labels,
-    3 complete; 0 for an image there is not."""
-    return _values(
-        db,
-        image_ids,
-        "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0",
-        [],
-        0,
-    ).astype(np.uint8)
+    """The stage of each image, (n,) uint8 in the order of the ids: 0 untouched, 1 skipped, 2 has labels, 3 complete;
+    0 for an unknown image."""
+    statement = (
+        "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0"
+    )
+    return _values(db, image_ids, statement, default=0).astype(np.uint8)
 
 
 def states(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> np.ndarray:
-    """What people have said of one class, (n,) int8 in the order of the ids: 1, -1, 0 for unsure, or `unknown`."""
-    return _values(
-        db,
-        image_ids,
-        """SELECT l.image_id, l.state FROM json_each(?) wanted
-        CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?""",
-        [class_id],
-        unknown,
-    ).astype(np.int8)
+    """The label of one class, (n,) int8 in the order of the ids: 1, -1, 0 for unsure, or `unknown`."""
+    statement = """SELECT l.image_id, l.state FROM json_each(?) wanted
+        CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?"""
+    return _values(db, image_ids, statement, class_id, default=unknown).astype(np.int8)
 
 
 def decided_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:

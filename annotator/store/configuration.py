@@ -9,23 +9,29 @@ from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
 from annotator.store.database import Database
 from models import catalogue
 
-OWN = "None"  # how `paper` begins where there is none
+OWN = "None"  # the beginning of `paper` of methods without one
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def method(db: Database) -> str:
-    """The method of the next run; the default where the setting names none there is."""
+    """The method of the next run; the default where the setting names an unknown one."""
     name = db.setting("method", DEFAULT_METHOD)
     return name if _is_known(name) else DEFAULT_METHOD
 
 
 def parameters(db: Database) -> dict[str, Any]:
-    """The method's parameters that differ from its own defaults; none that it does not have or of another type."""
-    kept = db.setting("parameters", {})
-    kinds = {one.name: one.kinds for one in about(method(db)).parameters}
-    if not isinstance(kept, dict) or not _is_known(db.setting("method", DEFAULT_METHOD)):
+    """Parameters that differ from the method's defaults; unknown ones and values of another type are left out."""
+    stored = _parameters_setting(db)
+    kinds = {parameter.name: parameter.kinds for parameter in about(method(db)).parameters}
+    if not _is_known(db.setting("method", DEFAULT_METHOD)):
         return {}
-    return {key: value for key, value in kept.items() if key in kinds and _is_of(value, kinds[key])}
+    return {key: value for key, value in stored.items() if key in kinds and _is_of(value, kinds[key])}
+
+
+def _parameters_setting(db: Database) -> dict[str, Any]:
+    """The setting as it is stored; {} where it is no JSON object."""
+    stored = db.setting("parameters", {})
+    return stored if isinstance(stored, dict) else {}
 
 
 def backbone(db: Database) -> str:
@@ -35,20 +41,21 @@ def backbone(db: Database) -> str:
 
 
 def ignored(db: Database) -> list[str]:
-    """What the settings ask for and cannot have, one sentence each."""
-    told = []
+    """Settings that cannot be followed, one sentence each."""
+    sentences: list[str] = []
     for key, used in (("method", method(db)), ("backbone", backbone(db))):
         if db.setting(key, used) != used:
-            told.append(f"{key} {db.setting(key)!r}: there is none of that name, so {used!r} is used")
-    kept, used = db.setting("parameters", {}), parameters(db)
-    if kept != used:
-        dropped = {key: value for key, value in kept.items() if key not in used} if isinstance(kept, dict) else kept
-        told.append(f"parameters {dropped!r}: method {method(db)!r} does not take them, so its defaults are used")
-    return told
+            sentences.append(f"{key} {db.setting(key)!r}: there is none of that name, so {used!r} is used")
+    stored, used = db.setting("parameters", {}), parameters(db)
+    if stored != used:
+        ignored_ = {key: value for key, value in _parameters_setting(db).items() if key not in used}
+        ignored_ = ignored_ if isinstance(stored, dict) else stored
+        sentences.append(f"parameters {ignored_!r}: method {method(db)!r} does not take them, so its defaults are used")
+    return sentences
 
 
 def about(name: str) -> catalogue.Entry:
-    """What there is to know of a method. Raises AnnotatorError for one there is not, listing those there are."""
+    """The catalogue's entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
     known = catalogue.methods()
     if name not in known:
         raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, shown=len(known))}")
@@ -56,26 +63,25 @@ def about(name: str) -> catalogue.Entry:
 
 
 def source(name: str) -> str:
-    """Where a method is from, for people: its paper, or for one of our own, what it was built on (the same address)."""
+    """The origin of a method, for people: its paper, or for one of this project what it is built on (same URL)."""
     known = catalogue.methods()
-    one = known[name]
-    if not one.paper.startswith(OWN):
-        return f"{one.paper} {one.year}"
-    roots = [other for other in known.values() if other.url == one.url and not other.paper.startswith(OWN)]
+    entry = known[name]
+    if not entry.paper.startswith(OWN):
+        return f"{entry.paper} {entry.year}"
+    roots = [other for other in known.values() if other.url == entry.url and not other.paper.startswith(OWN)]
     built_on = f", built on {roots[0].name}: {roots[0].paper} {roots[0].year}" if roots else ""
-    return f"This project's own ({one.year}){built_on}"
+    return f"This project's own ({entry.year}){built_on}"
 
 
 def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:
     """Use this method from the next run on.
 
-    changed     parameters that shall differ from the method's defaults; all others take their default, whatever they
-                were for this or another method before
+    changed     parameters that differ from the method's defaults; all others are reset to them
 
-    Raises AnnotatorError listing the methods there are.
+    Raises AnnotatorError for an unknown method, listing the known ones.
     """
     about(name)
-    # In this order, so that a run which begins in between never gives one method the parameters of another.
+    # In this order a run that begins in between never gives one method the parameters of another.
     db.set_setting("parameters", {})
     db.set_setting("method", name)
     db.set_setting("parameters", changed or {})
@@ -87,14 +93,15 @@ def choose_backbone(db: Database, name: str) -> None:
 
 
 def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """What `--set key=value` means for a method; a key given twice takes its last value.
+    """Parse `--set key=value` for a method; the last value of a repeated key holds.
 
-    returns     the named parameters, each of the type that the method's own signature says
+    returns     the named parameters, each of the type that the method's signature declares
 
-    Raises AnnotatorError with everything that is wrong, and the parameters there are with their defaults.
+    Raises AnnotatorError with all problems, and the method's parameters with their defaults.
     """
-    known = {one.name: one for one in about(name).parameters}
-    found, wrong = {}, []
+    known = {parameter.name: parameter for parameter in about(name).parameters}
+    values: dict[str, Any] = {}
+    wrong: list[str] = []
     for word in words:
         key, equals, text = word.partition("=")
         key, text = key.strip(), text.strip()
@@ -104,24 +111,24 @@ def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
             wrong.append(f"no parameter is called {key!r}. {did_you_mean(key, known, shown=len(known))}")
         else:
             try:
-                found[key] = _read(text, known[key].kinds)
+                values[key] = _read(text, known[key].kinds)
             except ValueError:
                 kinds = " or ".join(KINDS.get(kind, kind) for kind in known[key].kinds)
                 wrong.append(f"{key} = {text!r} must be {kinds}")
     if wrong:
         raise _refused(name, wrong)
-    return found
+    return values
 
 
 def refused(name: str, reason: str) -> AnnotatorError:
-    """The error for values that a method itself does not take, with the parameters there are."""
+    """The error for values that the method itself rejects, with its parameters and their defaults."""
     return _refused(name, [reason])
 
 
 def _refused(name: str, wrong: Sequence[str]) -> AnnotatorError:
-    told = several(f"Method {name!r} cannot be trained like this, and nothing was changed:", wrong)
+    problems = several(f"Method {name!r} cannot be trained like this, and nothing was changed:", wrong)
     listed = ", ".join(f"{key}={shown(value)}" for key, value in about(name).defaults.items()) or "none"
-    return AnnotatorError(f"{told}\nIts parameters and their defaults: {listed}")
+    return AnnotatorError(f"{problems}\nIts parameters and their defaults: {listed}")
 
 
 def shown(value: Any) -> str:
@@ -137,7 +144,8 @@ def _is_known(name: Any) -> bool:
 
 def _is_of(value: Any, kinds: Sequence[str]) -> bool:
     kind = "None" if value is None else type(value).__name__
-    return (kind in kinds or (kind == "int" and "float" in kinds)) and (kind != "float" or math.isfinite(value))
+    known = kind in kinds or (kind == "int" and "float" in kinds)
+    return known and not (isinstance(value, float) and not math.isfinite(value))
 
 
 KINDS = {
@@ -155,9 +163,11 @@ def _read(text: str, kinds: Sequence[str]) -> Any:
         return None
     if "bool" in kinds and text.lower() in TRUE + FALSE:
         return text.lower() in TRUE
-    for kind in (one for one in ("int", "float") if one in kinds):
+    for kind, parse in (("int", int), ("float", float)):
+        if kind not in kinds:
+            continue
         try:
-            number = {"int": int, "float": float}[kind](text)
+            number = parse(text)
         except ValueError:
             continue
         if math.isfinite(number):

@@ -5,6 +5,7 @@ A million images take minutes: no page asks for this.
 """
 
 import sqlite3
+from typing import Any
 
 import sqlite_utils
 
@@ -45,7 +46,7 @@ def problems(db: Database) -> list[str]:
     return told
 
 
-def _differences(name: str, expected: set[tuple], found: set[tuple]) -> list[str]:
+def _differences(name: str, expected: set[tuple[Any, ...]], found: set[tuple[Any, ...]]) -> list[str]:
     return [
         *(f"{name}: {row} is missing" for row in sorted(expected - found, key=repr)),
         *(f"{name}: {row} follows from nothing" for row in sorted(found - expected, key=repr)),

@@ -23,7 +23,7 @@ from annotator.store import place, read_only
 from annotator.store.caches import Caches
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
-from annotator.store.schema import MIGRATIONS
+from annotator.store.schema import MIGRATIONS, STEPS
 
 BUSY_SECONDS = 30.0
 FOLD_SECONDS = 1.0  # that an end waits for others who are reading
@@ -43,6 +43,12 @@ def fold() -> None:
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {1000 * FOLD_SECONDS:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def new_id(insert: sqlite3.Cursor) -> int:
+    """The id of the row that an INSERT has just added."""
+    assert insert.lastrowid is not None
+    return insert.lastrowid
 
 
 class Database:
@@ -231,7 +237,7 @@ class Database:
             self.sql.conn.execute(f"PRAGMA cache_size = -{USUAL_KB}")
 
     def _refuse_newer(self) -> None:
-        known = {step.name for step in MIGRATIONS._migrations}
+        known = {step.__name__ for step in STEPS}
         newer = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in known)
         if newer:
             raise AnnotatorError(

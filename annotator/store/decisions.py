@@ -1,19 +1,20 @@
 """What people decided: appended, never edited; the newest active one is the label of its cell.
 
-A uuid made where the person acted makes a repeat harmless, so a browser may send a decision again until it is
-acknowledged. An undo is a decision too. What labels follow from it all is worked out in history.py.
+The uuid is made where the person acts, so a browser may send a decision again until it is acknowledged. An undo is a
+decision too. history.py derives the labels.
 """
 
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision, Label, Saved
 from annotator.store import refusals
-from annotator.store.database import Database
+from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, close, rebuild, set_disagreements, set_label, set_stage
 from annotator.store.odd_rows import STATES
 from annotator.store.sources import in_sql
@@ -28,12 +29,13 @@ _ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.
 def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     """Append decisions in their order, in one transaction, and bring the labels up to date.
 
-    A uuid that is already stored with the same content counts as saved and changes nothing. What cannot be stored
-    (unknown image or class, a value out of bounds, a uuid in use by another content: refusals.py) is refused with a
-    reason and does not hold back the rest, so that one bad decision in a browser's queue never blocks the good ones
-    behind it. Of a batch one bad cell refuses all cells. A time out of bounds is stored as unknown.
+    A uuid that is stored already with the same content counts as saved and changes nothing. A decision that cannot be
+    stored (unknown image or class, a value out of bounds, a uuid in use by other content: refusals.py) is refused with
+    a reason; the others are stored, so one bad decision in a browser's queue never blocks those behind it. One bad cell
+    refuses its whole batch. A time out of bounds is stored as unknown.
     """
-    saved, refused = [], {}
+    saved: list[str] = []
+    refused: dict[str, str] = {}
     with db.writing() as sql:
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
@@ -48,11 +50,11 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     return Saved([uuid for uuid in saved if uuid not in refused], refused)
 
 
-def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict]:
-    """Take back the newest decision that still holds (a whole batch as one): whose it was, on what.
+def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:
+    """Take back the newest decision that still holds (a whole batch as one).
 
-    annotator    only this person's; None takes the newest of anybody's. Imports are not undone.
-    by           who takes it back; None: whose decision it was
+    annotator    only this person's; None: the newest of anybody. Imports are not undone
+    by           who takes it back; None: the person whose decision it was
     returns      one dict per decision taken back: image, class, state, action, annotator
 
     Raises AnnotatorError when there is nothing to undo.
@@ -61,10 +63,10 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
         target = _newest_active(sql, annotator)
         if target is None:
             whose, other = f" by {annotator}" if annotator else "", _newest_active(sql, None)
-            told = f"There is no decision{whose} left to undo."
+            message = f"There is no decision{whose} left to undo."
             if other is not None:
-                told += f"\n    The newest is by {_annotator_of(sql, other)}; take it back with --anyone."
-            raise AnnotatorError(told)
+                message += f"\n    The newest is by {_annotator_of(sql, other)}; take it back with --anyone."
+            raise AnnotatorError(message)
         by = by or _annotator_of(sql, target)
         undone = _append_undo(sql, Decision(str(uuid.uuid4()), "undo", by, "click"), target)
         marks = ",".join("?" * len(undone))
@@ -79,7 +81,7 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
 
 def newest_decision(db: Database) -> int:
-    """The id of the newest decision, 0 when there is none: what a run's `last_decision_id` is compared with."""
+    """The id of the newest decision, 0 when there is none; a run's `last_decision_id` is compared with it."""
     return db.value("SELECT coalesce(max(id), 0) FROM decision")
 
 
@@ -114,10 +116,11 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
 
 
 def training_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
-    """The same as a training reads them: (image_id, class_id, state, fair), without odd rows (store/odd_rows.py).
+    """Every label as a training reads it: (image_id, class_id, state, unbiased), without odd rows (odd_rows.py); and
+    the newest decision among them, read as of one moment.
 
-    fair    1 when which cell was asked did not depend on what was answered: the fair sources of records.SOURCES, and
-            all of them on an image that somebody has called complete
+    unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
+                and every cell of an image that somebody has called complete
     """
     with db.reading() as sql:
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
@@ -130,22 +133,21 @@ def training_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
     return rows, newest
 
 
-def recent(db: Database, annotator: str, limit: int) -> list[dict]:
+def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
     """This person's newest decisions that still hold, newest last."""
     return db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, limit])[::-1]
 
 
 def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
-    """What this person can take back, newest last: at most `limit` steps, with no more than `cells` cells in them."""
+    """The decisions this person can take back, newest last: at most `limit` steps of at most `cells` cells together."""
     newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
-    for one in newest[:cells]:
-        key = one.batch if one.action == "label" and one.batch else one.uuid
-        steps.setdefault(key, []).append(one)
-    if len(newest) > cells and newest[cells].batch is not None:
-        steps.pop(newest[cells].batch, None)  # not all of its cells were read
-    found = [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]]
-    return found[::-1]
+    for decision in newest[:cells]:
+        key = decision.batch if decision.action == "label" and decision.batch else decision.uuid
+        steps.setdefault(key, []).append(decision)
+    if len(newest) > cells and (cut_off := newest[cells].batch):
+        steps.pop(cut_off, None)  # not all of its cells were read
+    return [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
 
 
 def _step(key: str, parts: list[Decision]) -> Decision | Batch:
@@ -156,15 +158,21 @@ def _step(key: str, parts: list[Decision]) -> Decision | Batch:
         uuid=key,
         annotator=first.annotator,
         source=first.source,
-        cells=[(one.image_id, one.class_id, one.state, one.score) for one in parts],
+        cells=[_cell(part) for part in parts],
         run_id=first.run_id,
-        milliseconds=sum(one.milliseconds or 0 for one in parts),
+        milliseconds=sum(part.milliseconds or 0 for part in parts),
     )
 
 
+def _cell(label: Decision) -> tuple[int, int, int, float | None]:
+    """Image id, class id, state and probability of a decision that labels."""
+    assert label.image_id is not None and label.class_id is not None and label.state is not None
+    return label.image_id, label.class_id, label.state, label.score
+
+
 def _parts(batch: Batch) -> list[Decision]:
-    """A batch as one decision a cell; the milliseconds are shared out so that their sum stays the same."""
-    many, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
+    """One decision per cell of the batch; the milliseconds are divided so that their sum stays the same."""
+    count, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
     return [
         Decision(
             uuid=f"{batch.uuid}:{number}",
@@ -177,7 +185,7 @@ def _parts(batch: Batch) -> list[Decision]:
             batch=batch.uuid,
             run_id=batch.run_id,
             score=score,
-            milliseconds=None if taken is None else taken * (number + 1) // many - taken * number // many,
+            milliseconds=None if taken is None else taken * (number + 1) // count - taken * number // count,
         )
         for number, (image_id, class_id, state, score) in enumerate(batch.cells)
     ]
@@ -188,12 +196,13 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
         _append_undo(sql, decision, _undo_target(sql, decision))
         return
     decision_id = _insert(sql, decision, image_id=decision.image_id)
-    if decision.action == "flag":
+    if decision.action == "flag" or decision.image_id is None:
         return
     if decision.action == "label":
-        again = set_label(sql, decision.image_id, decision.class_id, decision.state, decision_id)
+        image_id, class_id, state, _ = _cell(decision)
+        again = set_label(sql, image_id, class_id, state, decision_id)
         if again and decision.source != "import":
-            set_disagreements(sql, decision.image_id)
+            set_disagreements(sql, image_id)
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)
@@ -209,9 +218,9 @@ def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) ->
         "decided_at": time.time(),
     } | values
     names = ", ".join(row)
-    return sql.execute(
-        f"INSERT INTO decision ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values())
-    ).lastrowid
+    return new_id(
+        sql.execute(f"INSERT INTO decision ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    )
 
 
 def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
@@ -240,8 +249,12 @@ def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | N
 
 
 def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | None) -> list[int]:
-    """Store the undo (with all of a batch) and rebuild what it touched. Without a target it is stored as a no-op,
-    so that the browser's repeat of it is still recognised."""
+    """Store the undo (of a whole batch as one) and rebuild its images.
+
+    Without a target it is stored as a no-op, so that a repeat from the browser is recognised.
+
+    returns  the ids of the decisions taken back
+    """
     if target is None:
         _insert(sql, decision, image_id=None)
         return []
@@ -254,12 +267,12 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
     if not rows:  # taken back already, by another tab perhaps
         _insert(sql, decision, image_id=None)
         return []
-    touched = {}
+    newest_of_image: dict[int, int] = {}
     for number, (decision_id, image_id, action) in enumerate(rows):
         name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
         newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
         if action != "flag":
-            touched[image_id] = newest
-    for image_id, newest in touched.items():
+            newest_of_image[image_id] = newest
+    for image_id, newest in newest_of_image.items():
         rebuild(sql, image_id, newest)
     return [row[0] for row in rows]

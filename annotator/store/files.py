@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,10 +29,10 @@ LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond t
 
 
 class FileState(NamedTuple):
-    """What tells, without reading it, that a file is as it was.
+    """The facts by which a file counts as unchanged without being read.
 
-    stamp    inode and time of the last change of any kind: a file can be replaced by one with the same size and time
-             of modification. "" was recorded by older versions
+    stamp    inode and time of the last change of any kind, because a replacement can have the same size and time of
+             modification; older versions recorded ""
     """
 
     bytes: int = 0
@@ -68,7 +69,7 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies below a folder.
+    """The files below a folder.
 
     paths       of all files, escaped and sorted; hidden ones are passed over
     kept_out    folders that could not be listed, and links to folders outside
@@ -110,7 +111,9 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
     """
     _check_folder(folder)
     inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
-    paths, kept_out, waiting = [], [], [""]
+    paths: list[str] = []
+    kept_out: list[BadFile] = []
+    waiting = [""]
     while waiting:
         here = waiting.pop()
         try:
@@ -137,14 +140,14 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
 def inspect_files(
     folder: Path, paths: list[str], known: Mapping[str, Known], threads: int | None = None
 ) -> Iterator[tuple[str, FoundFile | None]]:
-    """Look into each file, several at a time, in order: (path, what it is), or (path, None) where nothing changed.
+    """Read each file, several at a time: (path, what it is) in order, or (path, None) where nothing changed.
 
     known    files looked at before; those in the same state are not opened
     """
     inside = os.path.realpath(folder)
     with ThreadPoolExecutor(threads or os.cpu_count() or 2) as pool:
-        look = pool.map(lambda path: _inspect(folder, inside, path, known.get(path)), paths)
-        yield from zip(paths, look, strict=True)
+        states = pool.map(_inspect, repeat(folder), repeat(inside), paths, map(known.get, paths))
+        yield from zip(paths, states, strict=True)
 
 
 def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
@@ -188,7 +191,7 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
 
 def is_there(folder: str, path: str) -> bool:
-    """Whether there is anything of that name, and behind it if it is a link; both escaped. "" for the folder itself."""
+    """Whether something of that name exists (for a link: its target). Both are escaped; path "" is the folder."""
     return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
 
 
@@ -249,7 +252,7 @@ def _check_folder(folder: Path) -> None:
         raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
 
 
-def _entries(place: Path) -> list[os.DirEntry]:
+def _entries(place: Path) -> list[os.DirEntry[str]]:
     if not _may(place, os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with os.scandir(place) as entries:
@@ -265,7 +268,7 @@ def _why_unlisted(place: Path, error: OSError) -> str:
     return f"a folder that cannot be read ({error.strerror or error})"
 
 
-def _is_folder(entry: os.DirEntry) -> bool:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a loop of links, say: whoever looks into it as a file tells why

@@ -1,10 +1,11 @@
-"""What an image's decisions add up to: its labels, how far people are with it, and where they contradict each other.
+"""Deriving an image's labels, stage and annotator disagreements from its decisions.
 
-`label`, `image.stage` and `contradiction` hold nothing of their own: they follow from the decisions that are not taken
-back.
+The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
+the decisions that are not taken back.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import sqlite_utils
 
@@ -14,7 +15,7 @@ UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
-    """This decision's answer is the cell's from now on. Returns whether it had one before."""
+    """Make this decision's answer the label of the cell. Returns whether the cell had one before."""
     before = sql.execute("SELECT 1 FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id]).fetchone()
     sql.execute(
         """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
@@ -25,7 +26,7 @@ def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: i
 
 
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Nothing else here: every class without an answer is absent."""
+    """ "Nothing else here": every class without an answer becomes absent."""
     sql.execute(
         """INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE true
         ON CONFLICT (image_id, class_id) DO NOTHING""",
@@ -34,7 +35,7 @@ def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
 
 
 def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """How far people are with the image, from its labels; without any, whether it was skipped."""
+    """Set the image's stage from its labels; without any, by whether it was skipped."""
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
         classes = sql.execute("SELECT count(*) FROM class").fetchone()[0]
@@ -42,13 +43,13 @@ def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> No
     else:
         active = (row for row in _history(sql, image_id) if row["undone_by"] is None)
         stage = SKIPPED if any(row["action"] == "skip" for row in active) else UNTOUCHED
-    # An untouched image goes back to its place in the order, a skipped one behind those skipped earlier.
+    # An untouched image returns to its place in the order, a skipped one queues behind those skipped earlier.
     since = 0 if stage == UNTOUCHED else decision_id
     sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [stage, since, image_id])
 
 
 def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """The image's labels anew from its decisions, as if the ones taken back had never been."""
+    """Rebuild the image's labels, stage and disagreements without the decisions that were taken back."""
     wanted = _cells(sql, image_id)
     rows = sql.execute("SELECT class_id, state, decision_id FROM label WHERE image_id = ?", [image_id]).fetchall()
     present = {class_id: (state, source) for class_id, state, source in rows}
@@ -64,7 +65,7 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
 
 
 def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
-    """On which cells of the image people contradict each other, from its decisions."""
+    """Store on which cells of the image annotators disagree."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
@@ -73,29 +74,28 @@ def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
 
 
 def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, int]]]:
-    """The open contradictions of an image: class id -> the decision that brought it, and person -> present or absent.
+    """The open disagreements of an image: class id -> the decision that caused it, and person -> present or absent.
 
-    A contradiction is there as soon as somebody answers a cell otherwise than another person did, in so many words or
-    by "nothing else here". The next answer to that cell, whoever gives it and whatever it says, settles it: from then
-    on only that answer, and what comes after it, stands. To be unsure contradicts nobody, and a file that was imported
-    is not a person.
+    A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
+    person's. The next answer to that cell, whoever gives it and whatever it is, settles it: only that answer and later
+    ones count from then on. Unsure disagrees with nobody, and imported labels are nobody's answers.
     """
     standing: dict[int, dict[str, int]] = {}
-    found: dict[int, int] = {}
+    caused_by: dict[int, int] = {}
     for decision_id, class_id, state, annotator in _answers(sql, image_id):
-        if found.pop(class_id, None) is not None:
+        if caused_by.pop(class_id, None) is not None:
             standing[class_id] = {}
-        voices = standing.setdefault(class_id, {})
-        voices.pop(annotator, None)
+        states = standing.setdefault(class_id, {})
+        states.pop(annotator, None)
         if state != UNSURE:
-            voices[annotator] = state
-        if len(set(voices.values())) > 1:
-            found[class_id] = decision_id
-    return {class_id: (newest, standing[class_id]) for class_id, newest in found.items()}
+            states[annotator] = state
+        if len(set(states.values())) > 1:
+            caused_by[class_id] = decision_id
+    return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 
 
 def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int, str]]:
-    """Every answer of a person that holds, oldest first: decision, class, state, person; a "done" has many."""
+    """Answers of people that hold, oldest first: decision, class, state, person; a "done" answers several classes."""
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
@@ -110,7 +110,7 @@ def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, i
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
-    """What the image's decisions say now: class id -> state and the decision that gave it."""
+    """The image's labels by its decisions: class id -> state and the decision that gave it."""
     history = _history(sql, image_id)
     done = any(row["action"] == "done" and row["undone_by"] is None for row in history)
     classes = sql.execute("SELECT id, since_decision FROM class").fetchall() if done else []
@@ -126,9 +126,9 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
     return cells
 
 
-def _covered(history: Sequence[dict], done: dict, classes: Iterable[tuple[int, int]]) -> list[int]:
-    """Of which classes a "nothing else here" speaks; classes are (id, the newest decision when it was added)."""
-    # Of what was open when it was said, even if an answer of that time was taken back since.
+def _covered(history: Sequence[dict[str, Any]], done: dict[str, Any], classes: Iterable[tuple[int, int]]) -> list[int]:
+    """The classes that a "nothing else here" answers; classes are (id, the newest decision when it was added)."""
+    # Those that were open at the time, even if an answer of that time was taken back since.
     answered = {
         other["class_id"]
         for other in history
@@ -139,7 +139,7 @@ def _covered(history: Sequence[dict], done: dict, classes: Iterable[tuple[int, i
     return [class_id for class_id, since in classes if since < done["id"] and class_id not in answered]
 
 
-def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict]:
+def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
     return list(
         sql.query(
             """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by FROM decision d

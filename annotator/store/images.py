@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
@@ -73,28 +74,28 @@ def find_image(db: Database, name: str) -> Image:
 
 
 def names_to_ids(db: Database) -> dict[str, int]:
-    """Every name an image may be given by in a file: its own, the paths of further files with its content, and former
-    names that belong to no other file now."""
-    found = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
+    """All names by which a label file may name an image: its own, the paths of further files with its content, and
+    former names that no other file has now."""
+    ids = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
     files = db.rows("SELECT path, image_id FROM file ORDER BY image_id IS NOT NULL")
-    found |= {row["path"]: row["image_id"] for row in files}
-    found |= {row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")}
-    return {name: image_id for name, image_id in found.items() if image_id is not None}
+    ids |= {row["path"]: row["image_id"] for row in files}
+    ids |= {row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")}
+    return {name: image_id for name, image_id in ids.items() if image_id is not None}
 
 
-def with_short_names(names: dict) -> dict:
-    """The same with every bare file name that belongs to one image as a further name of it.
+def with_short_names(names: dict[str, Any]) -> dict[str, Any]:
+    """The same names, and every bare file name that belongs to one image only.
 
-    names    name -> image, None for a file that was not looked into yet
+    names    name -> image, None for a file that was not read yet
     """
-    short: dict[str, list] = {}
+    images_of: dict[str, list[Any]] = {}
     for name, image in names.items():
-        short.setdefault(name.rsplit("/", 1)[-1], []).append(image)
-    return {last: found[0] for last, found in short.items() if len(found) == 1 or _same(found)} | names
+        images_of.setdefault(name.rsplit("/", 1)[-1], []).append(image)
+    return {short: images[0] for short, images in images_of.items() if len(images) == 1 or _same(images)} | names
 
 
-def _same(found: list) -> bool:
-    return found[0] is not None and len(set(found)) == 1
+def _same(images: list[Any]) -> bool:
+    return images[0] is not None and len(set(images)) == 1
 
 
 def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
@@ -108,7 +109,7 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     return [BadFile(**row) for row in rows]
 
 
-def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict]:
+def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Files kept out by the kind of reason, the most frequent first: reason, files (how many), example.
 
     limit    how many files are looked at; None: all
@@ -134,7 +135,7 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
 
 
 def missing_ids(db: Database) -> dict[int, str]:
-    """Image id -> why it cannot be shown any more; of the others nothing."""
+    """Image id -> why it cannot be shown any more, for the images concerned."""
     return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
 
 
@@ -147,10 +148,10 @@ def count_missing(db: Database) -> int:
 
 
 def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
-    """The same files by the kind of reason, the most frequent first. What follows a ": " are details of one file."""
+    """Kind of reason (the text before ": ") -> paths, the most frequent kind first."""
     groups: dict[str, list[str]] = {}
-    for one in bad:
-        groups.setdefault(one.reason.partition(": ")[0], []).append(one.path)
+    for file in bad:
+        groups.setdefault(file.reason.partition(": ")[0], []).append(file.path)
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
@@ -161,27 +162,27 @@ def image_path(db: Database, image_id: int) -> Path:
         JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
         [image_id],
     )
-    last = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
+    problem = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
     for row in rows:
         recorded = FileState(row["bytes"], row["modified_ns"], row["stamp"])
         try:
             path, state = open_checked(Path(unescaped(row["folder"])), row["path"], recorded, row["sha256"])
         except AnnotatorError as error:
-            last = error
+            problem = error
             continue
         if state != recorded:
             _record(db, row["id"], state)
         return path
-    raise last
+    raise problem
 
 
 def check_files(db: Database, after: int, limit: int) -> int | None:
-    """Mark images of which no file exists as missing, and take that back from those of which one does again.
+    """Mark images without an existing file as missing, and unmark those that have one again.
 
-    Files of a folder that is not there itself are left alone: its disk is probably not mounted.
+    Files of a folder that does not exist are skipped: its disk is probably not mounted.
 
-    after, limit    looked at are the images with the ids after + 1 .. after + limit
-    returns         `after` for the next call; None when all have been looked at
+    after, limit    checked are the images with ids after + 1 .. after + limit
+    returns         `after` for the next call; None when all have been checked
     """
     last = db.value("SELECT max(id) FROM image") or 0
     rows = db.tuples(
@@ -191,7 +192,8 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
         [after, after + limit, GONE],
     )
     standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}
-    exists, unknown = set(), set()
+    exists: set[int] = set()
+    unknown: set[int] = set()
     for image_id, _, folder, path in rows:
         if not standing[folder]:
             unknown.add(image_id)
@@ -207,19 +209,19 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:
-    """Note that this image's file cannot be read any more: it is not offered until a new `init` finds it again."""
+    """Note that this image's file cannot be read any more: no queue gives it out until `init` finds it again."""
     with db.writing() as sql:
         sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
 
 
 def _record(db: Database, file_id: int, state: FileState) -> None:
-    """Note that this file was read again and is the same, so that it need not be read the next time."""
-    # A project that may not be written has its file read every time.
+    """Note the state of a file whose content was hashed again and is the same, so that this is not repeated."""
+    # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 
-def _by_full_path(db: Database, name: str) -> list[dict]:
+def _by_full_path(db: Database, name: str) -> list[dict[str, Any]]:
     place = Path(name)
     if not os.path.lexists(place):
         return []

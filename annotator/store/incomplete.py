@@ -1,6 +1,6 @@
-"""Images that have answers and open classes: those with the fewest answers first, those that were skipped last.
+"""Images with answers and open classes: those with the fewest answers first, skipped ones last.
 
-How many answers an image has is counted for a window of images only, so that no page counts a million.
+Answers are counted for a window of images only, so that no page counts a million.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from annotator.store.history import LABELED, SKIPPED
 WINDOW = 256  # images whose answers are counted, of the worker's order and of those longest without a decision
 AT_ONCE = 1000  # images of an order looked at in one SELECT
 
-# Not those whose last decision was a skip: a person passed them over, and they come last.
+# Without images whose last decision was a skip: they come last (skipped_again).
 _OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.id = i.stage_decision
     WHERE {stage} = ? AND i.problem = '' AND d.action IS NOT 'skip'"""
 
@@ -27,31 +27,31 @@ def incomplete(db: Database) -> np.ndarray:
 
 
 def fewest_answers(sql: sqlite_utils.Database, ahead: Sequence[int], taken: Collection[int], want: int) -> list[int]:
-    """Up to `want` of them, those with the fewest answers first.
+    """Up to `want` such images, those with the fewest answers first.
 
-    ahead    ids with the fewest answers when the worker counted them; the exact order is that of their answers now
-    taken    ids that are not wanted
+    ahead    ids with the fewest answers when the worker counted them; they are sorted by their answers now
+    taken    ids to leave out
 
-    Exact for up to WINDOW such images. Of more it is exact among WINDOW of `ahead` and the WINDOW that are longest
-    without a decision.
+    Exact for up to WINDOW such images; for more, exact among WINDOW of `ahead` and the WINDOW whose last decision is
+    oldest.
     """
-    found: dict[int, int] = {}
+    since_of: dict[int, int] = {}
     for start in range(0, len(ahead), AT_ONCE):
-        some = [one for one in map(int, ahead[start : start + AT_ONCE]) if one not in taken]
+        some = [image_id for image_id in map(int, ahead[start : start + AT_ONCE]) if image_id not in taken]
         # The plus keeps SQLite from walking the index of all such images.
         query = f"{_OPEN.format(stage='+i.stage')} AND i.id IN ({_marks(some)})"
         since = dict(sql.execute(query, [LABELED, *some]).fetchall())
-        found |= {one: since[one] for one in some if one in since}
-        if len(found) >= WINDOW:
-            found = dict(islice(found.items(), WINDOW))
+        since_of |= {image_id: since[image_id] for image_id in some if image_id in since}
+        if len(since_of) >= WINDOW:
+            since_of = dict(islice(since_of.items(), WINDOW))
             break
     query = f"{_OPEN.format(stage='i.stage')} ORDER BY i.stage_decision, i.sha256 LIMIT ?"
     rows = sql.execute(query, [LABELED, WINDOW + len(taken)]).fetchall()
-    found |= {one: since for one, since in rows if one not in taken}
-    ids = list(found)
+    since_of |= {image_id: since for image_id, since in rows if image_id not in taken}
+    ids = list(since_of)
     query = f"SELECT image_id, count(*) FROM label WHERE image_id IN ({_marks(ids)}) GROUP BY image_id"
     answers = dict(sql.execute(query, ids).fetchall())
-    return sorted(found, key=lambda one: (answers.get(one, 0), found[one]))[:want]
+    return sorted(since_of, key=lambda image_id: (answers.get(image_id, 0), since_of[image_id]))[:want]
 
 
 def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
@@ -62,7 +62,7 @@ def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int)
         ORDER BY i.stage_decision LIMIT ?""",
         [SKIPPED, LABELED, SKIPPED, want + len(taken)],
     )
-    return [one for (one,) in rows.fetchall() if one not in taken][:want]
+    return [image_id for (image_id,) in rows.fetchall() if image_id not in taken][:want]
 
 
 def _marks(ids: Sequence[int]) -> str:

@@ -1,16 +1,18 @@
-"""Who has what open: two people are never given the same image, or the same cell of the grid.
+"""Leases on open work: no two pages get the same image, or the same cell of a grid.
 
-A lease belongs to one open page (the holder), is renewed while the page is open and runs out by itself, so that a
-closed browser or a killed server needs no cleaning up. It is of a whole image (class 0), or, in the grid, of one cell:
-pages that show whole images keep away from images with a cell open elsewhere; grids of different classes share them.
+A lease belongs to one open page (the holder), is renewed while the page is open and expires by itself, so a closed
+browser or a killed server needs no cleaning up. It covers a whole image (class 0) or, in a grid, one cell. Pages that
+show whole images skip images with a leased cell; grids of different classes share images.
 
-`until` is a time of the machine's monotonic clock, which all processes share and which nobody sets: a wall clock that
-is set back would hide images, one that is set forward would give them to a second person. It begins anew when the
-machine does, so a lease that ends later than one taken now is of before that, and void.
+`until` is a time of the machine's monotonic clock, which all processes share and nobody sets: a wall clock set back
+would hide images, one set forward would give them to a second person. The clock restarts with the machine, so a lease
+that ends later than one taken now was taken before the restart and is void.
 """
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import sqlite_utils
 
@@ -21,6 +23,8 @@ from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
 
 WHOLE = 0  # the class of a lease of a whole image
 MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
+
+Item = TypeVar("Item", int, tuple[int, int])
 
 _LIVE = "until BETWEEN ? AND ?"  # with _times()
 
@@ -38,12 +42,12 @@ def take_next(
 ) -> list[int]:
     """Up to `want` images with an open class that nobody else holds, leased at once.
 
-    Untouched images come first, then skipped ones, then incomplete ones, and last what was skipped a second time, or
-    with answers on it: who keeps skipping the same few images still reaches all others.
+    Untouched images come first, then skipped ones, then incomplete ones, and last the images that were skipped twice or
+    skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
 
-    have       images this page has in hand already (their leases are renewed; they are not given again)
-    first      image ids in the order in which they are wanted before all others, as far as they are untouched
-    resumed    what this page holds without having it in hand comes first of all: it was in hand before a reload
+    have       images this page shows or has fetched already: their leases are renewed, they are not given again
+    first      image ids, in order, that come before all others while they are untouched
+    resumed    images that this page leases but does not have come first of all: it had them before a reload
     ahead      image ids with the fewest answers, as the worker counted them
     incomplete_first    incomplete images come before all others
     """
@@ -54,14 +58,14 @@ def take_next(
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
         chosen = _in_order(sql, held)[:want] if resumed else []
-        unlabeled = [
-            lambda out, room: _free_of(sql, first, out, room),
-            lambda out, room: _free(sql, UNTOUCHED, out, room),
-            lambda out, room: _free(sql, SKIPPED, out, room),
+        unlabeled: list[Callable[[set[int], int], list[int]]] = [
+            partial(_free_of, sql, first),
+            partial(_free, sql, UNTOUCHED),
+            partial(_free, sql, SKIPPED),
         ]
-        partly = [lambda out, room: incomplete.fewest_answers(sql, ahead, out, room)]
-        last = [lambda out, room: incomplete.skipped_again(sql, out, room)]
-        for more in [*partly, *unlabeled, *last] if incomplete_first else [*unlabeled, *partly, *last]:
+        partly = partial(incomplete.fewest_answers, sql, ahead)
+        last = partial(incomplete.skipped_again, sql)
+        for more in [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]:
             if len(chosen) < want:
                 chosen += more(taken | set(chosen), want - len(chosen))
         _let_go(sql, holder, _whole([*have, *chosen]))
@@ -91,9 +95,10 @@ def take_cells(
 
 
 def take_over(db: Database, holder: str, before: str) -> bool:
-    """Give this page what it held under another name, before a reload; a late word of that other name frees nothing.
+    """Move the leases of another holder, the same page before a reload, to this one. A late request of the old holder
+    then releases nothing.
 
-    returns    whether there was anything
+    returns    whether it had any
     """
     if not db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
         return False
@@ -102,31 +107,31 @@ def take_over(db: Database, holder: str, before: str) -> bool:
 
 
 def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
-    """Renew the leases of the images that an open page has in hand, and let go of everything else it held."""
+    """Renew the leases of the images that an open page has, and release its others."""
     hold_cells(db, holder, annotator, _whole(have))
 
 
 def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
-    """The same for a page that has cells (image id, class id) in hand."""
+    """The same for a page that has cells (image id, class id)."""
     with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, have)
         _let_go(sql, holder, have)
 
 
-def lost(db: Database, holder: str, have: Collection) -> list:
-    """Those of these images, or cells (image id, class id), that another page has open by now, as they were named."""
+def lost(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
+    """The images, or cells (image id, class id), of `have` that another page holds by now."""
     with db.reading() as sql:
-        free = set(_not_held(sql, holder, [_cell(one) for one in have]))
-    return [one for one in have if _cell(one) not in free]
+        free = set(_not_held(sql, holder, [_cell(item) for item in have]))
+    return [item for item in have if _cell(item) not in free]
 
 
 def held(db: Database, but: str) -> list[tuple[int, int]]:
-    """What is open on other pages than the holder `but`: (image id, class id), class 0 for a whole image."""
+    """Leases of all holders but `but`: (image id, class id), class 0 for a whole image."""
     return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
 
 
 def held_by_others(db: Database, holder: str) -> int:
-    """How many images with an open class somebody else has open, in whatever way."""
+    """How many images with an open class other holders lease, as a whole or one cell."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
         WHERE l.holder != ? AND {_LIVE} AND i.stage < ?""",
@@ -138,25 +143,25 @@ def _whole(image_ids: Iterable[int]) -> list[tuple[int, int]]:
     return [(image_id, WHOLE) for image_id in image_ids]
 
 
-def _cell(one: int | tuple[int, int]) -> tuple[int, int]:
-    return (one, WHOLE) if isinstance(one, int) else one
+def _cell(item: int | tuple[int, int]) -> tuple[int, int]:
+    return (item, WHOLE) if isinstance(item, int) else item
 
 
 def _times() -> tuple[float, float]:
-    """Between which times a lease ends that holds; one taken by another process a moment ago may be a little ahead."""
+    """The interval in which a valid lease ends; one just taken by another process may end a little later."""
     now = time.monotonic()
     return now, now + LEASE_SECONDS + 1
 
 
 def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
-    """How many more images or cells this page may hold; of what it has it keeps these, None: all."""
+    """How many more images or cells this page may lease, after releasing all but `keep` (None: nothing)."""
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
     return max(0, MOST_HELD - len(own if keep is None else own & set(keep)))
 
 
 def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those of these cells and whole images that no other page has open in any way."""
-    # All of the others' are read: leases are few, and a page may ask about more images than one statement can name.
+    """The cells and whole images of `cells` that no other page leases in any way."""
+    # All leases of others are read: they are few, and a page may ask about more images than one statement can name.
     rows = sql.execute(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [holder, *_times()])
     others = set(rows.fetchall())
     images = {image_id for image_id, _ in others}
@@ -170,8 +175,8 @@ def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[i
 def _renew(sql: sqlite_utils.Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
     sql.execute(f"DELETE FROM lease WHERE NOT {_LIVE}", _times())
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
-    # Also what had run out, unless somebody else has it now: a laptop that slept, a page that was gone back to. Of that
-    # no more than a page can have in hand: nobody takes all images by saying that they have them.
+    # Expired leases are renewed too (a laptop that slept, a page gone back to) unless somebody else has them now, but
+    # never more than a page can have: nobody takes all images by claiming to have them.
     mine = own & set(have)
     claimed = [cell for cell in _not_held(sql, holder, have) if cell not in own][: max(0, MOST_HELD - len(mine))]
     marks = ",".join("?" * len(claimed))
@@ -215,9 +220,9 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int], taken: set[int],
 
 
 def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) -> list[int]:
-    found = []
+    free: list[int] = []
     if want <= 0:
-        return found
+        return free
     # Leases are few, the index gives the order: walking past the taken ones is cheaper than a join.
     skipped_once = "AND (SELECT count(*) FROM decision WHERE image_id = image.id AND action = 'skip') < 2"
     for (image_id,) in sql.execute(
@@ -226,10 +231,10 @@ def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) ->
         [stage],
     ):
         if image_id not in taken:
-            found.append(image_id)
-            if len(found) == want:
+            free.append(image_id)
+            if len(free) == want:
                 break
-    return found
+    return free
 
 
 def _lease(sql: sqlite_utils.Database, holder: str, annotator: str, cells: Iterable[tuple[int, int]]) -> None:

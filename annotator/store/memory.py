@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from annotator.store.reading import clock
 
@@ -22,7 +22,7 @@ class Budget:
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def granted(self, amount: int) -> Iterator[None]:
+    def granted(self, amount: int) -> Generator[None]:
         """Within, `amount` bytes are this thread's. Waits for them; more than the whole budget is granted alone.
 
         A thread that holds a grant must not ask for another one: both could wait for ever.

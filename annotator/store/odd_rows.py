@@ -1,11 +1,11 @@
-"""Rows that no annotator writes (a file edited by hand, a bug of another version): left out by all, and named here.
+"""Invalid rows (a file edited by hand, a bug of another version): readers leave them out, this module reports them.
 
-Readers leave them out with the conditions below, so that one bad row never stops a training or a page.
+Readers use the conditions below, so that one bad row never stops a training or a page.
 """
 
 from annotator.store.database import Database
 
-STATES, SURE = "IN (1, -1, 0)", "IN (1, -1)"  # what a state may be; of a cell that is filled in
+STATES, SURE = "IN (1, -1, 0)", "IN (1, -1)"  # valid states of a label; of an auto-accepted cell
 
 _LABELS = f"""FROM label l WHERE l.state NOT {STATES}
     OR l.class_id NOT IN (SELECT id FROM class) OR NOT EXISTS (SELECT 1 FROM image WHERE id = l.image_id)
@@ -13,7 +13,7 @@ _LABELS = f"""FROM label l WHERE l.state NOT {STATES}
 
 
 def labels(db: Database) -> str:
-    """The labels that nothing is learned from, in a sentence; "" where there are none. Reads all labels."""
+    """The invalid labels, in a sentence; "" where there are none. Reads all labels."""
     count = db.value(f"SELECT count(*) {_LABELS}")
     if not count:
         return ""
@@ -25,14 +25,14 @@ def labels(db: Database) -> str:
 
 
 def accepted(db: Database) -> str:
-    """The cells that were filled in with no state, in a sentence; "" where there are none."""
+    """The auto-accepted cells with an invalid state, in a sentence; "" where there are none."""
     count = db.value(f"SELECT count(*) FROM accepted WHERE state NOT {SURE}")
     if not count:
         return ""
-    return f"{count:,} {'cell' if count == 1 else 'cells'} filled in automatically with a state that does not exist"
+    return f"{count:,} {'cell' if count == 1 else 'cells'} accepted automatically with a state that does not exist"
 
 
 def settings(db: Database) -> list[str]:
-    """The settings that are no JSON, one sentence each."""
+    """The settings that are not JSON, one sentence each."""
     rows = db.tuples("SELECT key FROM setting WHERE NOT json_valid(value) ORDER BY key")
     return [f"setting {key!r}: it is no JSON, so its default holds" for (key,) in rows]

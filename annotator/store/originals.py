@@ -80,7 +80,8 @@ def _turn_of_exif(block: bytes) -> int | None:
         return None
     (start,) = struct.unpack_from(order + "I", block, 4)
     (count,) = struct.unpack_from(order + "H", block, start)
-    resolutions, turns = {}, []
+    resolutions: dict[int, bytes] = {}
+    turns: list[int] = []
     for number in range(count):
         tag, kind, values, where = struct.unpack_from(order + "HHII", block, start + 2 + 12 * number)
         if tag == ORIENTATION:
@@ -96,7 +97,7 @@ def _turn_of_exif(block: bytes) -> int | None:
 
 
 def _is_plain_png(file: BinaryIO) -> bool:
-    names = set()
+    names: set[bytes] = set()
     for name, length in _png_chunks(file):
         if name == b"IHDR":
             _, _, bits, colour_type = struct.unpack(">IIBB", file.read(10))

@@ -4,6 +4,8 @@ None of them counts: the tallies that the schema's triggers keep are read, so th
 a thousand.
 """
 
+from typing import Any
+
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED
@@ -47,7 +49,7 @@ def labels_by_state(db: Database) -> dict[str, int]:
     return {name: counts.get(state, 0) for state, name in STATE_NAMES.items()}
 
 
-def labels_by_class(db: Database) -> list[dict]:
+def labels_by_class(db: Database) -> list[dict[str, Any]]:
     """Per class: class, present, absent, unsure, in the order of the classes."""
     counts = class_counts(db)
     names = db.rows("SELECT id, name FROM class ORDER BY id")
@@ -61,7 +63,7 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     return {one: tuple(counts.get((one, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for one in ids}
 
 
-def decisions_over_time(db: Database, seconds: int) -> list[dict]:
+def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions.
 
     seconds    whole hours look at everything; less looks at the newest NEWEST decisions only
@@ -88,7 +90,7 @@ def time_step(db: Database) -> int:
     return 60 if first is None or (last - first) * 3600 < BY_THE_MINUTE else 3600
 
 
-def answers_by_score(db: Database) -> list[dict]:
+def answers_by_score(db: Database) -> list[dict[str, Any]]:
     """How suggestions were answered, by the probability that was shown: low, high, present, absent, unsure a bin."""
     rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
     counts = {(row["one"], row["two"]): row["n"] for row in rows}
@@ -115,7 +117,7 @@ def annotators(db: Database) -> list[str]:
     return [row["one"] for row in db.rows("SELECT one FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one")]
 
 
-def flagged(db: Database, limit: int | None = None) -> list[dict]:
+def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds).
 
     limit    how many at most; None: all

@@ -14,7 +14,7 @@ import contextlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -119,7 +119,7 @@ def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def opened(source: Path | BinaryIO) -> Iterator[ImageFile.ImageFile]:
+def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
     """The file with its header read and its size judged; nothing decoded yet.
 
     Of an open file no more is read than the header; files named by a path are read at once, up to READ_WHOLE bytes.
@@ -166,13 +166,13 @@ def orientation(image: ImageFile.ImageFile) -> int:
 @contextlib.contextmanager
 def _decoded(
     source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
-) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
+) -> Generator[tuple[Image.Image, tuple[int, int]]]:
     """The picture as open_rgb gives it, and the (width, height) of the whole image; within, its memory is granted.
 
     choose    told the size of the whole image, says which size is enough; None: all of it
     """
     with opened(source) as image:
-        size, turn = image.size, 1
+        size, turn, wanted = image.size, 1, None
         if image.format in {"JPEG", "MPO"}:
             turn = orientation(image)
             wanted = choose(_turned(size, turn))
@@ -198,7 +198,7 @@ def _decoded(
             yield (image.copy() if picture is image else picture), _turned(size, turn)
 
 
-def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager:
+def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
     """Loading a file that is in memory is no reading; loading a larger one is."""
     return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
 
@@ -242,7 +242,7 @@ def _bytes_to_decode(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
 
 
 @contextlib.contextmanager
-def _reasons() -> Iterator[None]:
+def _reasons() -> Generator[None]:
     """Turn whatever Pillow raises into a BadImage that says why."""
     try:
         yield

@@ -11,9 +11,9 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 LEASE_POLL = 0.02  # seconds between two attempts to open a file that another program holds a lease on
 
@@ -24,7 +24,7 @@ class NotAFile(OSError):
     """A pipe, device, socket or folder where a regular file was expected."""
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a regular file for reading. Raises NotAFile for anything else, OSError when it cannot be opened."""
     if not stat.S_ISREG(Path(path).stat().st_mode):  # also asked before: opening a device can have effects
         raise NotAFile(errno.EINVAL, "not a file", str(path))
@@ -56,7 +56,7 @@ class Clock:
         return 0.0 if since is None else time.monotonic() - since
 
     @contextlib.contextmanager
-    def stopped(self) -> Iterator[None]:
+    def stopped(self) -> Generator[None]:
         """Within, the thread does not read. Afterwards a new reading begins."""
         before, self._since = self._since, None
         try:
@@ -65,7 +65,7 @@ class Clock:
             self._since = None if before is None else time.monotonic()
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> Generator[None]:
         """Within, the thread reads, also inside of `stopped`."""
         before, self._since = self._since, time.monotonic()
         try:
@@ -75,7 +75,7 @@ class Clock:
 
 
 @contextlib.contextmanager
-def timed() -> Iterator[Clock]:
+def timed() -> Generator[Clock]:
     """A clock for what this thread does within."""
     _here.clock = Clock()
     try:

@@ -1,10 +1,11 @@
-"""Why a decision cannot be stored: bounds of its values, images and classes that are not there, a uuid in use.
+"""Why a decision cannot be stored: values out of bounds, unknown images and classes, a uuid in use.
 
 Each decision is judged alone, before anything of it is written, so that one bad decision never holds back the others.
 """
 
 import math
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import sqlite_utils
 
@@ -22,7 +23,7 @@ def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | N
     """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
     if not parts:
         return "a batch without cells"
-    seen = set()
+    seen: set[tuple[int | None, int | None]] = set()
     for number, part in enumerate(parts, start=1):
         problem = _out_of_bounds(part) or _unknown(sql, part)
         if not problem and part.action == "label" and (part.image_id, part.class_id) in seen:
@@ -34,8 +35,8 @@ def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | N
 
 
 def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
-    """Whether a decision of this uuid is stored already, and why it cannot be: its content is another one, or the uuid
-    is none that a decision may have.
+    """Whether a decision of this uuid is stored already; and why this one cannot be: its content differs, or a decision
+    may not have such a uuid.
 
     uuid     of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
     """
@@ -59,7 +60,7 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that can be stored: a lone surrogate has no UTF-8."""
+    """Whether it is text that UTF-8 can encode: a lone surrogate cannot be stored."""
     if not isinstance(value, str):
         return False
     try:
@@ -70,7 +71,7 @@ def is_text(value: object) -> bool:
 
 
 def time_within(milliseconds: object) -> int | None:
-    """The time an answer took; None when it is no time that an answer can take. A decision is never refused for it."""
+    """The time of an answer, None when it is out of bounds: no decision is refused for its time."""
     if not _is_number(milliseconds) or not 0 <= milliseconds <= LONGEST_TIME:
         return None
     return round(milliseconds)
@@ -97,7 +98,7 @@ def _out_of_bounds(decision: Decision) -> str | None:
 
 
 def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
-    """What it names that is not there."""
+    """Which of its action, source, image, state or class does not exist; None when all do."""
     if decision.action not in ACTIONS:
         return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
     if decision.source not in SOURCES:
@@ -116,13 +117,13 @@ def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
 
 
 def _same(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Whether the decision stored under this uuid says the same; what it was shown and how long it took may differ."""
+    """Whether the decision stored under this uuid has the same content; score, run and time may differ."""
     row = sql.execute(f"SELECT {_CONTENT} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
     return row is not None and row == tuple(content(decision).values())
 
 
 def content(decision: Decision) -> dict[str, object]:
-    """What a decision says, as its row holds it."""
+    """The columns of its row that make up the content of a decision."""
     label = decision.action == "label"
     return {
         "action": decision.action,
@@ -137,21 +138,20 @@ def content(decision: Decision) -> dict[str, object]:
 
 
 def _same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
-    """Whether the row stored is this undo: of the same person, of what this one names. An undo that found nothing to
-    take back says no more of its target."""
+    """Whether the stored row is this undo: same person and target. An undo without effect has no target."""
     action, annotator, target, batch = sql.execute(
         """SELECT u.action, u.annotator, t.uuid, t.batch FROM decision u LEFT JOIN decision t ON t.id = u.undoes
         WHERE u.id = ?""",
         [decision_id],
     ).fetchone()
-    named = undo.undoes is None or target is None or undo.undoes in (target, batch)
-    named = named or undo.undoes.removesuffix(":0") == batch
+    named = undo.undoes is None or target is None or batch == undo.undoes.removesuffix(":0")
+    named = named or undo.undoes in (target, batch)
     return action == "undo" and annotator == undo.annotator and named
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))

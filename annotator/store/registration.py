@@ -1,13 +1,14 @@
 """Registering the files of a folder: what is new, what moved, what is gone.
 
-An image is a content. It is called by the path of a file that holds it; when that file is renamed or moved, so is the
-image, and its old names go on being understood. Two images never share a name: the second gets its folder's name in
-front, or its content behind. A content that no file holds any more keeps its decisions and is marked as missing.
+An image is a content, named by the path of a file that holds it. When that file is renamed or moved, so is the image;
+old names stay valid as aliases. Two images never share a name: the second is prefixed with its folder's name, or gets
+its sha256 as a suffix. An image without a file keeps its decisions and is marked as missing.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import sqlite_utils
 
@@ -16,16 +17,16 @@ from annotator.records import BadFile
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, FoundFile, Known, escaped, inspect_files, is_there
 
-BATCH = 200  # files registered in one transaction: a kill loses at most this much looking
+BATCH = 200  # files registered in one transaction: a kill loses at most this many
 
 
 @dataclass
 class Registered:
-    """What one look through a folder brought.
+    """The result of one scan of a folder.
 
-    moved       known images whose only file lies in another place, or is called otherwise, than before
-    copies      files with the content of another one that is still there
-    missing     images that no file holds any more, and did at the last look
+    moved       known images whose only file has another place or name than before
+    copies      files with the content of another file that still exists
+    missing     images that lost their last file since the previous scan
     """
 
     added: int = 0
@@ -45,12 +46,12 @@ def register(
 ) -> Registered:
     """Register the files of a folder: every content once, every bad file with its reason.
 
-    Safe to repeat and to kill: files that have not changed are passed over, batches are kept as they come.
+    Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
 
     paths, kept_out    as files.list_files returns them
     progress           called with (files looked at, files in all)
 
-    Raises AnnotatorError when the folder is empty and was not at the last look.
+    Raises AnnotatorError when the folder is empty and was not at the previous scan.
     """
     folder = folder.resolve()
     name = escaped(str(folder))
@@ -70,43 +71,43 @@ def register(
         row["path"]: Known(FileState(row["bytes"], row["modified_ns"], row["stamp"]), row["sha256"]) for row in rows
     }
     reasons = {row["path"]: row["reason"] for row in rows}
-    # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
+    # A folder that cannot be listed may still be entered: files known from it are scan for by their names.
     hidden = tuple(bad.path for bad in kept_out)
     unlisted = sorted(path for path in known.keys() - set(paths) - set(hidden) if path.startswith(hidden))
     paths = [*paths, *unlisted]
-    looked = _Look(db, folder_id)
-    looked.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
-    batch = []
+    scan = _Scan(db, folder_id)
+    scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
+    batch: list[FoundFile] = []
     for number, (path, found) in enumerate(inspect_files(folder, paths, known), start=1):
         if found is not None:
             batch.append(found)
         elif reasons[path]:
-            looked.result.bad.append(BadFile(path, reasons[path]))
+            scan.result.bad.append(BadFile(path, reasons[path]))
         else:
-            looked.result.known += 1
+            scan.result.known += 1
         if len(batch) >= BATCH:
-            looked.keep(batch)
+            scan.keep(batch)
             batch = []
         if progress:
             progress(number, len(paths))
-    looked.keep(batch)
-    looked.settle(known.keys() - set(paths) - set(hidden))
-    # Tells the worker to look for images without features; it would be dear to look all the time.
+    scan.keep(batch)
+    scan.settle(known.keys() - set(paths) - set(hidden))
+    # Tells the worker to look for images without features, which is too expensive to repeat all the time.
     db.set_setting("registrations", db.setting("registrations", 0) + 1)
-    return looked.result
+    return scan.result
 
 
-class _Look:
-    """One look through one folder: writes down what was found, then what follows from it."""
+class _Scan:
+    """One scan of one folder: records its files, then settles names and missing images."""
 
     def __init__(self, db: Database, folder_id: int):
         self.db, self.folder_id = db, folder_id
         self.result = Registered()
-        self.new: set[int] = set()  # images added by this look
+        self.new: set[int] = set()  # images added by this scan
         self.found: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def keep(self, batch: Sequence[FoundFile]) -> None:
-        """Write down files that were looked into."""
+        """Write down files that were read."""
         if not batch:
             return
         with self.db.writing() as sql:
@@ -129,7 +130,7 @@ class _Look:
         if row is None:
             name = _free_name(sql, self.folder_id, found.path, found.sha256)
             facts = {"name": name, "sha256": found.sha256, "width": found.width, "height": found.height}
-            image_id = sql["image"].insert(facts).last_pk
+            image_id = int(sql["image"].insert(facts).last_pk)
             self.result.added += 1
             self.new.add(image_id)
             return image_id
@@ -141,10 +142,10 @@ class _Look:
         return row[0]
 
     def settle(self, gone: set[str]) -> None:
-        """Forget files that are not there any more, call images by the names they have now, mark missing ones.
+        """Remove files that are gone, rename images after their files, mark missing ones.
 
-        What follows is read off the tables, so that the next look completes what a kill left undone. Nothing is
-        searched inside of a transaction: people at work would wait.
+        All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
+        of transactions, for which people at work would wait.
         """
         forgotten = [(self.folder_id, path) for path in sorted(gone)] + self._gone_elsewhere()
         for start in range(0, len(forgotten), BATCH):
@@ -159,7 +160,7 @@ class _Look:
         misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
         with self.db.writing() as sql:
             _rename(sql, misnamed)
-            # What is here again (a disk mounted, a file moved back) is fit to be shown again.
+            # A file that is back (a disk mounted, a file moved back) can be shown again.
             sql.execute(
                 """UPDATE image SET problem = '' WHERE problem != ''
                 AND id IN (SELECT image_id FROM file WHERE folder_id = ?)""",
@@ -170,8 +171,8 @@ class _Look:
                 self.result.missing.append(BadFile(name, reason or GONE))
 
     def _gone_elsewhere(self) -> list[tuple[int, str]]:
-        """Files of other folders that are not there any more, of images that this look has found in new places."""
-        rows = []
+        """Files of other folders that no longer exist, of images that this scan found in new places."""
+        rows: list[tuple[int, str, str]] = []
         for image_id in self.found:
             rows += self.db.tuples(
                 """SELECT folder_id, d.path, f.path FROM file f JOIN folder d ON d.id = folder_id
@@ -189,7 +190,7 @@ def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
     sql.execute("DELETE FROM file WHERE folder_id = ? AND path = ?", [folder_id, path])
 
 
-def _misnamed(db: Database, folder_id: int) -> list[tuple]:
+def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
     """Images whose name is not that of one of their files: (image id, name, sha256, folder id, path of a file)."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
@@ -199,15 +200,15 @@ def _misnamed(db: Database, folder_id: int) -> list[tuple]:
         [folder_id],
     )
     named = {row[0] for row in rows if row[1] in _longer_names(row[5], row[4], row[2])}
-    first: dict[int, tuple] = {}
+    first: dict[int, tuple[Any, ...]] = {}
     for row in rows:
         if row[0] not in named:
             first.setdefault(row[0], row[:5])
     return list(first.values())
 
 
-def _rename(sql: sqlite_utils.Database, misnamed: list[tuple]) -> None:
-    # All let go of theirs first: two files may have changed places.
+def _rename(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None:
+    # Temporary names first: two files may have swapped names.
     for image_id, name, *_ in misnamed:
         sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [name, image_id])
         sql.execute("UPDATE image SET name = ? WHERE id = ?", [f"\0{image_id}", image_id])
@@ -217,9 +218,9 @@ def _rename(sql: sqlite_utils.Database, misnamed: list[tuple]) -> None:
 
 
 def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
-    """What to call the image with this content at this path: the path, or else something longer that is free.
+    """A free name for the image with this content at this path: the path, or else a longer name.
 
-    An image that was called so gives the name up when no file of that name holds it any more.
+    An image that has the name gives it up when no file of that name holds it any more.
     """
     holder = sql.execute("SELECT id, sha256 FROM image WHERE name = ?", [path]).fetchone()
     if holder is None:
@@ -235,7 +236,7 @@ def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: st
 
 
 def _longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
-    """What an image is called when another one is called by its path already: with its folder, or with its content."""
+    """Names for an image whose path is the name of another one: prefixed with its folder, suffixed with its sha256."""
     return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
 
 

@@ -4,10 +4,11 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from typing import Any, cast
 
 from annotator.records import Run
 from annotator.settings import RUNS_KEPT
-from annotator.store.database import Database
+from annotator.store.database import Database, new_id
 
 COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
     finished_at, trained_decision_id, version, calibration"""
@@ -18,16 +19,16 @@ def begin(
     db: Database,
     *,
     method: str,
-    parameters: dict,
+    parameters: dict[str, Any],
     backbone: str,
     class_ids: Sequence[int],
     images: int,
     last_decision_id: int,
     threshold: float,
 ) -> int:
-    """Make room for a run: its id names the folder its arrays go to. Nobody sees it until it is published."""
+    """Add a run and return its id, which names the folder of its arrays. It is invisible until it is published."""
     with db.writing() as sql:
-        return sql.execute(
+        run = sql.execute(
             """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, trained_decision_id,
             epochs, seconds, loss, threshold, finished_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '[]', ?, 0)""",
             [
@@ -40,7 +41,8 @@ def begin(
                 last_decision_id,
                 threshold,
             ],
-        ).lastrowid
+        )
+        return new_id(run)
 
 
 def publish(
@@ -50,26 +52,35 @@ def publish(
     epochs: int,
     seconds: float,
     loss: Sequence[float],
-    calibration: dict | None = None,
+    calibration: dict[str, Any] | None = None,
     threshold: float | None = None,
 ) -> None:
     """Make the run the current one: its arrays are on disk and whole.
 
     threshold    None: the one it began with
     """
-    told = "" if calibration is None else json.dumps(calibration)
+    loss_text = json.dumps([round(value, 6) for value in loss])
+    calibration_text = "" if calibration is None else json.dumps(calibration)
     with db.writing() as sql:
         sql.execute(
             """UPDATE run SET epochs = ?, seconds = ?, loss = ?, calibration = ?, finished_at = ?, published = 1,
             threshold = coalesce(?, threshold) WHERE id = ?""",
-            [epochs, seconds, json.dumps([round(value, 6) for value in loss]), told, time.time(), threshold, run_id],
+            [
+                epochs,
+                seconds,
+                json.dumps([round(value, 6) for value in loss]),
+                calibration_text,
+                time.time(),
+                threshold,
+                run_id,
+            ],
         )
 
 
 def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
     """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
 
-    last_decision_id    the newest decision that they have seen; the same version again may have seen more
+    last_decision_id    the newest decision that they include; it may grow while the version stays
     """
     with db.writing() as sql:
         sql.execute(
@@ -87,7 +98,7 @@ def current_run(db: Database) -> Run | None:
 
 
 def damaged(db: Database) -> list[int]:
-    """The newest published runs whose rows cannot be read: nobody uses them."""
+    """Ids of the newest published runs whose rows cannot be read; they are not used."""
     return [row["id"] for row in _newest(db) if _run(row) is None]
 
 
@@ -105,27 +116,27 @@ def forget_old(db: Database, kept: int = RUNS_KEPT) -> None:
         if not room.exists():
             continue
         for place in room.iterdir():
-            # Newer than the newest published one: somebody is writing it right now.
+            # A run newer than the newest published one is being written right now.
             if place.name.isdigit() and int(place.name) not in keep and int(place.name) < newest:
                 shutil.rmtree(place, ignore_errors=True)
     with db.writing() as sql:
         sql.execute("DELETE FROM run WHERE published = 0 AND id < ?", [newest])
 
 
-def suggestion_fates(db: Database) -> list[dict]:
-    """How what each run had shown with a probability has been answered so far: run, accepted, rejected, unsure."""
+def suggestion_fates(db: Database) -> list[dict[str, Any]]:
+    """Per run, how the suggestions it showed were answered so far: run, accepted, rejected, unsure."""
     return db.rows(
         """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
         sum(n * (two = 0)) AS unsure FROM tally WHERE kind = 'run' GROUP BY one HAVING sum(n) > 0 ORDER BY one"""
     )
 
 
-def _newest(db: Database) -> list[dict]:
+def _newest(db: Database) -> list[dict[str, Any]]:
     return db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [RUNS_KEPT])
 
 
 def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
-    """On how many images a run's training had seen the class, up to `most`, without answers taken back since."""
+    """How many positives of the class a run was trained on, at most `most`, without answers taken back since."""
     return db.value(
         """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
         (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
@@ -133,14 +144,18 @@ def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
     )
 
 
-def _run(row: dict) -> Run | None:
+def _run(row: dict[str, Any]) -> Run | None:
     try:
-        told = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
-        told["calibration"] = json.loads(row["calibration"]) if row["calibration"] else None
+        parsed: dict[str, Any] = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
+        parsed["calibration"] = json.loads(row["calibration"]) if row["calibration"] else None
     except (ValueError, TypeError):
         return None
-    ids = told["class_ids"]
-    sound = isinstance(told["parameters"], dict) and isinstance(ids, list) and isinstance(told["loss"], list)
-    if not sound or not all(type(one) is int for one in ids) or ids != sorted(set(ids)):
+    if not all(isinstance(parsed[name], kind) for name, kind in (("parameters", dict), ("loss", list))):
         return None
-    return Run(**{**row, **told})
+    return Run(**{**row, **parsed}) if _are_ids(parsed["class_ids"]) else None
+
+
+def _are_ids(value: Any) -> bool:
+    """Whether this is a list of different whole numbers, ascending."""
+    whole = isinstance(value, list) and all(type(item) is int for item in cast(list[Any], value))
+    return whole and value == sorted(set(value))

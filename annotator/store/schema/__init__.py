@@ -2,7 +2,7 @@
 
 Decisions are appended and never changed; `label` holds the newest state of each image-class cell and can be rebuilt
 from them. `image` is a content, `file` a place where that content lies, so a moved or doubled file is never a second
-image. Whether something is newer is asked of ids, never of clocks.
+image. Order is decided by decision ids; clocks can jump.
 """
 
 from sqlite_utils import Migrations
@@ -14,6 +14,7 @@ from annotator.store.schema.m004 import m004
 from annotator.store.schema.m005 import m005
 from annotator.store.schema.m006 import m006
 
+STEPS = (m001, m002, m003, m004, m005, m006)
 MIGRATIONS = Migrations("annotator")
-for step in (m001, m002, m003, m004, m005, m006):
+for step in STEPS:
     MIGRATIONS()(step)
