@@ -25,21 +25,20 @@ def states(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> 
 
 
 def decided_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:
-    """The images that decisions newer than this one are about, (n,) int64; None when there are more than `most` such
-    decisions."""
-    found = db.tuples(
+    """The images of decisions newer than this one, (n,) int64; None for more than `most` such decisions."""
+    ids = db.tuples(
         "SELECT image_id FROM decision WHERE id > ? AND image_id IS NOT NULL LIMIT ?", [decision_id, most + 1]
     )
-    return np.unique(np.array(found, np.int64)) if len(found) <= most else None
+    return np.unique(np.array(ids, np.int64)) if len(ids) <= most else None
 
 
-def _values(db: Database, image_ids: np.ndarray, statement: str, more: list, otherwise: int) -> np.ndarray:
+def _values(db: Database, image_ids: np.ndarray, statement: str, *parameters: int, default: int) -> np.ndarray:
     # Millions of images may have an answer, and thousands are asked for: each is looked up by its key (CROSS JOIN keeps
     # SQLite from turning this round).
-    found = db.tuples(statement, [json.dumps(image_ids.tolist()), *more])
-    result = np.full(len(image_ids), otherwise, np.int64)
-    if found:
-        ids, values = np.array(found, np.int64).T
+    pairs = db.tuples(statement, [json.dumps(image_ids.tolist()), *parameters])
+    result = np.full(len(image_ids), default, np.int64)
+    if pairs:
+        ids, values = np.array(pairs, np.int64).T
         rows, _ = positions(ids, image_ids, np.argsort(image_ids))
         result[rows] = values
     return result

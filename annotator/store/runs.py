@@ -65,15 +65,7 @@ def publish(
         sql.execute(
             """UPDATE run SET epochs = ?, seconds = ?, loss = ?, calibration = ?, finished_at = ?, published = 1,
             threshold = coalesce(?, threshold) WHERE id = ?""",
-            [
-                epochs,
-                seconds,
-                json.dumps([round(value, 6) for value in loss]),
-                calibration_text,
-                time.time(),
-                threshold,
-                run_id,
-            ],
+            [epochs, seconds, loss_text, calibration_text, time.time(), threshold, run_id],
         )
 
 
