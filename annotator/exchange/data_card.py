@@ -18,24 +18,24 @@ from annotator.records import Run
 from annotator.store import configuration, runs
 from annotator.store.database import Database
 
-MISSING_NAMED = 20  # in the card for people; the other one has all
+MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
 
 ASSUMED = (
-    "What people decided is taken as true. Where people looked twice, the share of answers they took back lowers "
-    "precision, of all classes by the same share.",
+    "Labels given by people are taken as true. Where answered cells were asked again in an audit, the share of answers "
+    "that changed lowers the precision of all classes equally.",
     "Cells on which two people disagree count as right or wrong, whichever makes the interval wider.",
-    "People who answered drawn cells were not told what the model thinks or what had been said before.",
+    "People who answered audit cells saw neither the model's prediction nor earlier answers.",
 )
 LIMITS = (
-    "The certificate is about the labels of people and those accepted automatically. Cells that an export fills in "
-    "otherwise (as assumed, or by the model at a threshold) are not part of it.",
-    "It is about these images. It says nothing of images that were not in the project, or could not be read.",
-    "Its intervals hold 95 times of 100 each, not all of them at once.",
+    "The certificate covers labels given by people and auto-accepted ones. Cells that the export fills in (as assumed, "
+    "or by the model at a threshold) are not part of it.",
+    "It covers these images only, not images outside the project or images that could not be read.",
+    "Each interval has a confidence of 95 %; that all of them hold at once is less likely.",
 )
 DRAWN = (
-    "Cells that nobody had decided were cut into strata by the model's probability, of every class anew, and in each "
-    "stratum a simple random sample was drawn without replacement; cells that the model had filled in are strata of "
-    "their own. What people labeled afterwards is credited to the stratum it lay in."
+    "For each class, the open cells were divided into strata by the model's probability, and from each stratum a "
+    "simple random sample was drawn without replacement; auto-accepted cells are strata of their own. Labels that were given "
+    "afterwards are credited to the stratum of their cell."
 )
 
 
@@ -116,7 +116,7 @@ def card(data: DataSet, quality: Quality, files: list[str]) -> dict[str, Any]:
 
 
 def paths(target: Path) -> list[Path]:
-    """Where the card lies beside a data set that is written to `target`: for people, and for programs."""
+    """The paths of the Markdown card and the JSON card of a data set that is written to `target`."""
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
@@ -126,68 +126,68 @@ def _missing(rows: list[dict[str, Any]]) -> list[str]:
     names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
     rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
     return [
-        f"{len(rows):,} images are missing: no file of the project can be shown for them any more. Their labels are in "
-        f"the data set. They are {names}{rest}.",
+        f"{len(rows):,} images are missing: their files are gone or cannot be read any more. Their labels are in the "
+        f"data set. They are {names}{rest}.",
         "",
     ]
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """The card (of `card`) as people read it."""
-    certified, model = found["certificate"], found["model"]
+def markdown(card: dict[str, Any]) -> str:
+    """The card (of `card`) as Markdown."""
+    certified, model = card["certificate"], card["model"]
     run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
-    sources = Counter()
-    for one in found["classes"]:
-        for cell in one["cells"]:
+    sources: Counter[tuple[str, str]] = Counter()
+    for class_ in card["classes"]:
+        for cell in class_["cells"]:
             sources[cell["state"], cell["source"] or "nobody"] += cell["cells"]
     lines = [
-        f"# Data card of {', '.join(found['files'])}",
+        f"# Data card of {', '.join(card['files'])}",
         "",
-        f"{found['images']:,} images, {len(found['classes']):,} classes. Made {found['made_at']} with "
-        f"{found['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
+        f"{card['images']:,} images, {len(card['classes']):,} classes. Made {card['made_at']} with "
+        f"{card['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
         "",
-        *_missing(found["images_missing"]),
+        *_missing(card["images_missing"]),
         "## Where the labels came from",
         "",
         "| cells | from | how many |",
         "|---|---|---:|",
-        *(f"| {state} | {source} | {many:,} |" for (state, source), many in sources.most_common()),
+        *(f"| {state} | {source} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
-        *_filled(found["filled_in_by_model"]),
+        *_filled(card["filled_in_by_model"]),
         "## How complete and how correct they are",
         "",
         f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
         "",
-        "| class | labeled | filled in | recall | precision | missing | audited |",
+        "| class | labeled | auto-accepted | recall | precision | missing | audited |",
         "|---|---:|---:|---|---|---|---:|",
-        *(_line(_safe(one["name"]), one["certificate"]) for one in found["classes"]),
+        *(_line(_safe(class_["name"]), class_["certificate"]) for class_ in card["classes"]),
         _line("**all classes**", certified["overall"]),
         "",
         *(f"* {sentence}" for sentence in certified["lacks"]),
         "",
         "## How this is known",
         "",
-        found["how_audits_are_drawn"],
+        card["how_audits_are_drawn"],
         "",
         *(
-            f"* Audit {one['id']}: {one['cells']:,} cells, drawn "
-            f"{time.strftime('%Y-%m-%d', time.gmtime(one['drawn_at']))}."
-            for one in found["audits"]
+            f"* Audit {audit['id']}: {audit['cells']:,} cells, drawn "
+            f"{time.strftime('%Y-%m-%d', time.gmtime(audit['drawn_at']))}."
+            for audit in card["audits"]
         ),
         "",
         "Assumed:",
         "",
-        *(f"* {sentence}" for sentence in found["assumed"]),
+        *(f"* {sentence}" for sentence in card["assumed"]),
         "",
         "Limits:",
         "",
-        *(f"* {sentence}" for sentence in found["limits"]),
+        *(f"* {sentence}" for sentence in card["limits"]),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _filled(fill: dict[str, Any] | None) -> list[str]:
-    """The part about cells that the model filled in, with a table of the thresholds."""
+    """The section about cells that `--unknown model` filled in, with a table of the thresholds."""
     if fill is None:
         return []
     return [
@@ -198,10 +198,10 @@ def _filled(fill: dict[str, Any] | None) -> list[str]:
         "| class | present from | cells | expected wrong | absent up to | cells | expected wrong | unknown |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(
-            f"| {_safe(one['name'])} "
-            f"| {_limit(one['present_from'])} | {one['present']:,} | {one['wrong_present']:,.1f} "
-            f"| {_limit(one['absent_to'])} | {one['absent']:,} | {one['wrong_absent']:,.1f} | {one['unknown']:,} |"
-            for one in fill["classes"]
+            f"| {_safe(row['name'])} "
+            f"| {_limit(row['present_from'])} | {row['present']:,} | {row['wrong_present']:,.1f} "
+            f"| {_limit(row['absent_to'])} | {row['absent']:,} | {row['wrong_absent']:,.1f} | {row['unknown']:,} |"
+            for row in fill["classes"]
         ),
         "",
     ]
@@ -212,22 +212,22 @@ def _limit(threshold: float | None) -> str:
 
 
 def _safe(name: str) -> str:
-    """A name may hold what Markdown takes for the end of a cell."""
+    """The name with | escaped, which ends a cell in Markdown."""
     return name.replace("|", "\\|")
 
 
 def _certified(row: Row) -> dict[str, Any]:
-    kept = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
-    return {name: value for name, value in row.as_json().items() if name in kept}
+    keys = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
+    return {name: value for name, value in row.as_json().items() if name in keys}
 
 
 def _line(name: str, row: dict[str, Any]) -> str:
     recall, precision, missing = (_interval(row[kind]) for kind in ("recall", "precision", "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
-    told = (name, people, accepted, percents(recall), percents(precision), counts(missing), f"{row['audited']:,}")
-    return f"| {' | '.join(told)} |"
+    cells = (name, people, accepted, percents(recall), percents(precision), counts(missing), f"{row['audited']:,}")
+    return f"| {' | '.join(cells)} |"
 
 
-def _interval(told: dict[str, Any]) -> Interval:
-    """What Interval.as_json told."""
-    return Interval(told["estimate"], told["low"] or 0.0, told["high"] or 0.0, told.get("reason", ""))
+def _interval(json: dict[str, Any]) -> Interval:
+    """The inverse of Interval.as_json."""
+    return Interval(json["estimate"], json["low"] or 0.0, json["high"] or 0.0, json.get("reason", ""))

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import data_card, destination
 from annotator.exchange.data_card import Quality
-from annotator.exchange.data_set import DataSet, asked_wrongly, data_set
+from annotator.exchange.data_set import DataSet, data_set, problems_of
 from annotator.exchange.formats import EXPORTS
 from annotator.exchange.formats.table import File, Table
 from annotator.exchange.thresholds import Limits
@@ -25,12 +26,12 @@ ABANDONED_AFTER = 3600.0  # seconds
 
 @dataclass(frozen=True)
 class Prepared:
-    """An export that can be written: everything is read, and nothing stands in its way. card: the data card."""
+    """An export that is read and can be written. card: the data card."""
 
     data: DataSet
     target: Path
     kind: str
-    card: dict
+    card: dict[str, Any]
 
 
 def prepare(
@@ -43,7 +44,7 @@ def prepare(
     raw: bool = False,
     overwrite: bool = False,
 ) -> Prepared:
-    """Check everything that could stand in the way of an export, and read what it holds; nothing is written.
+    """Check whether an export can be written, and read what it holds; nothing is written.
 
     overwrite    also replace files that no export has written
 
@@ -52,7 +53,7 @@ def prepare(
     if kind not in EXPORTS:
         raise AnnotatorError(f"No format is called {kind!r}. {did_you_mean(kind, EXPORTS)}")
     paths = [*(file.path(target) for file in EXPORTS[kind]), *data_card.paths(target)]
-    problems = asked_wrongly(unknown, limits or Limits()) + destination.problems(paths, overwrite)
+    problems = problems_of(unknown, limits or Limits()) + destination.problems(paths, overwrite)
     if problems:
         raise several("Nothing was exported:", problems)
     data, quality = read(db, unknown, limits, raw)
@@ -71,9 +72,9 @@ def read(
 def write(export: Prepared) -> list[Path]:
     """Write the data set and its data card beside it: all files or none; returns them. Raises DiskFull."""
     target, table = export.target, export.data.table
-    sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # what an export that was killed has left
+    sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # left by killed exports
     written: dict[Path, str] = {}
-    # Left in reverse order, so that the table is renamed last: whoever finds a new one finds the rest beside it.
+    # The stack renames in reverse order, the table last: beside a new table all its files are new.
     with ExitStack() as stack:
 
         def put(path: Path, write_to: Callable[[TextIO], object]) -> None:
@@ -82,23 +83,25 @@ def write(export: Prepared) -> list[Path]:
                 write_to(file)
             written[path] = content_of(part)
 
-        for one in EXPORTS[export.kind]:
-            put(one.path(target), lambda file, one=one: one.write(table, file))
+        for part_of_format in EXPORTS[export.kind]:
+            put(part_of_format.path(target), partial(part_of_format.write, table))
         card_md, card_json = data_card.paths(target)
         put(card_md, lambda file: file.write(data_card.markdown(export.card)))
-        sealed = destination.sealed(export.card, card_json, {path.name: told for path, told in written.items()})
+        sealed = destination.sealed(export.card, card_json, {path.name: sha256 for path, sha256 in written.items()})
         put(card_json, lambda file: file.write(json.dumps(sealed, indent=2, ensure_ascii=False) + "\n"))
     return list(written)
 
 
-def export(db: Database, target: Path, kind: str, *options, **named) -> tuple[DataSet, list[Path]]:
-    """`prepare` and `write` in one; returns what was written and where."""
-    prepared = prepare(db, target, kind, *options, **named)
+def export(
+    db: Database, target: Path, kind: str, unknown: str = "keep", limits: Limits | None = None, **options: bool
+) -> tuple[DataSet, list[Path]]:
+    """`prepare` and `write`; returns the data set and the paths written."""
+    prepared = prepare(db, target, kind, unknown, limits, **options)
     return prepared.data, write(prepared)
 
 
 def content(file: File, table: Table) -> bytes:
-    """What `write` writes to this file, to be downloaded."""
+    """The bytes that `write` writes to this file, for a download."""
     text = io.StringIO(newline="")
     file.write(table, text)
     return text.getvalue().encode()

@@ -18,7 +18,7 @@ from annotator.store.pixels import IMAGE_SUFFIXES
 from annotator.store.registration import Registered, register
 from annotator.store.unfinished import holds_other_things, making
 
-LABELS_AT_ONCE = 5000  # decisions in one transaction: a person at work never waits longer than that takes
+LABELS_AT_ONCE = 5000  # decisions in one transaction, for which a person at work may have to wait
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def set_up(
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
 
-    A new project is made as a whole or not at all, whatever kills this; the next call goes on from there.
+    A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
     Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, an
     unknown method, or a folder that holds something else; and, when images have been added but no label,
@@ -72,7 +72,8 @@ def set_up(
     if not listed and label_file and not (known and classes.all_classes(known)):
         listed = [(name, "") for name in sorted({label.class_name for label in labels})]
 
-    with nullcontext(known) if known else making(project, images_folder) as db:
+    with nullcontext(known) if known or not images_folder else making(project, images_folder) as db:
+        assert db is not None  # a new project has images
         registered = Registered()
         if images_folder:
             registered = register(db, images_folder, listing.paths, progress, listing.kept_out)
@@ -85,13 +86,15 @@ def set_up(
             configuration.choose_method(db, method)
         if backbone is not None:
             configuration.choose_backbone(db, backbone)
-        warnings = classes.name_warnings((name for name, _ in listed), (one.name for one in classes.all_classes(db)))
+        warnings = classes.name_warnings(
+            (name for name, _ in listed), (class_.name for class_ in classes.all_classes(db))
+        )
         added = classes.add_classes(db, listed)
         return Setup(registered, added, warnings, *_import(db, labels, ids))
 
 
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
-    """Files that were kept out, summed up by reason, each with an example."""
+    """Files that were kept out: one sentence per reason, with an example."""
     groups = images.by_reason(bad).items()
     return [f"{len(paths):,} files kept out: {reason} ({paths[0]!a}, say)" for reason, paths in groups]
 
@@ -100,22 +103,25 @@ def _read_labels(
     db: Database | None, label_file: Path, paths: list[str], listed: list[tuple[str, str]]
 ) -> list[ImportedLabel]:
     names = images.with_short_names(dict.fromkeys(paths) | (images.names_to_ids(db) if db else {}))
-    known = [name for name, _ in listed] + ([one.name for one in classes.all_classes(db)] if db else [])
+    known = [name for name, _ in listed] + ([class_.name for class_ in classes.all_classes(db)] if db else [])
     return read_labels(label_file, names, known or None)
 
 
 def _import(db: Database, labels: list[ImportedLabel], ids: dict[str, int]) -> tuple[int, int, list[str]]:
-    """Append what is new; a cell that anybody has answered since stays as it is.
+    """Store the labels of cells that have none yet.
 
-    ids    the images of all names
+    ids        name -> image
+    returns    labels added, labels of answered cells, names without an image
     """
     if not labels:
         return 0, 0, []
-    class_ids = {one.name: one.id for one in classes.all_classes(db)}
+    class_ids = {class_.name: class_.id for class_ in classes.all_classes(db)}
     answered = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
-    given: set[tuple[int, int]] = set()  # by this file; a picture may have several names in it
+    given: set[tuple[int, int]] = set()  # by this file, in which an image may have several names
     batch = str(uuid.uuid4())
-    new, without, known = [], [], 0
+    new: list[Decision] = []
+    without: list[str] = []
+    known = 0
     for label in labels:
         image_id, class_id = ids.get(label.image), class_ids[label.class_name]
         if image_id is None:

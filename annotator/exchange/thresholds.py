@@ -1,14 +1,13 @@
-"""Which unknown cells an export fills in by the model, and how many of them are expected to be wrong.
+"""Which unknown cells `export --unknown model` fills in, and how many of them are expected to be wrong.
 
 Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
-cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, not an estimate from a
-sample, so a class with few cells needs no help from others; one pooled figure would let the many cells of easy classes
-pay for a bad one. Within a class no cell is filled in that is itself wrong with more than WORST times the error that
-was asked for: a class with 1 % positives could otherwise be called absent everywhere.
+cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
+needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
+no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives could
+otherwise become absent everywhere.
 
-All of that is as good as the probabilities. While there are too few answers to calibrate them (calibrate.py, and
-models/ensemble/stacking.py for `auto`), WORST is 1: every single cell, not only their mean, must be as sure as was
-asked for.
+This is only as good as the probabilities. While there are too few answers to calibrate them (worker/calibrate.py, and
+models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must be within the requested error.
 """
 
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from models.statistics.metrics import confident_threshold
 
 EXPECTED_ERROR = 0.01
 WORST = 10.0
-EVEN = 0.5  # no cell is filled in as what it is less likely to be
+EVEN = 0.5  # no cell is filled in with the less likely state
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What was asked for. present_from, absent_to: one threshold for all classes, None: from the expected error."""
+    """What was requested. present_from, absent_to: a threshold for all classes; None: from the expected error."""
 
     expected_error: float = EXPECTED_ERROR
     present_from: float | None = None
@@ -34,25 +33,26 @@ class Limits:
     def problems(self) -> list[str]:
         """What is wrong with them, in sentences."""
         given = {"present from": self.present_from, "absent up to": self.absent_to}
-        said = [
+        sentences = [
             f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
             for name, value in given.items()
             if value is not None and not 0 <= value <= 1
         ]
         if not 0 < self.expected_error < EVEN:
-            said.append(
+            sentences.append(
                 f"An expected error of {self.expected_error} is not possible: it must lie between 0 and {EVEN}, such "
                 f"as {EXPECTED_ERROR}."
             )
-        if None not in given.values() and not said and self.absent_to > self.present_from:
-            said.append(f"Present from {self.present_from} and absent up to {self.absent_to} overlap: swap them.")
-        return said
+        overlap = None not in (self.present_from, self.absent_to) and (self.absent_to or 0) > (self.present_from or 0)
+        if overlap and not sentences:
+            sentences.append(f"Present from {self.present_from} and absent up to {self.absent_to} overlap: swap them.")
+        return sentences
 
 
 @dataclass(frozen=True)
 class ClassFill:
-    """What is filled in for one class: thresholds (None: nothing reaches one), cells, expected wrong ones of them, and
-    how many stay unknown."""
+    """The fill of one class: thresholds (None: nothing is filled in), cells, how many of them are expected to be wrong,
+    and how many stay unknown."""
 
     name: str
     present_from: float | None
@@ -66,35 +66,35 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """What is filled in by the model. calibrated: the probabilities were calibrated by people's answers."""
+    """The fill of all classes. calibrated: the probabilities were calibrated with answers of people."""
 
     limits: Limits
     calibrated: bool
     classes: list[ClassFill]
 
     def sum(self, name: str) -> float:
-        """Of a count of ClassFill over all classes."""
-        return sum(getattr(one, name) for one in self.classes)
+        """The sum of a field of ClassFill over all classes."""
+        return sum(getattr(class_, name) for class_ in self.classes)
 
     def sentences(self) -> list[str]:
         """What is filled in, how much of it is expected to be wrong, and what that rests on."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
-        said = [
+        sentences = [
             f"The model marks {present:,} unanswered image-class pairs present and {absent:,} absent; {unknown:,} stay "
             f"unknown. Expected to be wrong: {_wrong(self.sum('wrong_present'), present)} of the present ones, "
             f"{_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
         ]
         if self.calibrated:
-            said.append("This figure rests on probabilities that are calibrated with people's answers.")
+            sentences.append("This figure rests on probabilities that are calibrated with people's answers.")
         else:
-            said.append(
+            sentences.append(
                 "This figure rests on the model's own probabilities, which are not calibrated yet: too few "
                 "suggestions, grids and audits have been answered. More may be wrong."
             )
-        return [*said, self.rule()]
+        return [*sentences, self.rule()]
 
     def rule(self) -> str:
-        """By what thresholds, in words."""
+        """The thresholds, in words."""
         asked = _share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
@@ -109,19 +109,19 @@ class Fill:
 
 
 def worst_of(limits: Limits, calibrated: bool) -> float:
-    """How likely a single cell may be wrong."""
+    """The largest error probability of a single cell that is filled in."""
     return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
 
 
 def thresholds(
     probabilities: np.ndarray, open_: np.ndarray, limits: Limits, calibrated: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """From which probability on cells of each class become present, and up to which absent: (C,) each, nan for none.
+    """Per class, the probability from which on cells become present, and up to which absent: (C,) each, nan for none.
 
     probabilities    (N, C) float, nan where a class has no model
     open_            (N, C) bool, the cells that would be filled in
 
-    A cell that both claim, which only thresholds that were given can do, becomes present.
+    A cell that satisfies both, which only given thresholds allow, becomes present.
     """
     classes = probabilities.shape[1]
     given = limits.present_from, limits.absent_to
@@ -145,7 +145,7 @@ def expect(
     present_from: np.ndarray,
     absent_to: np.ndarray,
 ) -> list[ClassFill]:
-    """What these thresholds (C,) fill in of the open cells (N, C), and how much of it is expected to be wrong."""
+    """How many open cells (N, C) these thresholds (C,) fill in, and how many are expected to be wrong."""
     result = []
     for column, name in enumerate(names):
         raw = probabilities[open_[:, column], column].astype(np.float64)
@@ -168,7 +168,7 @@ def expect(
 
 
 def rounded(chances: np.ndarray) -> np.ndarray:
-    """As they are written: whoever reads the file finds the thresholds kept."""
+    """Rounded as an export writes them, so that the file agrees with the thresholds."""
     return np.round(chances.astype(np.float64), DIGITS)
 
 
@@ -180,7 +180,7 @@ def _share(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def _wrong(cells: float, of: int) -> str:
+def _wrong(cells: float, of: float) -> str:
     if not of:
         return "none"
     return f"about {cells:,.0f}" if cells >= 0.95 else "less than 1"

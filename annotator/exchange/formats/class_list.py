@@ -9,7 +9,7 @@ from annotator.store.classes import description_problem, name_problem
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
-    """(name, description) pairs in the order of the file; empty lines at its end are passed over.
+    """(name, description) pairs in the order of the file; empty lines at its end are skipped.
 
     Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
     """
@@ -17,8 +17,9 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
     lines = re.split(r"\r\n|\r|\n", read_text(path, "the class list"))
     while lines and not lines[-1].strip():
         lines.pop()
-    found: dict[str, int] = {}
-    classes, problems = [], []
+    line_of: dict[str, int] = {}
+    classes: list[tuple[str, str]] = []
+    problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         name, _, description = line.partition("\t")
         name = name.strip()
@@ -26,10 +27,10 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
             problems.append(f"line {number}: blank")
         elif problem := name_problem(name) or description_problem(name, description.strip()):
             problems.append(f"line {number}: {problem}")
-        elif name in found:
-            problems.append(f"line {number}: {name!r} again (first in line {found[name]})")
+        elif name in line_of:
+            problems.append(f"line {number}: {name!r} again (first in line {line_of[name]})")
         else:
-            found[name] = number
+            line_of[name] = number
             classes.append((name, description.strip()))
     if not lines:
         problems.append("it is empty: write one class a line")

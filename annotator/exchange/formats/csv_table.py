@@ -10,16 +10,16 @@ from annotator.exchange.formats.table import Cell, Table
 from annotator.exchange.formats.text_cells import Rows
 
 PROVENANCE = ("image", "class", "state", "source", "annotator", "decided_at", "probability")
-PROMISE = ("run", "threshold", "precision", "confidence")
-"""Columns that only a data set with automatically accepted cells has."""
+GUARANTEE = ("run", "threshold", "precision", "confidence")
+"""Columns of data sets with auto-accepted cells only."""
 MISSING = ("missing",)
-"""Why the image cannot be shown any more; a column that only a data set with such images has."""
+"""Why the image cannot be shown any more; a column of data sets with such images only."""
 
 
 def write_values(table: Table, file: TextIO) -> None:
     """The table itself: image, then one column per class."""
     rows = Rows(file, table.raw)
-    rows.row(["image", *(one.name for one in table.classes)])
+    rows.row(["image", *(class_.name for class_ in table.classes)])
     for image, cells in table.rows():
         rows.row([image.name, *("" if cell.value is None else cell.value for cell in cells)])
 
@@ -27,14 +27,14 @@ def write_values(table: Table, file: TextIO) -> None:
 def write_provenance(table: Table, file: TextIO) -> None:
     """One row per answered or filled cell."""
     rows = Rows(file, table.raw)
-    rows.row(PROVENANCE + (PROMISE if table.accepted else ()) + (MISSING if table.missing else ()))
+    rows.row(PROVENANCE + (GUARANTEE if table.accepted else ()) + (MISSING if table.missing else ()))
     for image, cells in table.rows():
-        for one, cell in zip(table.classes, cells, strict=True):
+        for class_, cell in zip(table.classes, cells, strict=True):
             if cell.source:
                 probability = "" if cell.probability is None else cell.probability
-                row = [image.name, one.name, cell.state, cell.source, cell.annotator, when(cell), probability]
+                row = [image.name, class_.name, cell.state, cell.source, cell.annotator, when(cell), probability]
                 if table.accepted:
-                    row += [getattr(cell.accepted, name, "") for name in PROMISE]
+                    row += [getattr(cell.accepted, name, "") for name in GUARANTEE]
                 if table.missing:
                     row.append(table.missing.get(image.id, ""))
                 rows.row(row)

@@ -3,15 +3,15 @@
 import json
 from typing import TextIO
 
-from annotator.exchange.formats.csv_table import PROMISE, when
+from annotator.exchange.formats.csv_table import GUARANTEE, when
 from annotator.exchange.formats.table import Table
 
 
 def write_lines(table: Table, file: TextIO) -> None:
     """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "flag" with what was noted about the image, where somebody did, "missing" with why it cannot be shown any more."""
+    "flag" with the note of a flagged image, "missing" with why the image cannot be shown any more."""
     for image, cells in table.rows():
-        named = list(zip((one.name for one in table.classes), cells, strict=True))
+        named = list(zip((class_.name for class_ in table.classes), cells, strict=True))
         row = {
             "image": image.name,
             "sha256": image.sha256,
@@ -26,7 +26,7 @@ def write_lines(table: Table, file: TextIO) -> None:
                     "decided_at": when(cell) or None,
                     "probability": cell.probability,
                 }
-                | ({name: getattr(cell.accepted, name) for name in PROMISE} if cell.accepted else {})
+                | ({name: getattr(cell.accepted, name) for name in GUARANTEE} if cell.accepted else {})
                 for name, cell in named
                 if cell.source
             },

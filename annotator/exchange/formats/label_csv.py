@@ -1,6 +1,6 @@
 """Labels that somebody has already: a CSV with `image,class,state` or `image,labels` (present classes, "|" between).
 
-Columns are found by name; further ones (split, source, ...) are passed over.
+Columns are found by name; further ones (split, source, ...) are ignored.
 """
 
 import csv
@@ -18,7 +18,7 @@ from annotator.store.classes import name_problem
 
 @dataclass(frozen=True)
 class ImportedLabel:
-    """One cell of the file: line is where it stands."""
+    """One label of the file, and its line."""
 
     line: int
     image: str
@@ -29,11 +29,11 @@ class ImportedLabel:
 def read_labels(path: Path, images: Collection[str], classes: Collection[str] | None) -> list[ImportedLabel]:
     """Every label of the file.
 
-    images     the names an image may be given by
-    classes    the classes that exist; None takes whatever classes the file names
+    images     all names of images
+    classes    the classes that exist; None: any class is accepted
 
-    Raises AnnotatorError that lists every unknown image, unknown class, name that cannot be a class, bad state and
-    contradiction with its line.
+    Raises AnnotatorError that lists every unknown image, unknown class, unusable class name, bad state and
+    conflict with its line.
     """
     text = read_text(path, "the label file")
     try:
@@ -119,9 +119,9 @@ def _conflicts(labels: list[ImportedLabel]) -> list[str]:
 
 
 def conflicts_of_contents(labels: list[ImportedLabel], ids: Mapping[str, int]) -> list[str]:
-    """Labels that contradict each other on one picture that goes by several names; [] when all agree.
+    """Labels that conflict on one image with several names; [] when all agree.
 
-    ids    the image of every name; names that are not in it are passed over
+    ids    name -> image; names that are not in it are skipped
     """
     first: dict[tuple[int, str], ImportedLabel] = {}
     problems = []

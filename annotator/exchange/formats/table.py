@@ -11,14 +11,12 @@ from annotator.records import PRESENT, UNSURE, Class, Image, Label
 
 UNKNOWN_CHOICES = ("keep", "absent", "model")
 ACCEPTED = "model (accepted)"
-
-
-DIGITS = 4  # of probabilities, as they are written and as thresholds are compared with
+DIGITS = 4  # of probabilities in files, and in comparisons with thresholds
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What stands behind a cell that was accepted automatically: see annotator.store.auto_accepted.Acceptance."""
+    """The acceptance behind an auto-accepted cell: see annotator.store.auto_accepted.Acceptance."""
 
     state: int
     probability: float
@@ -33,10 +31,10 @@ class Cell:
     """One value of the export. value: 1, 0, or None for unknown and unsure.
 
     state          present, absent, unsure, or "" where nobody has answered
-    source         one of records.SOURCES; "model (accepted)" for one filled in under a promise;
-                   "model" or "assumed" for a filled-in unknown; else ""
-    probability    of the current run, None without one; of an accepted cell, what it was accepted by
-    accepted       the promise that an accepted cell was filled in under
+    source         one of records.SOURCES; "model (accepted)" for an auto-accepted cell; "model" or "assumed" for an
+                   unknown cell that the export fills in; else ""
+    probability    of the current run, None without one; of an auto-accepted cell, the one it was accepted with
+    accepted       the acceptance of an auto-accepted cell
     """
 
     value: int | None
@@ -56,9 +54,9 @@ class Table:
     present_from, absent_to    (C,) for `unknown` "model": from which probability on, and up to which, an unknown cell
                      becomes present or absent; between them, and where a threshold is nan, it stays unknown
     flags            image id -> what somebody noted about the image
-    accepted         (image id, class id) -> what was filled in under a promise
-    missing          image id -> why it cannot be shown any more, of those of which no file is left, say
-    raw              text in a CSV is written as it is, even where a spreadsheet takes it for a formula
+    accepted         (image id, class id) -> the acceptance of an auto-accepted cell
+    missing          image id -> why it cannot be shown any more, of the images concerned
+    raw              text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
     """
 
     images: list[Image]
@@ -76,20 +74,20 @@ class Table:
     def rows(self) -> Iterator[tuple[Image, list[Cell]]]:
         """Image by image, its cells in the order of the classes."""
         for row, image in enumerate(self.images):
-            yield image, [self._cell(row, column, image, one) for column, one in enumerate(self.classes)]
+            yield image, [self._cell(row, column, image, class_) for column, class_ in enumerate(self.classes)]
 
-    def _cell(self, row: int, column: int, image: Image, one: Class) -> Cell:
+    def _cell(self, row: int, column: int, image: Image, class_: Class) -> Cell:
         probability = None
         if self.probabilities is not None and not np.isnan(self.probabilities[row, column]):
             probability = round(float(self.probabilities[row, column]), DIGITS)
-        label = self.labels.get((image.id, one.id))
+        label = self.labels.get((image.id, class_.id))
         if label is not None:
             value = None if label.state == UNSURE else int(label.state == PRESENT)
             state = "unsure" if value is None else ("present" if value else "absent")
             return Cell(value, state, label.source, label.annotator, label.decided_at, probability)
-        if accepted := self.accepted.get((image.id, one.id)):
-            value, told = int(accepted.state == PRESENT), round(accepted.probability, DIGITS)
-            return Cell(value, "present" if value else "absent", ACCEPTED, probability=told, accepted=accepted)
+        if accepted := self.accepted.get((image.id, class_.id)):
+            value, score = int(accepted.state == PRESENT), round(accepted.probability, DIGITS)
+            return Cell(value, "present" if value else "absent", ACCEPTED, probability=score, accepted=accepted)
         if self.unknown == "absent":
             return Cell(0, "absent", "assumed", probability=probability)
         if self.unknown == "model" and probability is not None:
