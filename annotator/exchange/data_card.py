@@ -34,8 +34,8 @@ LIMITS = (
 )
 DRAWN = (
     "For each class, the open cells were divided into strata by the model's probability, and from each stratum a "
-    "simple random sample was drawn without replacement; auto-accepted cells are strata of their own. Labels that were given "
-    "afterwards are credited to the stratum of their cell."
+    "simple random sample was drawn without replacement; auto-accepted cells are strata of their own. Labels that were "
+    "given afterwards are credited to the stratum of their cell."
 )
 
 

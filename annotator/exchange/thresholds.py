@@ -3,8 +3,8 @@
 Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
 cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
 needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
-no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives could
-otherwise become absent everywhere.
+no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
+could otherwise become absent everywhere.
 
 This is only as good as the probabilities. While there are too few answers to calibrate them (worker/calibrate.py, and
 models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must be within the requested error.

@@ -128,7 +128,7 @@ class Regions:
         where = self._where[rows]
         files, places = where.reshape(-1, 2).T
         regions = np.empty((len(files), *self.shape[1:]), np.float16)
-        for file in np.unique(files).tolist():
+        for file in map(int, np.unique(files)):
             in_file = files == file
             regions[in_file] = self._shard(self.paths[file])[places[in_file]]
         return regions if where.ndim == 2 else regions[0]

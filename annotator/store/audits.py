@@ -163,28 +163,27 @@ def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) 
 
 def readable_images(db: Database) -> np.ndarray:
     """The images that can be shown, (n,) int64, ascending."""
-    told = db.value("SELECT json_group_array(id) FROM image WHERE problem = ''")
-    return np.sort(np.array(json.loads(told), np.int64))
+    ids = db.value("SELECT json_group_array(id) FROM image WHERE problem = ''")
+    return np.sort(np.array(json.loads(ids), np.int64))
 
 
 def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
-    """On how many cells people disagree: (class id, what the label says now) -> number."""
+    """How many cells annotators disagree on: (class id, state of the label) -> number."""
     rows = db.tuples(
         """SELECT c.class_id, l.state, count(*) FROM contradiction c
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
     )
-    return {(class_id, state): many for class_id, state, many in rows}
+    return {(class_id, state): count for class_id, state, count in rows}
 
 
 def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
-    for class_id, state, told in rows:
+    for class_id, state, joined_ids in rows:
         if class_id not in column_of:
             continue
-        ids = np.fromstring(told, np.int64, sep=",")
-        rows, known = positions(ids, image_ids)
-        result[rows[known], column_of[class_id]] = state
+        places, known = positions(np.fromstring(joined_ids, np.int64, sep=","), image_ids)
+        result[places[known], column_of[class_id]] = state
     return result
 
 

@@ -6,10 +6,12 @@ A profile that gives sRGB anyway (most cameras embed one) is not applied: the va
 import io
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageCms
 
+CMS: Any = ImageCms  # its profiles are typed in part only
 PAPER = (255, 255, 255)  # what shows through where an image is transparent
 LARGEST_PROFILE = 8_000_000  # bytes; printing profiles have up to 3 MB
 ALIKE = 2  # of 255: a profile that moves no colour further than this is taken for sRGB
@@ -106,8 +108,7 @@ def _strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
 def _space(profile: bytes) -> str:
     """The colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
     try:
-        header: ImageCms.core.CmsProfile = _opened(profile).profile
-        return header.xcolor_space.strip()
+        return _opened(profile).profile.xcolor_space.strip()
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return ""
 
@@ -122,8 +123,8 @@ def _transform(profile: bytes, mode: str) -> tuple[ImageCms.ImageCmsTransform, s
     if space != wanted and mode != "LAB":
         return None
     try:
-        source = _opened(profile) if space == wanted else ImageCms.createProfile("LAB")
-        transform = ImageCms.buildTransform(source, ImageCms.createProfile("sRGB"), mode, "RGB")
+        source = _opened(profile) if space == wanted else CMS.createProfile("LAB")
+        transform = CMS.buildTransform(source, CMS.createProfile("sRGB"), mode, "RGB")
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return None
     return None if mode in {"RGB", "L"} and _changes_nothing(transform, mode) else (transform, mode)
@@ -145,7 +146,7 @@ def _applied(picture: Image.Image, transform: ImageCms.ImageCmsTransform) -> Ima
     return converted
 
 
-def _opened(profile: bytes) -> ImageCms.ImageCmsProfile:
+def _opened(profile: bytes) -> Any:
     if len(profile) > LARGEST_PROFILE:
         raise ValueError("too large")
-    return ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    return CMS.ImageCmsProfile(io.BytesIO(profile))

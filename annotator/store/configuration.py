@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
@@ -31,7 +31,7 @@ def parameters(db: Database) -> dict[str, Any]:
 def _parameters_setting(db: Database) -> dict[str, Any]:
     """The setting as it is stored; {} where it is no JSON object."""
     stored = db.setting("parameters", {})
-    return stored if isinstance(stored, dict) else {}
+    return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
 def backbone(db: Database) -> str:

@@ -149,5 +149,5 @@ def _run(row: dict[str, Any]) -> Run | None:
 
 def _are_ids(value: Any) -> bool:
     """Whether this is a list of different whole numbers, ascending."""
-    whole = isinstance(value, list) and all(type(item) is int for item in cast(list[Any], value))
-    return whole and value == sorted(set(value))
+    ids = cast(list[Any], value) if isinstance(value, list) else [None]
+    return all(type(item) is int for item in ids) and ids == sorted(set(ids))
