@@ -1,7 +1,7 @@
-"""The one kind of error that is meant for a person.
+"""Errors for people: the command line prints them without a traceback (exit status 1), pages show them.
 
-The command line prints it without a traceback (exit status 1), a page shows it with st.error. Its text says what
-happened with the values, why it may have, and what to do; when several things are wrong, all of them.
+The message says what happened, with the values, the likely cause, and what to do. Several problems are reported
+together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,27 +9,27 @@ from difflib import get_close_matches
 
 
 class AnnotatorError(Exception):
-    """Something a person can put right: the message says how."""
+    """A problem that a person can solve; the message says how."""
 
 
 class DiskFull(AnnotatorError):
-    """The disk took no more: nothing half written was kept."""
+    """The disk is full; no partly written file was kept."""
 
 
 class ProjectMoved(AnnotatorError):
-    """The project is not where it was opened: nothing may be written there."""
+    """The project is no longer where it was opened, so nothing may be written there."""
 
 
 class NoAnswer(AnnotatorError):
-    """A disk did not answer in time. Nothing is wrong with the file, as far as anybody knows."""
+    """A disk did not answer in time. The file itself may be fine."""
 
 
 class AlreadyRunning(AnnotatorError):
-    """Another process holds what only one may hold at a time (the worker's or the server's lock)."""
+    """Another process holds the lock of the worker or the server."""
 
 
 def several(headline: str, problems: Sequence[str], shown: int = 50) -> AnnotatorError:
-    """One error for all problems of one input, so that a person mends them in one go."""
+    """One error for all problems of an input, so that a person can fix them at once."""
     rows = [f"  - {problem}" for problem in problems[:shown]]
     if len(problems) > shown:
         rows.append(f"  - and {len(problems) - shown:,} more")
@@ -37,7 +37,7 @@ def several(headline: str, problems: Sequence[str], shown: int = 50) -> Annotato
 
 
 def did_you_mean(word: str, known: Iterable[str], shown: int = 20) -> str:
-    """The sentence that follows "there is no ...": near names first, then what exists."""
+    """The sentence that follows "there is no ...": similar names first, then all known ones."""
     known = list(known)
     near = get_close_matches(word, known, n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""

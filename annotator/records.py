@@ -1,4 +1,4 @@
-"""The words of the project as frozen records: what the rooms hand each other instead of dicts and rows."""
+"""The records that the packages exchange, as frozen dataclasses, and the sources of decisions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
 
 ACTIONS = ("label", "done", "skip", "undo", "flag")
-"""What a decision does: answer one cell, complete the image, pass it over, take an earlier decision back, note
-something about the image."""
+"""What a decision does: label one cell, complete the image, skip it, undo an earlier decision, flag the image with a
+note."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a decision came from, and what follows from it.
+    """Where a decision came from, and the properties that follow.
 
     about       who or what chose the cell, in words for people
-    chosen_by   person: named without being asked; model: its ranking; chance: drawn at random; answers: earlier answers
-                called for another look; file: read from one
-    scored      a probability of the model is logged with the answer, as a test of it
-    fair        the cell was asked for whatever its answer would be, so that a training may take it as a sample. True of
-                second looks as well: without them the cells on which model and people differ would be missing
-    timed       as what kind of work an answer is timed: grid, image (several classes at once), click; "" for none
-    claimable   an open page may name it
+    chosen_by   person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are asked
+                again; file: imported
+    scored      the model's probability is logged with the answer, as a test of the model
+    unbiased    the choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels are
+                included: without them the cells on which model and people differ would be missing
+    timed       the kind of work that its time measures: grid, image (several classes at once), click; "" for none
+    claimable   an open page may send it
     """
 
     name: str
@@ -37,33 +37,39 @@ class Source:
 
 
 SOURCES = {
-    one.name: one
-    for one in (
+    source.name: source
+    for source in (
         Source("click", "a person named the class", "person", unbiased=False, timed="click"),
         Source("suggestion", "a likely label, with its probability", "model", scored=True, timed="image"),
         Source("grid", "many images of one class, mostly likely ones", "model", scored=True, timed="grid"),
-        Source("audit", "drawn at random for the certificate, answered blind", "chance", scored=True, timed="grid"),
+        Source(
+            "audit",
+            "sampled at random for the certificate; predictions and earlier answers are hidden",
+            "chance",
+            scored=True,
+            timed="grid",
+        ),
         Source("done", "no other class is present", "person"),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
-        Source("random", "all open classes of an image drawn at random", "chance", scored=True, timed="image"),
+        Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),
         Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
-        Source("relabel", "an answer that the model doubts, asked once more", "answers", timed="grid"),
+        Source("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
         Source("settlement", "people disagreed, and this answer settles it", "answers"),
     )
 }
-"""Where decisions come from. A model is never a source of decisions, only of exported fillings."""
+"""Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
 
 def sources(**wanted: object) -> tuple[str, ...]:
     """The names of the sources with these properties: sources(scored=True)."""
     return tuple(
-        name for name, one in SOURCES.items() if all(getattr(one, field) == value for field, value in wanted.items())
+        name for name, source in SOURCES.items() if all(getattr(source, key) == value for key, value in wanted.items())
     )
 
 
 @dataclass(frozen=True)
 class Image:
-    """One image = one content (sha256), whatever files hold it; `name` is what people and exports call it."""
+    """One image is one content (sha256), in however many files; `name` is its name for people and in exports."""
 
     id: int
     name: str
@@ -74,7 +80,7 @@ class Image:
 
 @dataclass(frozen=True)
 class BadFile:
-    """A file that was kept out, and why."""
+    """A file that was not registered, and why."""
 
     path: str
     reason: str
@@ -92,15 +98,15 @@ class Class:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said, as it is handed to the store.
+    """A decision of a person, as the store takes it.
 
-    uuid        made where the person acted; the same one again changes nothing
+    uuid        made where the person acted; storing the same one again changes nothing
     action      one of ACTIONS
     image_id    None only for an undo
     class_id    None but for labels
     state       1 present, -1 absent, 0 unsure; None but for labels
-    note        what a flag says; "" takes the image's flag away
-    undoes      uuid of the decision taken back; None with action "undo" means this annotator's newest
+    note        text of a flag; "" removes the image's flag
+    undoes      uuid of the decision taken back; None with action "undo": this annotator's newest
     batch       decisions sharing one are undone as one
     run_id, score    the suggestion the person was shown
     milliseconds     from the image being on screen to the decision
@@ -123,7 +129,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Batch:
-    """Many cells answered with one key, a grid say: kept whole or not at all, undone as one.
+    """Many cells answered with one key, such as a grid: stored whole or not at all, undone as one.
 
     uuid            made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
     cells           (image id, class id, state, the probability that was shown or None)
@@ -141,7 +147,7 @@ class Batch:
 class Label(NamedTuple):
     """The newest state of one image-class cell and the decision it came from.
 
-    Not a dataclass: these come by the thousand, one for every class of a complete image, and take a fifth of the time.
+    A NamedTuple, because thousands are made for a page and a dataclass takes five times as long.
     """
 
     image_id: int
@@ -154,7 +160,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a batch of decisions: every uuid is in exactly one of the two."""
+    """The result of storing decisions: every uuid is in exactly one of the two; refused: uuid -> reason."""
 
     saved: list[str]
     refused: dict[str, str]
@@ -263,12 +269,12 @@ class WantedActions:
 
 @dataclass(frozen=True)
 class Run:
-    """One finished training, and how far its probabilities have been brought up to date since.
+    """One finished training, and the version of its probabilities.
 
-    last_decision_id       the newest decision that the current version has seen
-    trained_decision_id    the newest decision that the training has seen
-    version                0 as it was trained; one more with every update
-    calibration            what turned the model's logits into these probabilities; None: nothing did
+    last_decision_id       the newest decision that the current version includes
+    trained_decision_id    the newest decision that the training included
+    version                0 after training, increased by every update
+    calibration            parameters that map the model's logits to these probabilities; None: uncalibrated
     """
 
     id: int
@@ -290,7 +296,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Job:
-    """Work asked of the worker: kind is 'train' or 'heatmap'."""
+    """A request to the worker: kind is 'train' or 'heatmap'."""
 
     id: int
     kind: str
@@ -301,7 +307,7 @@ class Job:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The worker as it last described itself. `alive` = its heartbeat is recent and its process has not ended."""
+    """The worker's last report. alive: its heartbeat is recent and its process has not ended."""
 
     state: str
     alive: bool

@@ -1,6 +1,6 @@
 """Paths inside a project folder, and every default in one place.
 
-A project is one folder around one SQLite file; nothing is written outside it but what a person names (an export).
+A project is one folder around one SQLite file; outside of it only exports are written, where a person names them.
 """
 
 from dataclasses import dataclass
@@ -8,36 +8,36 @@ from pathlib import Path
 
 DEFAULT_METHOD = "auto"
 DEFAULT_BACKBONE = "efficientnet_lite2"
-DEFAULT_ORDER = "random"  # of single images on the Annotate page: what is seen first then stands for all of them
+DEFAULT_ORDER = "random"  # query order of single images: the images labeled first are then a random sample
 
-LEFT_OUT = "left_out"  # the setting in which the last training names what it could not use
+LEFT_OUT = "left_out"  # the setting that lists what the last training could not use
 
 IMPORTER = "import"  # the annotator named on decisions that came from a file
 
-FIRST_RUN_AT = 20  # images with a decision before the worker trains by itself: below that suggestions mislead
-EARLY_POSITIVES = 20  # images with a class below which its heat maps say that they are early
+FIRST_RUN_AT = 20  # labeled images before the worker trains by itself: with fewer, suggestions mislead
+EARLY_POSITIVES = 20  # positives of a class below which its heat maps are marked as early
 REVIEW_THRESHOLD = 0.5
 REVIEW_CHIPS = 8  # suggestions shown with one image, the likeliest first
-HEATMAPS_AHEAD = 16  # images at the front of the review queue that get heat maps before anybody asks
+HEATMAPS_AHEAD = 16  # first images of the review queue whose heat maps are made in advance
 RUNS_KEPT = 3  # arrays and heat maps of older runs are deleted; their rows stay
 
 LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its images after this
 HEARTBEAT_SECONDS = 1.0
 WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
-DISPLAY_PIXELS = 1600  # longest side of what a browser is sent; larger files are reduced once and kept
-THUMB_PIXELS = 320  # the same of what the grid and the map show
-DECODER = "2"  # raised when pixels.py makes other pixels of some files: copies by an older decoder are made anew
+DISPLAY_PIXELS = 1600  # longest side of a picture sent to a browser; copies of larger files are made once
+THUMB_PIXELS = 320  # the same in the grid and on the map
+DECODER = "2"  # increased when pixels.py decodes some files differently: older copies are made again
 BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
 
 
 DATABASE = "project.db"
-UNFINISHED = "project.db.unfinished"  # the name of a new project's database until all of it is there
+UNFINISHED = "project.db.unfinished"  # the name of a new project's database until it is complete
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Where things lie in one project folder."""
+    """Paths in one project folder."""
 
     project: Path
     file: str = DATABASE
@@ -52,7 +52,7 @@ class Paths:
 
     @property
     def opener(self) -> Path:
-        """Leads the browser that `annotator serve` opens to the address with the key."""
+        """A page that redirects the browser opened by `annotator serve` to the address with the key."""
         return self.project / "open.html"
 
     @property
@@ -88,11 +88,11 @@ class Paths:
         return self.project / "worker.log"
 
     def features(self, backbone: str) -> Path:
-        """The feature cache of one backbone; of "" the folder that holds all of them."""
+        """The feature cache of one backbone; for "", the folder of all of them."""
         return self.project / "features" / _file_name(backbone)
 
     def map(self, backbone: str) -> Path:
-        """The map of the images as one backbone sees them; of "" the folder that holds all of them."""
+        """The map of the images by the features of one backbone; for "", the folder of all of them."""
         return self.project / "map" / _file_name(backbone)
 
     def copy(self, image_id: int, kind: str) -> Path:
@@ -100,12 +100,12 @@ class Paths:
         return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER}.jpg"
 
     def old_copies(self, image_id: int, kind: str) -> list[Path]:
-        """Where copies by older decoders may lie; display copies lay in one folder once."""
+        """Possible paths of copies by older decoders, which kept display copies in one folder."""
         copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
         return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
 
     def run(self, run_id: int, version: int = 0) -> Path:
-        """Where a run's arrays lie; of a later version its probabilities and rankings, but not its image ids."""
+        """The folder of a run's arrays; of a later version: probabilities and rankings, but not the image ids."""
         return self.runs / str(run_id) / f"v{version}" if version else self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:

@@ -1,7 +1,7 @@
-"""Whether what follows from the decisions is what stands in the tables: for tests and measurements that kill.
+"""Checking that the derived tables agree with the decisions; for tests and measurements that kill processes.
 
 Labels, stages and annotator disagreements are rebuilt from all decisions in a copy in memory, and tallies are counted.
-A million images take minutes: no page asks for this.
+A million images take minutes, so no page calls this.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ import sqlite_utils
 from annotator.store import history
 from annotator.store.database import Database
 
-_FOLLOW = {  # tables that hold nothing of their own, and what is compared of each
+_FOLLOW = {  # derived tables, and the columns that are compared
     "label": "SELECT image_id, class_id, state, decision_id FROM label",
     "stage": "SELECT id, stage FROM image",
     "contradiction": "SELECT image_id, class_id FROM contradiction",
@@ -28,22 +28,22 @@ _TALLY = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 
 def problems(db: Database) -> list[str]:
-    """What does not agree, one sentence each; [] when all is well. Raises AnnotatorError for a damaged file.
+    """All inconsistencies, one sentence each; [] when there are none. Raises AnnotatorError for a damaged file.
 
     Checked are SQLite's own integrity check, foreign keys, tallies against counts, and labels, stages and annotator
     disagreements against a rebuild from the decisions.
     """
-    told = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
-    if told:
-        return told
+    sentences = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
+    if sentences:
+        return sentences
     copy = _copy(db)
-    told = [f"foreign key: {tuple(row)}" for row in copy.execute("PRAGMA foreign_key_check").fetchall()]
-    told += _differences("tally", set(copy.execute(_COUNTED).fetchall()), set(copy.execute(_TALLY).fetchall()))
+    sentences = [f"foreign key: {tuple(row)}" for row in copy.execute("PRAGMA foreign_key_check").fetchall()]
+    sentences += _differences("tally", set(copy.execute(_COUNTED).fetchall()), set(copy.execute(_TALLY).fetchall()))
     before = {name: set(copy.execute(statement).fetchall()) for name, statement in _FOLLOW.items()}
     _rebuild(copy)
     for name, statement in _FOLLOW.items():
-        told += _differences(name, set(copy.execute(statement).fetchall()), before[name])
-    return told
+        sentences += _differences(name, set(copy.execute(statement).fetchall()), before[name])
+    return sentences
 
 
 def _differences(name: str, expected: set[tuple[Any, ...]], found: set[tuple[Any, ...]]) -> list[str]:

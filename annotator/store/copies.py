@@ -1,4 +1,4 @@
-"""Which file a browser is sent for an image: the original where it certainly shows the same as the decoder's reading
+"""The file that a browser gets for an image: the original where browsers certainly show it as the decoder does
 (originals.py), else a copy that is made once."""
 
 import contextlib
@@ -20,8 +20,8 @@ LONGEST_SIDE = 65_000  # a JPEG has at most 65,535 pixels a side
 class Kind:
     """One size in which pictures are sent.
 
-    pixels    the longer side at most; None: as it is
-    bytes     originals up to this size are sent themselves, if they are small enough and a browser shows them right
+    pixels    longest side; None: the original size
+    bytes     originals of at most this size are sent themselves, if their pixels fit and browsers show them correctly
     """
 
     name: str
@@ -56,18 +56,17 @@ def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
 
 
 def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
-    """Make the copy, unless somebody else just has. Two at once are harmless: each renames a whole file of its own.
+    """Make the copy, unless it exists by now. Two at once are harmless: each renames a complete file of its own.
 
     Raises AnnotatorError when the image cannot be read (its problem is noted), DiskFull.
     """
-    found = ready(db, image_id, kind)
-    if found:
-        return found
+    if existing := ready(db, image_id, kind):
+        return existing
     target = db.paths.copy(image_id, kind.name)
     try:
         make_room(target.parent)
-        known = images.images(db, [image_id])[image_id]
-        longest = min(kind.pixels or max(known.width, known.height), LONGEST_SIDE)
+        image = images.images(db, [image_id])[image_id]
+        longest = min(kind.pixels or max(image.width, image.height), LONGEST_SIDE)
         write_display(images.image_path(db, image_id), target, longest)
     except BadImage as error:
         images.mark_problem(db, image_id, str(error))
@@ -84,11 +83,11 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
 
 
 def _old_copy(db: Database, image_id: int, kind: Kind, source: Path) -> Path | None:
-    """A copy by an older decoder, of an image that every decoder so far has read alike."""
-    found = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
-    return found if found and originals.media_type(source) else None
+    """A copy by an older decoder, of an image that all decoders so far read alike."""
+    copy = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
+    return copy if copy and originals.media_type(source) else None
 
 
-def _fits(known: Image, source: Path, kind: Kind) -> bool:
-    small = kind.pixels is None or max(known.width, known.height) <= kind.pixels
+def _fits(image: Image, source: Path, kind: Kind) -> bool:
+    small = kind.pixels is None or max(image.width, image.height) <= kind.pixels
     return small and (kind.bytes is None or source.stat().st_size <= kind.bytes)

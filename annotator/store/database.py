@@ -1,8 +1,8 @@
 """Opening project.db and the one door through which it is written.
 
-The page's process and the worker's meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
-anything large is an array file (arrays.py) and one row that points at it. The rooms beside this one (images,
-decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+The page process and the worker process meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
+large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images, decisions,
+runs, ...) hold the SQL, one noun each, as functions of a `Database`.
 """
 
 import atexit
@@ -26,8 +26,8 @@ from annotator.store.private import make_private
 from annotator.store.schema import MIGRATIONS, STEPS
 
 BUSY_SECONDS = 30.0
-FOLD_SECONDS = 1.0  # that an end waits for others who are reading
-USUAL_KB, MIGRATING_KB = 2_000, 200_000  # memory of one connection; the usual is SQLite's own
+FOLD_SECONDS = 1.0  # that an ending process waits for readers
+USUAL_KB, MIGRATING_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
 
 
 _written: set[Path] = set()  # databases that this process wrote
@@ -35,9 +35,9 @@ _written: set[Path] = set()  # databases that this process wrote
 
 @atexit.register
 def fold() -> None:
-    """Put what SQLite keeps beside each project.db that this process wrote into it: a copy of it alone has everything.
+    """Move the write-ahead log of each project.db that this process wrote into it, so that a copy of it is complete.
 
-    At every orderly end. Does nothing while another process is in the way, which does it at its own end.
+    Runs at every orderly end. Does nothing while another process uses the file, which does it at its own end.
     """
     for database in _written:
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
@@ -88,11 +88,11 @@ class Database:
         except OSError as error:
             raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
         except sqlite3.DatabaseError as error:
-            raise _told(error, self.paths.database) from error
+            raise _readable_error(error, self.paths.database) from error
 
     @property
     def sql(self) -> sqlite_utils.Database:
-        """This thread's connection. Only for the rooms of the store."""
+        """This thread's connection; for modules of the store only."""
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             if self._is_closed:
@@ -114,21 +114,21 @@ class Database:
         try:
             return list(self.sql.query(statement, parameters))
         except sqlite3.DatabaseError as error:
-            raise _told(error, self.paths.database) from error
+            raise _readable_error(error, self.paths.database) from error
 
     def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            raise _told(error, self.paths.database) from error
+            raise _readable_error(error, self.paths.database) from error
 
     def value(self, statement: str, parameters: Any = ()) -> Any:
         """The first column of the first row of a SELECT, None where there is no row."""
         try:
             row = self.sql.execute(statement, parameters).fetchone()
         except sqlite3.DatabaseError as error:
-            raise _told(error, self.paths.database) from error
+            raise _readable_error(error, self.paths.database) from error
         return row[0] if row else None
 
     @contextmanager
@@ -139,7 +139,7 @@ class Database:
         another writer, whatever the timeout.
 
         durable    False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
-                   what is out of date after a power cut anyway, such as who has which image open
+                   data that is out of date after a power cut anyway, such as leases
 
         Raises DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project that may not
         be written.
@@ -159,16 +159,16 @@ class Database:
                     sql.conn.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
-            raise _told(error, self.paths.database) from error
+            raise _readable_error(error, self.paths.database) from error
 
     def refuse_read_only(self) -> None:
-        """Raises AnnotatorError for a project that may not be written: for whatever writes more than the database."""
+        """Raises AnnotatorError for a read-only project; for code that writes more than the database."""
         if self.read_only:
             raise read_only.refusal(self.paths)
 
     @contextmanager
     def reading(self) -> Generator[sqlite_utils.Database]:
-        """Several SELECTs that see one and the same state; inside another such block it is that one's."""
+        """Several SELECTs on one snapshot; inside another such block, on its snapshot."""
         sql = self.sql
         if sql.conn.in_transaction:
             yield sql
@@ -200,7 +200,7 @@ class Database:
             self.paths.database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL, not NORMAL: what was acknowledged survives a power cut too. The page never waits for it.
+        # FULL, not NORMAL: acknowledged decisions survive a power cut too. The page never waits for it.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return sqlite_utils.Database(connection)
@@ -218,8 +218,8 @@ class Database:
         if not MIGRATIONS.pending(self.sql):
             return
         # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
-        # Steps that write a table anew need foreign keys off, which no transaction can do for itself, and room for its
-        # indexes: two million uuids in no order, with SQLite's usual 2 MB of memory, read and write the disk for each.
+        # Steps that rewrite a table need foreign keys off, which cannot be changed inside a transaction, and a large
+        # cache for the indexes: with SQLite's usual 2 MB, two million unordered uuids read and write the disk each.
         self.sql.conn.execute("PRAGMA foreign_keys = OFF")
         self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATING_KB}")
         try:
@@ -246,7 +246,7 @@ class Database:
             )
 
 
-def _told(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
+def _readable_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
     text = str(error)
     if "disk is full" in text or "disk I/O" in text:
         return DiskFull(

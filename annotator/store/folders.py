@@ -1,4 +1,4 @@
-"""Folders whose names outlive a power cut: a file's name is on the disk once its folder was synced, not before."""
+"""Making file and folder names durable: a name survives a power cut once its parent folder is synced."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ CANNOT = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """Make a folder with these rights, and those above it; after a power cut they are there."""
+    """Make a folder with these permissions, and its parents, durably."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode, exist_ok=True)
@@ -16,12 +16,12 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names of a folder: a new file's content alone does not bring its name there."""
+    """Wait until the names in a folder are on the disk; syncing a file's content does not include its name."""
     if os.name == "nt":  # folders cannot be opened there
         return
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # it may be entered and not listed
+    except PermissionError:  # a folder that may be entered but not listed
         return
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The worker's one row: what it does, how far it is, when it was last heard, its last error in full."""
+"""The worker's row: its state, progress, last heartbeat and last error."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from annotator.store.database import Database
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
-    """Say what this process, the worker, is doing: `done` of `of` steps."""
+    """Record the state of this process, the worker: `done` of `of` steps."""
     with db.writing(durable=False) as sql:
         sql.execute(
             'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
@@ -26,7 +26,7 @@ def note_error(db: Database, error: str) -> None:
 
 
 def worker_state(db: Database) -> WorkerState:
-    """What the worker last said, and whether it is alive."""
+    """The worker's last report, and whether it is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
     recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
     alive = recent and row["state"] not in ("stopped", "not started") and _exists(row["pid"])
@@ -36,7 +36,7 @@ def worker_state(db: Database) -> WorkerState:
 def _exists(pid: int | None) -> bool:
     if not pid:
         return False
-    if os.name == "nt":  # signal 0 would end the process there; the heartbeat alone has to do
+    if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
         return True
     try:
         os.kill(pid, 0)

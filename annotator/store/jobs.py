@@ -1,4 +1,4 @@
-"""Work asked of the worker, as rows: a crash leaves them waiting, and the next worker goes on."""
+"""Requests to the worker, as rows: after a crash the next worker continues with them."""
 
 import time
 
@@ -10,13 +10,13 @@ ATTEMPTS = 3
 
 
 def ask_training(db: Database) -> None:
-    """Ask for a run now, even when nothing is newer or little is known."""
+    """Request a training now, even without new decisions or with few labels."""
     with db.writing() as sql:
         sql.execute("INSERT INTO job (kind, asked_at) VALUES ('train', ?)", [time.time()])
 
 
 def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
-    """Ask for one heat map; asking twice is asking once, asking after a failure tries again."""
+    """Request a heat map; a repeated request changes nothing but the order, one after a failure tries again."""
     with db.writing() as sql:
         sql.execute(
             """INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, ?)
@@ -26,12 +26,12 @@ def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None
 
 
 def training_asked(db: Database) -> bool:
-    """Whether somebody asked for a run that has not started."""
+    """Whether a requested training has not started."""
     return bool(db.value("SELECT 1 FROM job WHERE kind = 'train' AND state = 'waiting'"))
 
 
 def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
-    """Take waiting jobs of one kind, newest asked first: what a person looks at now comes before what they left."""
+    """Take waiting jobs of one kind, the newest request first: a person is looking at that one now."""
     if not db.value("SELECT 1 FROM job WHERE kind = ? AND state = 'waiting'", [kind]):
         return []
     with db.writing() as sql:
@@ -54,13 +54,13 @@ def finish(db: Database, job: Job) -> None:
 
 
 def fail(db: Database, job: Job, error: str) -> None:
-    """Note why it failed: a heat map is tried again when asked again, three times in all."""
+    """Record why the job failed; a repeated request tries it again, three times in all."""
     with db.writing() as sql:
         sql.execute("UPDATE job SET state = 'failed', error = ? WHERE id = ?", [error, job.id])
 
 
 def requeue(db: Database) -> None:
-    """What a killed worker had in hand waits again; what three workers died over is given up."""
+    """Return the running jobs of a killed worker to the queue; fail those that three workers died over."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
@@ -72,7 +72,7 @@ def requeue(db: Database) -> None:
 
 
 def forget_heatmaps(db: Database) -> None:
-    """Drop what was asked of runs whose heat maps are not kept any more."""
+    """Delete requests for heat maps of runs that are not kept any more."""
     with db.writing() as sql:
         sql.execute(
             """DELETE FROM job WHERE kind = 'heatmap' AND run_id NOT IN
@@ -82,7 +82,7 @@ def forget_heatmaps(db: Database) -> None:
 
 
 def heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
-    """Why this heat map could not be made, None while nothing went wrong."""
+    """Why this heat map could not be made; None without a failure."""
     return db.value(
         """SELECT error FROM job WHERE kind = 'heatmap' AND state = 'failed'
         AND run_id = ? AND image_id = ? AND class_id = ?""",

@@ -1,4 +1,4 @@
-"""How many bytes the threads of one process may use at once for decoding images."""
+"""A budget of memory that the threads of a process share for decoding images."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ MOST = 1_000_000_000  # bytes; on a small machine an eighth of its memory
 
 
 class Budget:
-    """A number of bytes that threads share. First come, first served: a large request is not passed for ever."""
+    """A number of bytes that threads share, first come, first served, so that a large request is not starved."""
 
     def __init__(self, size: int):
         self.size = size
@@ -23,9 +23,9 @@ class Budget:
 
     @contextlib.contextmanager
     def granted(self, amount: int) -> Generator[None]:
-        """Within, `amount` bytes are this thread's. Waits for them; more than the whole budget is granted alone.
+        """Reserve `amount` bytes for the block, waiting for them; at most the whole budget.
 
-        A thread that holds a grant must not ask for another one: both could wait for ever.
+        A thread that holds a grant must not request another one: two such threads could deadlock.
         """
         amount = min(amount, self.size)
         with clock().stopped():

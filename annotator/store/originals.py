@@ -1,7 +1,7 @@
-"""Which image files a browser shows exactly as our decoder reads them, so that they can be sent as they are.
+"""Which image files browsers show exactly as the decoder reads them, so that the original can be sent.
 
-Judged by what the file's header says, never by its name, and only ever in the negative: a file with anything in it
-that a browser could read differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
+Decided by the file's header, never by its name, and conservatively: a file with anything that a browser could read
+differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
 """
 
 import struct
@@ -16,7 +16,7 @@ from annotator.store.reading import open_file
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 ORIENTATION, X_RESOLUTION, Y_RESOLUTION = 0x0112, 0x011A, 0x011B
-# Chunks that say nothing of colours or position. Others, also those not invented yet, may.
+# Chunks that affect neither colours nor position. Others, also future ones, may.
 PNG_CHUNKS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tIME", b"pHYs", b"bKGD", b"hIST", b"sRGB"})
 PNG_TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 GAIN_MAPS = (b"hdrgm:", b"urn:iso:std:iso:ts:21496")  # a screen of high dynamic range shows other colours
@@ -64,7 +64,7 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
             and image.mode in {"RGB", "L"}
             and image.info.get("adobe_transform", 1) == 1
             and len(exif) <= 1
-            # Browsers turn a JPEG by its EXIF, and by nothing else.
+            # Browsers rotate a JPEG by its EXIF only.
             and orientation(image) == (_turn_of_exif(exif[0]) if exif else 1)
             and not any(mark in data for _, data in segments for mark in GAIN_MAPS)
             and has_profile == bool(profile)
@@ -73,8 +73,8 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
 
 
 def _turn_of_exif(block: bytes) -> int | None:
-    """The orientation, 1 to 8, that everybody reads in an EXIF block; None where it is doubtful, or shows the image
-    stretched."""
+    """The orientation, 1 to 8, that all readers find in an EXIF block; None where it is ambiguous, or where the image
+    would be stretched."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if order is None:
         return None

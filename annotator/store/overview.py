@@ -1,7 +1,6 @@
 """Counts over the whole project, for `status`, the Progress page and empty states.
 
-None of them counts: the tallies that the schema's triggers keep are read, so that a million images cost no more than
-a thousand.
+All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand.
 """
 
 from typing import Any
@@ -10,13 +9,13 @@ from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
-SCORE_BINS = 20  # as many as the schema's view `counted` sorts scores into
-NEWEST = 20_000  # decisions that are looked at one by one for a picture by the minute
-BY_THE_MINUTE = 4 * 3600  # seconds; a longer time is shown by the hour
+SCORE_BINS = 20  # of scores, as in the schema's view `counted`
+NEWEST = 20_000  # decisions read one by one for a chart by the minute
+BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 _KIND = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END"
-# By its index: SQLite would rather walk all decisions from the newest on, for the order's sake.
+# With its index: otherwise SQLite would walk all decisions from the newest on, because of the order.
 _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
     WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (
     SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
@@ -57,7 +56,7 @@ def labels_by_class(db: Database) -> list[dict[str, Any]]:
 
 
 def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
-    """For every class how many images people said present, absent and unsure of."""
+    """Class id -> how many images are labeled present, absent and unsure."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
     ids = [row["id"] for row in db.rows("SELECT id FROM class ORDER BY id")]
     return {one: tuple(counts.get((one, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for one in ids}
@@ -66,9 +65,9 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
 def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions.
 
-    seconds    whole hours look at everything; less looks at the newest NEWEST decisions only
+    seconds    whole hours: of all decisions; less: of the newest NEWEST decisions
 
-    Skips count as skip, flags as flag; what was imported took nobody any time and is left out.
+    Skips count as skip, flags as flag; imports, which took nobody any time, are left out.
     """
     if seconds % 3600 == 0:
         return db.rows(
@@ -85,13 +84,13 @@ def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
 
 
 def time_step(db: Database) -> int:
-    """The seconds that suit a picture of this project over time: a minute for a sitting, an hour for more."""
+    """The time step, in seconds, of a chart of this project: a minute for a single session, an hour for more."""
     first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]
     return 60 if first is None or (last - first) * 3600 < BY_THE_MINUTE else 3600
 
 
 def answers_by_score(db: Database) -> list[dict[str, Any]]:
-    """How suggestions were answered, by the probability that was shown: low, high, present, absent, unsure a bin."""
+    """How suggestions were answered, by the probability shown; per bin: low, high, present, absent, unsure."""
     rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
     counts = {(row["one"], row["two"]): row["n"] for row in rows}
     return [
@@ -113,7 +112,7 @@ def decided_by(db: Database, annotator: str) -> int:
 
 
 def annotators(db: Database) -> list[str]:
-    """Everybody of whom a decision holds, by name."""
+    """The names of all people with a decision that holds, sorted."""
     return [row["one"] for row in db.rows("SELECT one FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one")]
 
 
@@ -135,7 +134,7 @@ def count_flagged(db: Database) -> int:
 
 
 def notes(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Of these images, those with a flag and what it says."""
+    """Image id -> note, for the flagged ones of these images."""
     marks = ",".join("?" * len(image_ids))
     rows = db.rows(f"SELECT image_id, note {_FLAGGED} AND d.image_id IN ({marks})", image_ids)
     return {row["image_id"]: row["note"] for row in rows}

@@ -1,13 +1,12 @@
 """The only door through which image files are decoded.
 
-The files come from strangers: empty, cut off, mislabelled, or built to fill the
-memory. Pillow answers such files with a dozen kinds of exception; here every one
-of them becomes a BadImage with a reason a person understands. Only the formats
-of FORMATS are ever tried, so a rarely used decoder cannot be reached at all, and
-the size in the header is judged before the first pixel is decoded.
+Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
+kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
+of FORMATS are tried, so rarely used decoders are out of reach, and the size in the header is checked before any pixel
+is decoded.
 
-What it makes of a file is what the model sees and what people see: the browser is sent an original only where it
-certainly shows the same (originals.py). All threads together decode within a bound of memory (memory.py).
+Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
+(originals.py). All threads together decode within a memory budget (memory.py).
 """
 
 import contextlib
@@ -49,7 +48,7 @@ class BadImage(ValueError):
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What a sound image file says about itself: size in pixels as people see it (after the EXIF turn), and format."""
+    """Size in pixels as people see the image (after its EXIF rotation), and format, of a valid image file."""
 
     width: int
     height: int
@@ -57,9 +56,9 @@ class ImageFacts:
 
 
 def check_image(path: Path) -> ImageFacts:
-    """Read the whole file once, to know its size and that it is neither cut off nor damaged.
+    """Read the whole file, to check that it is neither truncated nor damaged, and return its size.
 
-    A JPEG is decoded at an eighth of its size, which still reads every byte of it and is several times faster.
+    A JPEG is decoded at an eighth of its size, which reads every byte and is several times faster.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
@@ -83,9 +82,8 @@ def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -
               this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full size
 
     Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
-    for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their own darkest to their own
-    brightest value, since a scale of 0 to 65535 says little about what is in use; clipped, most would be black or
-    white.
+    for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their darkest to their brightest
+    value, because few use the whole scale of 0 to 65535; clipped, most would be black or white.
 
     Waits while other threads decode as much as the memory of DECODING allows.
 
@@ -101,7 +99,7 @@ def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
     target  its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that a
             reader never meets half a file; an existing file is replaced
 
-    A copy that is as large as the original has every pixel judged, so it is written at a higher quality.
+    A copy of the original size is meant for pixel-level inspection, so it is written at a higher quality.
 
     Raises BadImage when the source cannot be read, OSError when the target cannot be written.
     """
@@ -120,9 +118,9 @@ def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
-    """The file with its header read and its size judged; nothing decoded yet.
+    """The file with its header read and its size checked; nothing is decoded yet.
 
-    Of an open file no more is read than the header; files named by a path are read at once, up to READ_WHOLE bytes.
+    Of an open file only the header is read; files named by a path are read whole, up to READ_WHOLE bytes.
 
     Raises BadImage, or whatever Pillow raises.
     """
@@ -152,8 +150,8 @@ def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
 
 
 def orientation(image: ImageFile.ImageFile) -> int:
-    """EXIF orientation 1 to 8, else XMP's; 1 (upright) where there is none, it cannot be read, or Pillow turns the
-    image itself. A PNG has to be loaded before: it may tell at its end."""
+    """EXIF orientation 1 to 8, else XMP's; 1 (upright) where there is none, it cannot be read, or Pillow rotates the
+    image itself. A PNG has to be loaded before, because the orientation may be at its end."""
     if image.format == "TIFF":
         return 1
     try:
@@ -167,9 +165,9 @@ def orientation(image: ImageFile.ImageFile) -> int:
 def _decoded(
     source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
 ) -> Generator[tuple[Image.Image, tuple[int, int]]]:
-    """The picture as open_rgb gives it, and the (width, height) of the whole image; within, its memory is granted.
+    """The picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
 
-    choose    told the size of the whole image, says which size is enough; None: all of it
+    choose    size of the whole image -> the size that suffices; None: all of it
     """
     with opened(source) as image:
         size, turn, wanted = image.size, 1, None
@@ -194,12 +192,12 @@ def _decoded(
             picture = colours.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
             if turn in _TURNS:
                 picture = picture.transpose(_TURNS[turn])
-            # What leaves here no longer hangs on an open file.
+            # The result must not depend on the open file.
             yield (image.copy() if picture is image else picture), _turned(size, turn)
 
 
 def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
-    """Loading a file that is in memory is no reading; loading a larger one is."""
+    """The clock runs while a file that is not in memory is loaded."""
     return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
 
 
@@ -218,7 +216,7 @@ def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int
         with os.fdopen(handle, "wb") as file:
             picture.save(file, kind, **quality)
             file.flush()
-            os.fsync(file.fileno())  # or a power cut leaves the name with half of the picture, for good
+            os.fsync(file.fileno())  # otherwise a power cut could leave a partly written picture under this name
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Where the projects that this process has open lie, so that none is written where it lies no more.
+"""Detecting that an open project was moved, replaced or deleted, so that nothing is written to the wrong place.
 
-A project that is moved or replaced while it is open takes its open files with it: SQLite would go on writing to a file
-that has another name now, or none, and folders would be made anew at the old place.
+Without this, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders would be
+made again at the old place.
 """
 
 from pathlib import Path
@@ -9,18 +9,16 @@ from pathlib import Path
 from annotator.errors import ProjectMoved
 from annotator.store.folders import make_folder
 
-_opened: dict[
-    Path, tuple[Path, tuple[int, int]]
-] = {}  # project folder -> its database, and what tells that from others
+_opened: dict[Path, tuple[Path, tuple[int, int]]] = {}  # project folder -> its database, and that file's identity
 
 
 def remember(project: Path, database: Path) -> None:
-    """This project has just been opened: what lies there now is it."""
+    """Record the identity of a project that has just been opened."""
     _opened[project] = database, _identity(database)
 
 
 def forget(project: Path) -> None:
-    """Whatever lies there next is another project."""
+    """Drop the recorded identity: another project may be opened in this folder."""
     _opened.pop(project, None)
 
 
@@ -46,12 +44,12 @@ def check(project: Path) -> None:
 
 
 def make_room(folder: Path) -> None:
-    """Make a folder and those above it. Raises ProjectMoved instead of making a project's folder anew; OSError."""
+    """Make a folder and its parents. Raises ProjectMoved instead of making the folder of a moved project; OSError."""
     for project in folder.parents:
         check(project)
     make_folder(folder)
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino

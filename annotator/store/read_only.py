@@ -1,8 +1,8 @@
 """Opening a project that may not be written: on read-only media, or in somebody else's folder. Nothing is written.
 
 SQLite makes files beside a database in WAL mode even to read it, unless it is told that the file never changes
-("immutable": https://www.sqlite.org/uri.html). That is true only where no write-ahead log lies beside it: what is in
-the log would be passed over in silence.
+("immutable": https://www.sqlite.org/uri.html). That is true only without a write-ahead log beside it, whose content
+would be ignored silently.
 """
 
 import os
@@ -16,7 +16,7 @@ ELSEWHERE = "Copy the whole folder to a place that may be written, and use the c
 
 
 def is_there(paths: Paths) -> bool:
-    """There is a database. Raises AnnotatorError where this process may not even look."""
+    """Whether there is a database. Raises AnnotatorError without the permission to look."""
     try:
         paths.database.stat()
     except PermissionError as error:
@@ -29,17 +29,17 @@ def is_there(paths: Paths) -> bool:
 
 
 def is_read_only(paths: Paths) -> bool:
-    """There is a database, and it or its folder may not be written by this process."""
+    """Whether there is a database that this process may not write, or whose folder it may not write."""
     return is_there(paths) and not (may_write(paths.project) and may_write(paths.database))
 
 
 def may_write(path: Path) -> bool:
-    """By the rights of whoever this process acts for, and by what the file system allows."""
+    """Whether the effective user may write the path and the file system allows it."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def refusal(paths: Paths) -> AnnotatorError:
-    """What anything that writes ends with."""
+    """The error of everything that would write."""
     return AnnotatorError(
         f"The project {paths.project} may not be written: it is on read-only media, or belongs to somebody else. "
         f"Nothing was changed.\n    {ELSEWHERE}"
@@ -47,7 +47,7 @@ def refusal(paths: Paths) -> AnnotatorError:
 
 
 def connect(paths: Paths) -> sqlite3.Connection:
-    """A connection that reads. Raises AnnotatorError where changes lie beside the file that cannot be read here."""
+    """A read-only connection. Raises AnnotatorError for changes in a write-ahead log that cannot be read here."""
     log = paths.database.with_name(f"{paths.database.name}-wal")
     if not log.exists():
         return _connect(paths.database, "immutable=1")

@@ -1,8 +1,8 @@
 """Opening files that may be anything, on disks that may not answer.
 
 A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe that took the place of a photo
-would block its reader for ever. The clock of a thread says how long its current reading takes, so that whoever waits
-for that thread can give up; it stands still while the thread waits for memory or decodes.
+would block its reader for ever. A thread's clock measures how long its current read takes, so that whoever waits for
+the thread can give up; it stops while the thread waits for memory or decodes.
 """
 
 import contextlib
@@ -45,19 +45,19 @@ def open_file(path: Path) -> BufferedReader:
 
 
 class Clock:
-    """How long the current reading of a thread takes."""
+    """How long the current read of a thread takes."""
 
     def __init__(self) -> None:
         self._since: float | None = time.monotonic()
 
     def seconds(self) -> float:
-        """Seconds since this reading began; 0 while the thread does something else."""
+        """Seconds since the current read began; 0 while the thread does something else."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
     @contextlib.contextmanager
     def stopped(self) -> Generator[None]:
-        """Within, the thread does not read. Afterwards a new reading begins."""
+        """In the block the thread does not read; after it a new read begins."""
         before, self._since = self._since, None
         try:
             yield
@@ -66,7 +66,7 @@ class Clock:
 
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
-        """Within, the thread reads, also inside of `stopped`."""
+        """In the block the thread reads, also inside of `stopped`."""
         before, self._since = self._since, time.monotonic()
         try:
             yield
@@ -76,7 +76,7 @@ class Clock:
 
 @contextlib.contextmanager
 def timed() -> Generator[Clock]:
-    """A clock for what this thread does within."""
+    """A clock for this thread in the block."""
     _here.clock = Clock()
     try:
         yield _here.clock
@@ -85,5 +85,5 @@ def timed() -> Generator[Clock]:
 
 
 def clock() -> Clock:
-    """The clock of this thread; one that nobody looks at when nobody waits for the thread."""
+    """The clock of this thread; an unused one outside of `timed`."""
     return getattr(_here, "clock", None) or Clock()

@@ -149,5 +149,7 @@ def _run(row: dict[str, Any]) -> Run | None:
 
 def _are_ids(value: Any) -> bool:
     """Whether this is a list of different whole numbers, ascending."""
-    ids = cast(list[Any], value) if isinstance(value, list) else [None]
+    if not isinstance(value, list):
+        return False
+    ids = cast(list[Any], value)
     return all(type(item) is int for item in ids) and ids == sorted(set(ids))

@@ -1,4 +1,4 @@
-"""Answers to cells whose probability was logged: what a prediction said beforehand, and what people said."""
+"""Logged probabilities of cells that were answered later, with the answers: the data of calibration."""
 
 import json
 
@@ -8,13 +8,13 @@ from annotator.store.database import Database
 from annotator.store.sources import in_sql
 
 NEWEST = 20_000  # answers read at most
-LOOKED_AT = 200_000  # among so many newest decisions
+LOOKED_AT = 200_000  # newest decisions searched for them
 
 
 def answers(db: Database, method: str, backbone: str) -> tuple[np.ndarray, int]:
-    """The newest certain answers that still hold, to cells of which a run of this method and backbone told a
-    probability: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent; and how many rows were
-    left out because their class, score or state is none."""
+    """The newest answers, present or absent, that still hold and were given with a probability by a run of this method
+    and backbone: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent; and how many rows were
+    left out for an invalid class, score or state."""
     rows = db.tuples(
         f"""SELECT d.run_id, d.class_id, d.score, d.state FROM decision d JOIN run r ON r.id = d.run_id
         WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
@@ -29,8 +29,7 @@ def answers(db: Database, method: str, backbone: str) -> tuple[np.ndarray, int]:
 
 
 def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
-    """Of these runs the class ids, and how their probabilities were calibrated (None: not at all), as they stand there.
-    A text that is no JSON is told as it is."""
+    """Run id -> class ids and calibration (None: uncalibrated), as stored; text that is not JSON stays text."""
     marks = ",".join("?" * len(run_ids))
     rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
     return {

@@ -1,4 +1,4 @@
-"""Images that somebody picked out on the map, kept for the grid: one array file each, the newest few."""
+"""Selections of images on the map, stored for the grid: one array file each, the newest KEPT."""
 
 import uuid
 
@@ -9,13 +9,13 @@ from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 
 KEPT = 20
-MOST_IMAGES = 50_000  # more than anybody looks through
+MOST_IMAGES = 50_000  # more than anybody reviews
 
 
 def save(db: Database, image_ids: np.ndarray) -> str:
-    """Keep these images, and return the selection's id; the oldest selections go.
+    """Store a selection and return its id; the oldest selections are deleted.
 
-    image_ids    (n,) of any integer type, no image twice; of more than MOST_IMAGES that many are kept, evenly spread
+    image_ids    (n,) of any integer type, no image twice; of more than MOST_IMAGES, that many are kept, evenly spread
 
     Raises DiskFull.
     """
@@ -35,7 +35,7 @@ def save(db: Database, image_ids: np.ndarray) -> str:
 def load(db: Database, selection: str) -> np.ndarray:
     """The images of a selection, (n,) int64, ascending. Raises AnnotatorError when it is gone."""
     try:
-        if not selection.isalnum():  # it comes from an address line, and must name no other file
+        if not selection.isalnum():  # it comes from a URL and must not name another file
             raise FileNotFoundError
         return np.array(open_array(db.paths.selections / f"{selection}.npy"))
     except FileNotFoundError:

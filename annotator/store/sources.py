@@ -9,9 +9,9 @@ def in_sql(**wanted: object) -> str:
 
 
 def counted_view() -> str:
-    """The view `counted`: in which tallies a decision counts for as long as it is not taken back.
+    """The SQL of the view `counted`: the tallies in which a decision counts until it is taken back.
 
-    It is part of the schema: a source that is added to records.py needs a step that makes it anew.
+    It is part of the schema: a new source in records.py needs a step that creates the view again.
     """
     kind, scored = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END", in_sql(scored=True)
     return f"""CREATE VIEW counted (decision_id, kind, one, two) AS

@@ -1,8 +1,8 @@
-"""A project in the making: all of it, or nothing.
+"""Making a project completely or not at all.
 
-Its database is called project.db.unfinished until everything is in it, and is then renamed. Whatever happens before,
-there is no project, and making it can be tried again. Files that were looked into before a kill need not be looked
-into again; nothing else of an earlier attempt is kept, since it may have been asked for with other classes or labels.
+The database is called project.db.unfinished until it is complete, and is then renamed. Until then there is no project,
+and making it can be tried again. Files that were registered before a kill are not read again; nothing else of an
+earlier attempt is kept, since it may have had other classes or labels.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def holds_other_things(project: Path) -> bool:
 def making(project: Path, folder: Path) -> Generator[Database]:
     """The database of a new project; it is project.db when the block has ended without an exception.
 
-    folder    of the images: an earlier attempt is gone on with if it was about the same one
+    folder    of the images: an earlier attempt is resumed if it had the same one
 
     Raises AlreadyRunning while another process makes this project, AnnotatorError when its folder cannot be written.
     """
@@ -60,7 +60,7 @@ def making(project: Path, folder: Path) -> Generator[Database]:
             raise
         _rename(db.paths.database, place.database)
     finally:
-        with contextlib.suppress(OSError):  # a folder that is not empty was made, or is to be gone on with
+        with contextlib.suppress(OSError):  # the folder is not empty: the project, or an attempt to resume
             _remove(place.project, [LOCK])
             lock.release()
             if made_folder:
@@ -84,7 +84,7 @@ def _opened(project: Path, folder: Path) -> Database:
 
 
 def _close(db: Database) -> None:
-    """Everything into the one file: with its last connection closed, SQLite keeps no others beside it."""
+    """Close the last connection, so that SQLite moves everything into the one file."""
     db.sql.conn.close()
 
 

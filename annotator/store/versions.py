@@ -1,4 +1,4 @@
-"""One number that says whether what was read of stages, labels and classes is still true."""
+"""Version numbers under which caches keep stages, labels and classes."""
 
 from annotator.store.database import Database
 
@@ -6,8 +6,8 @@ from annotator.store.database import Database
 def version(db: Database) -> int:
     """A number that grows with every decision and every change of a class, at the cost of two look-ups.
 
-    Stages and labels follow from decisions, but for one thing: a new class reopens complete images. Whatever shows
-    stages, labels or the list of classes, and is kept, is kept under this number.
+    Stages and labels follow from decisions, except that a new class reopens complete images. Caches of stages, labels
+    or the list of classes use it as their key.
     """
     return db.value("SELECT (SELECT coalesce(max(id), 0) FROM decision) + (SELECT changes FROM class_version)")
 
