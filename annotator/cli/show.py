@@ -42,7 +42,7 @@ def suggest(
         {
             "image": files[one.image_id].name,
             "class": names[one.class_id],
-            "probability": round(one.probability, 4),
+            "probability": None if one.probability is None else round(one.probability, 4),
             "run": one.run_id,
         }
         for one in found

@@ -60,12 +60,12 @@ class AnnotatorDisagreements:
         )
 
     def _chip(self, image_id: int, class_id: int, chance: float, said: dict[str, int]) -> Suggestion:
-        modelled = self.found is not None and not np.isnan(chance)
+        run = self.found.run if self.found is not None and not np.isnan(chance) else None
         return Suggestion(
             image_id,
             class_id,
-            round(chance, 4) if modelled else None,
-            self.found.run.id if modelled else None,
+            round(chance, 4) if run else None,
+            run.id if run else None,
             list(said.values())[-1],
             tuple(said.items()),
         )

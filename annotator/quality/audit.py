@@ -89,7 +89,7 @@ def draw(
     chosen = np.ones(len(every), bool) if class_ids is None else np.isin(every, list(class_ids))
     image_ids = audits.readable_images(db)
     if not len(image_ids) or not chosen.any():
-        what = "images" if not len(image_ids) else "classes" if not len(every) else f"classes {list(class_ids)}"
+        what = "images" if not len(image_ids) else "classes" if not len(every) else f"classes {list(class_ids or ())}"
         raise AnnotatorError(f"There are no {what} to draw cells from in {db.paths.project}.")
     rng = np.random.default_rng(seed)
     found = read_predictions(db)

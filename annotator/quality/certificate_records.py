@@ -74,7 +74,8 @@ class Certificate:
 
     def reached(self, target: float = TARGET) -> list[int]:
         """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval)."""
-        return [one.class_id for one in self.classes if one.recall.low >= target and not one.recall.reason]
+        rows = (one for one in self.classes if one.recall.low >= target and not one.recall.reason)
+        return [one.class_id for one in rows if one.class_id is not None]
 
     def sentence(self, target: float = TARGET) -> str:
         """The stopping rule in words, and what is known of precision. No full stop at the end."""

@@ -26,7 +26,9 @@ def incomplete(db: Database) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1)
 
 
-def fewest_answers(sql: sqlite_utils.Database, ahead: Sequence[int], taken: Collection[int], want: int) -> list[int]:
+def fewest_answers(
+    sql: sqlite_utils.Database, ahead: Sequence[int] | np.ndarray, taken: Collection[int], want: int
+) -> list[int]:
     """Up to `want` such images, those with the fewest answers first.
 
     ahead    ids with the fewest answers when the worker counted them; they are sorted by their answers now

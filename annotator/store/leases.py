@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
 import sqlite_utils
 
 from annotator.settings import LEASE_SECONDS
@@ -24,7 +25,7 @@ from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
 WHOLE = 0  # the class of a lease of a whole image
 MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
 
-Item = TypeVar("Item", int, tuple[int, int])
+Item = TypeVar("Item", bound=int | tuple[int, int])
 
 _LIVE = "until BETWEEN ? AND ?"  # with _times()
 
@@ -35,9 +36,9 @@ def take_next(
     annotator: str,
     have: Collection[int],
     want: int,
-    first: Sequence[int] = (),
+    first: Sequence[int] | np.ndarray = (),
     resumed: bool = False,
-    ahead: Sequence[int] = (),
+    ahead: Sequence[int] | np.ndarray = (),
     incomplete_first: bool = False,
 ) -> list[int]:
     """Up to `want` images with an open class that nobody else holds, leased at once.
@@ -203,7 +204,7 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
     return [row[0] for row in rows]
 
 
-def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int], taken: set[int], want: int) -> list[int]:
+def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: set[int], want: int) -> list[int]:
     """The first `want` untouched ones of these images, in their order."""
     found: list[int] = []
     for start in range(0, len(wanted), incomplete.AT_ONCE):

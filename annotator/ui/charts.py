@@ -5,6 +5,7 @@ Present, absent and unsure differ in lightness as well as in hue, so that they a
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -368,7 +369,7 @@ def loss_table(loss: list[float]) -> pd.DataFrame:
 
 def legible(chart: alt.TopLevelMixin, colours: Palette) -> alt.TopLevelMixin:
     """The chart with words in the theme's colours: Streamlit's own grey is too pale to read in both."""
-    words = {"labelColor": colours.quiet, "titleColor": colours.quiet}
+    words: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
     return chart.configure_axis(**words).configure_legend(**words)
 
 

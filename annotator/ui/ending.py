@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 GENTLE = 1.5  # seconds for requests in progress
 LIMIT = 4.5  # seconds from the signal to the forced exit
@@ -52,7 +53,7 @@ class Ending:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in SIGNALS}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
 
         def handle(number: int, frame: FrameType | None) -> None:
             self.begin(number)
