@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,14 +37,19 @@ def draw(path: Path, names: tuple[str, ...] = (), seed: int = 0, size: tuple[int
     return path
 
 
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    """A folder with 24 images, one in a subfolder."""
-    folder = tmp_path / "photos"
+@pytest.fixture(scope="session")
+def drawn_photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("drawn")
     for number in range(24):
         names = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)
         draw(folder / ("deep/23.png" if number == 23 else f"{number:02}.jpg"), names, seed=number)
     return folder
+
+
+@pytest.fixture
+def photos(tmp_path: Path, drawn_photos: Path) -> Path:
+    """A folder with 24 images, one in a subfolder."""
+    return shutil.copytree(drawn_photos, tmp_path / "photos", copy_function=shutil.copy)
 
 
 @pytest.fixture
@@ -113,7 +119,7 @@ def annotator_process(tmp_path: Path) -> Callable[..., subprocess.CompletedProce
             [sys.executable, "-P", "-m", "annotator", *map(str, words)],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             cwd=tmp_path,
             check=False,
         )

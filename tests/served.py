@@ -34,7 +34,7 @@ def free_port() -> int:
     raise AssertionError(f"no port from {FIRST_PORT} on is free")
 
 
-def until(condition, seconds: float = 60.0, pause: float = 0.05):
+def until(condition, seconds: float = 180.0, pause: float = 0.05):
     """The first true answer; fails with what was waited for when none comes in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -25,7 +25,9 @@ def labels(*present: int, **more) -> Labels:
     return replace(base, **given, **{name: more[name] for name in ("looked", "mistaken") if name in more})
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(CONDITIONS)]
+)
 def test_intervals_hold_the_truth_of_made_up_projects(name):
     found = coverage(CONDITIONS[name], PROJECTS, seed=5)
     # 0.93 is promised of 1,000 projects (annotator bench certificate). Of 30, three may miss the sum of all classes:

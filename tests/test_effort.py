@@ -66,6 +66,7 @@ def test_an_unknown_policy_is_named_with_those_there_are():
         measure.measure(policies=["autopilt"])
 
 
+@pytest.mark.slow
 def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actions_as_it_must(tmp_path, photos):
     from conftest import CLASSES
 

@@ -59,7 +59,6 @@ def test_sigterm_ends_an_app_and_a_worker_that_read_from_a_stalled_disk(project,
         until(lambda: len(waited_for()) == len(askers))
         until(lambda: len(waited_for()) > len(askers))  # by the worker
         worker = heartbeat.worker_state(db).pid
-        assert all(asker.is_alive() for asker in askers)
         served.process.terminate()
         served.process.wait(LONG_ENOUGH)
         until(lambda: not _runs(worker), LONG_ENOUGH)

@@ -211,7 +211,7 @@ def test_the_worker_makes_the_map_by_itself(db, processes):
     words = [sys.executable, "-P", "-m", "annotator", "worker", str(db.paths.project)]
     with (db.paths.project / "worker-test.log").open("wb") as log:
         processes.append(subprocess.Popen(words, stdout=log, stderr=log))
-    found = until(lambda: image_map.current_map(db), 120)
+    found = until(lambda: image_map.current_map(db))
     assert found.image_ids.tolist() == list(range(1, IMAGES + 1))
     assert 0 <= found.x.min() <= found.x.max() <= 1
 

@@ -59,7 +59,7 @@ def recording(tmp_path_factory):
     shutil.copytree(disk, folder / "before")
     words = [sys.executable, "-P", str(SESSION), str(disk / "project"), str(folder / "marks")]
     tests = os.pathsep.join([str(SESSION.parent), os.environ.get("PYTHONPATH", "")])
-    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests}, timeout=120)
+    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests}, timeout=600)
     return folder
 
 

@@ -231,11 +231,11 @@ def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, 
     assert Database(served.project).value("SELECT count(*) FROM label") == 0
 
 
-def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator, tmp_path, photos):
-    told = annotator("serve", shared.project, "--port", free_port(), "--no-browser", code=1).stderr
+def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator_process, tmp_path, photos):
+    told = annotator_process("serve", shared.project, "--port", free_port(), "--no-browser", code=1).stderr
     assert f"being served already, at http://127.0.0.1:{shared.port}" in told
     set_up(tmp_path / "other", images_folder=photos)
-    told = annotator("serve", tmp_path / "other", "--port", shared.port, "--no-browser", code=1).stderr
+    told = annotator_process("serve", tmp_path / "other", "--port", shared.port, "--no-browser", code=1).stderr
     assert f"Port {shared.port}" in told and "--port" in told.splitlines()[-1]
 
 
@@ -336,12 +336,12 @@ def test_after_an_orderly_end_project_db_alone_has_everything(project, processes
     assert kept_by_the_file_alone(project, tmp_path / "after") == 20
 
 
-def test_after_a_command_that_wrote_project_db_alone_has_everything(project, annotator, tmp_path):
+def test_after_a_command_that_wrote_project_db_alone_has_everything(project, annotator_process, tmp_path):
     reader = Database(project)  # stays open: otherwise SQLite does it itself when the last connection is closed
     assert reader.value("SELECT count(*) FROM decision") == 0
-    annotator("decide", project, "00.jpg", "fox", "present")
+    annotator_process("decide", project, "00.jpg", "fox", "present")
     assert kept_by_the_file_alone(project, tmp_path / "decided") == 1
-    annotator("decide", project, "01.jpg", "fox", "absent")
+    annotator_process("decide", project, "01.jpg", "fox", "absent")
     assert kept_by_the_file_alone(project, tmp_path / "again") == 2
 
 
