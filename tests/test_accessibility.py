@@ -17,12 +17,13 @@ from playwright.sync_api import Page
 
 from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.browser import let_in
-from annotator.benchmark.harness.processes import server
+from annotator.benchmark.harness.processes import serve_page
 from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
 from annotator.store import decisions, images
+from annotator.store.database import Database
 
 pytestmark = pytest.mark.browser
 
@@ -101,8 +102,8 @@ def full(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def address(full) -> Iterator[str]:
     """The app on it, without a worker."""
-    with server("annotator.benchmark.harness.page_alone", full) as where:
-        yield where
+    with serve_page(Database(full)) as page:
+        yield page.address
 
 
 @dataclass

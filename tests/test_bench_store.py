@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from served import Served
 
-from annotator.benchmark.harness.generated import make_project
+from annotator.benchmark.harness.bulk import make_bulk_project
 from annotator.benchmark.store import ROWS, measure
 from annotator.queues import annotate
 from annotator.records import Wanted
@@ -17,7 +17,7 @@ from annotator.store import decisions, images, overview
 
 
 def test_a_made_up_project_is_consistent(tmp_path):
-    made = make_project(tmp_path, 400, 5)
+    made = make_bulk_project(tmp_path, 400, 5)
     db = made.db
     counts = overview.image_counts(db)
     assert counts["all"] == 400 and counts["complete"] == 12

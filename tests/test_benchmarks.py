@@ -15,6 +15,7 @@ from served import until
 
 from annotator.benchmark import freshness, heatmaps, interface, suggestions
 from annotator.benchmark.harness import browser, processes, projects
+from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.interface import annotate, bursts, presses
 from annotator.errors import AnnotatorError
 
@@ -210,7 +211,7 @@ def test_a_burst_counts_wrong_lost_and_doubled_decisions():
 
 
 def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
-    projects.make_images(tmp_path / "images", 330)
+    projects.write_sample_images(tmp_path / "images", 330)
     paths = sorted((tmp_path / "images").iterdir())
     assert len({path.read_bytes() for path in paths}) == 330
     with Image.open(paths[-1]) as picture:
@@ -279,14 +280,14 @@ kind = sys.argv[1]
 if kind == "worker":
     freshness.measure(240, 3, answers=100_000, repetitions=1)
 elif kind == "server":
-    with processes.server("annotator.benchmark.harness.bare"):
+    with processes.server("http.server", "--bind", "127.0.0.1"):
         time.sleep(600)
 else:
     with chromium() as browser:
         browser.new_page()
         time.sleep(600)
 """
-WORDS = {"worker": b"worker", "server": b"annotator.benchmark.harness.bare", "browser": b"--type=renderer"}
+WORDS = {"worker": b"worker", "server": b"http.server", "browser": b"--type=renderer"}
 
 
 @pytest.fixture
@@ -320,3 +321,31 @@ def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, short_folder,
     finally:
         for pid in run_on(started):
             os.kill(pid, 9)
+
+
+HOLD = """
+from annotator.benchmark.harness.scratch import scratch_folder
+with scratch_folder() as folder:
+    (folder / "project").mkdir()
+    print(folder, flush=True)
+    input()
+"""
+
+
+def test_the_folder_of_a_killed_benchmark_is_deleted_by_the_next_one_and_no_other_is(tmp_path, processes, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    folders = {}
+    for fate in ("killed", "at work"):
+        command = [sys.executable, "-P", "-c", HOLD]
+        processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        folders[fate] = Path(processes[-1].stdout.readline().strip())
+    (tmp_path / "annotator-bench-of-somebody-else").mkdir()
+    processes[0].kill()
+    processes[0].wait()
+    assert all(folder.parent == tmp_path and (folder / "project").exists() for folder in folders.values())
+    with scratch_folder() as own:
+        left = {path.name for path in tmp_path.iterdir()}
+    assert left == {own.name, folders["at work"].name, "annotator-bench-of-somebody-else"}
+    processes[1].communicate("\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["annotator-bench-of-somebody-else"]

@@ -89,7 +89,7 @@ def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple
         rows = drawn[: round(len(drawn) * look / LOOKS)]
         answered[rows] = True
         sample = Sample(scores, np.zeros(len(zone), int), rows, wrong[rows])
-        passed = lowest_threshold(sample, ~answered, answered & wrong, PRECISION, CANDIDATES)
+        passed = lowest_threshold(sample, ~answered, answered & wrong, PRECISION, np.array(CANDIDATES))
         if passed.threshold is not None:
             chosen = ~answered & (scores >= passed.threshold)
             failed |= bool(wrong[chosen].mean() > 1 - PRECISION + 1e-9)

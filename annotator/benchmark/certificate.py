@@ -119,7 +119,7 @@ def holds(bounds, truth: np.ndarray) -> np.ndarray:
 
 def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Certified]:
     """One project from its first decision to its certificate."""
-    rates = np.exp(rng.uniform(*np.log(condition.shares), CLASSES))
+    rates = np.exp(rng.uniform(*np.log(condition.shares), size=CLASSES))
     truth = rng.random((IMAGES, CLASSES)) < rates
     states = np.full(truth.shape, OPEN)
     accepted = np.zeros(truth.shape, bool)

@@ -1,7 +1,6 @@
 """How fast image files become features, beside what the same network could do at best and what anyone would write.
 
-Three rivals take turns, round after round, so that whatever else the machine is
-doing falls on all of them alike; each figure is the median of its rounds.
+Three rivals take turns, so that other load on the machine slows all of them; each figure is the median of its rounds.
 
 - ours: the worker's own pipeline, from files on disk to the features of images and of their regions
 - forward only: the same backbone at its fastest setting, on random pixels that are already in memory. Both ways of
@@ -11,7 +10,6 @@ doing falls on all of them alike; each figure is the median of its rounds.
 
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,12 +20,13 @@ from PIL import Image
 from torch import nn
 from torchvision import transforms
 
+from annotator.benchmark.harness.projects import SAMPLE
+from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, open_rgb
 from annotator.worker.embed import embed, embedding_threads
 from models.backbones.networks import DEFAULT_BACKBONE, Backbone, load_backbone
 
-SAMPLE_IMAGES = Path(__file__).resolve().parents[2] / "sample_data" / "images"
 LARGE_SIZE = (4000, 3000)  # 12 megapixels, what telephones have taken for years
 
 
@@ -50,13 +49,13 @@ def measure(
     Raises AnnotatorError when the folder holds no image that can be read, ValueError from load_backbone.
     """
     network = load_backbone(backbone)
-    photos = _readable(images or SAMPLE_IMAGES)
+    photos = _readable(images or SAMPLE / "images")
     photos = [photos[index % len(photos)] for index in range(photos_a_round)]
     # The plain loop gets its own copy of the network, laid out in the order torch has by default.
     spare = load_backbone(backbone)
     plain = nn.Sequential(spare.trunk, spare.tail).to(memory_format=torch.contiguous_format)
-    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as folder:
-        large_photos = _make_large(photos, Path(folder), large)
+    with scratch_folder() as folder:
+        large_photos = _make_large(photos, folder, large)
         third, large_third = max(1, len(photos) // 3), max(1, len(large_photos) // 3)
         speeds = _in_turns(
             {
@@ -111,7 +110,7 @@ def _in_turns(rivals: dict[str, Callable[[], float]], rounds: int) -> dict[str, 
     return speeds
 
 
-def _timed(run: Callable[[], None], images: int) -> float:
+def _timed(run: Callable[[], object], images: int) -> float:
     start = time.perf_counter()
     run()
     return images / (time.perf_counter() - start)
@@ -131,7 +130,7 @@ def _random_pixels(network: Backbone, count: int) -> torch.Tensor:
     return pixels.contiguous(memory_format=torch.channels_last)
 
 
-def _shared_pass(network: Backbone, count: int) -> Callable[[], None]:
+def _shared_pass(network: Backbone, count: int) -> Callable[[], object]:
     """All cores on one forward pass, as torch does by itself."""
     pixels = _random_pixels(network, count)
     return lambda: network.features(pixels)
@@ -151,7 +150,7 @@ def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
 def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
     """What anyone would write first: no threads, no batches, nothing reduced while decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
-    prepare = transforms.Compose(
+    prepare: Callable[[Image.Image], torch.Tensor] = transforms.Compose(
         [
             transforms.Resize((network.input_size, network.input_size), interpolation),
             transforms.ToTensor(),

@@ -109,10 +109,10 @@ def read_boxes(path: Path, seen: Seen) -> dict[tuple[int, int], list[Box]]:
                 raise AnnotatorError(f"{path} has no column {', '.join(missing)}; it must have {','.join(FIELDS)}.")
             for line in table:
                 try:
-                    box = tuple(float(line[name]) for name in FIELDS[2:])
-                    if not (box[0] < box[2] and box[1] < box[3]):
+                    left, top, right, bottom = (float(line[name]) for name in FIELDS[2:])
+                    if not (left < right and top < bottom):
                         raise ValueError
-                    placed[rows[line["image"]], columns[line["class"]]].append(box)
+                    placed[rows[line["image"]], columns[line["class"]]].append((left, top, right, bottom))
                 except KeyError as error:
                     problems.append(f"line {table.line_num}: the images and the truth know no {error.args[0]!r}")
                 except (ValueError, TypeError):

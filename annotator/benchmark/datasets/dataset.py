@@ -86,6 +86,8 @@ def official(
 
 def whole_truth(dataset: DataSet) -> np.ndarray:
     """(n_train + n_val, C) bool: the truth of the official training set in its published order."""
+    if dataset.official_rows is None:
+        raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
     kept, held_back = dataset.official_rows
     truth = np.empty((len(kept) + len(held_back), len(dataset.classes)), bool)
     truth[kept], truth[held_back] = dataset.train.truth, dataset.val.truth

@@ -53,14 +53,21 @@ def read(root: Path, truth: Path | None) -> DataSet:
             there[rows[label.image], columns[label.class_name]] = True
     everything = Part(need_images(TITLE, root, [unescaped(name) for name in names]), there)
     places = np.array([part_of(unescaped(name)) for name in names])
-    parts = [everything.rows(np.flatnonzero(places == part)) for part in range(3)]
-    if not all(len(part) for part in parts):
-        sizes = ", ".join(f"{len(part)} for {what}" for part, what in zip(parts, PARTS, strict=True))
+    train, val, test = (everything.rows(np.flatnonzero(places == part)) for part in range(3))
+    if not (len(train) and len(val) and len(test)):
+        sizes = ", ".join(f"{len(part)} for {what}" for part, what in zip((train, val, test), PARTS, strict=True))
         raise AnnotatorError(
             f"{root} has too few images to be split: of {len(names)}, there are {sizes}. It takes some 50 to compare."
         )
     return DataSet(
-        "folder", classes, *parts, clicks(parts[0].truth, 1.0, 0), None, tuple(_notes(names, classes, given, there))
+        "folder",
+        classes,
+        train,
+        val,
+        test,
+        clicks(train.truth, 1.0, 0),
+        None,
+        tuple(_notes(names, classes, given, there)),
     )
 
 

@@ -36,18 +36,11 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
     if formatted.any_there(root):
         return formatted.read("nus", TITLE, root, (*FOLDERS, ""), CONCEPTS, lambda count: None)
     folder, lists = (first_there(root, places) for places in (LABELS, [f"{p}/TrainImagelist.txt" for p in LISTS]))
-    home = first_there(root, FOLDERS)
-    first_list = lists or root / LISTS[0] / "TrainImagelist.txt"
-    problems = missing(
-        root,
-        [
-            home or root / "Flickr",
-            folder or root / LABELS[0],
-            first_list,
-            first_list.with_name("TestImagelist.txt"),
-        ],
-    )
-    concepts = _concepts(root, folder, problems) if folder else ()
+    home = first_there(root, FOLDERS) or root / "Flickr"
+    concepts_exist, folder = folder is not None, folder or root / LABELS[0]
+    lists = lists or root / LISTS[0] / "TrainImagelist.txt"
+    problems = missing(root, [home, folder, lists, lists.with_name("TestImagelist.txt")])
+    concepts = _concepts(root, folder, problems) if concepts_exist else ()
     if problems:
         raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
     names, tables = [], []

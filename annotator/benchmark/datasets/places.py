@@ -121,7 +121,7 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
     """The paths of these images. Raises AnnotatorError when any is missing (the first ten are named) or outside."""
     paths, there = find_images(root, names)
     if not there.all():
-        missing = [names[row] for row in np.flatnonzero(~there)]
+        missing = [names[row] for row in np.flatnonzero(~there).tolist()]
         raise several(
             f"{len(missing):,} of the {len(names):,} images that the labels of {title} speak of are not in {root}. "
             "Was an archive unpacked elsewhere, or only in part?",

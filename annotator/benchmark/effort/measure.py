@@ -7,7 +7,6 @@ engine but answers and how long they took (snapshot/time_model.py has the times 
 """
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from itertools import compress
 from pathlib import Path
@@ -19,6 +18,8 @@ from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL, Per
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.session import Session
 from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.projects import SAMPLE
+from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
 from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
@@ -30,7 +31,6 @@ from annotator.store import audits, classes, images
 from annotator.store.database import Database
 from annotator.worker.process import Worker
 
-SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 RIVAL, OURS = "form", "autopilot"
 NOISY = (RIVAL, OURS)  # policies that a noisy person goes through as well
 POINTS = 0.015  # of the form's actions lie between two points of a curve
@@ -65,15 +65,15 @@ def measure(
     if (images_folder is None) != (truth is None):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
     images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
-    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as folder:
-        template = Path(folder) / "project" if work is None else work
+    with scratch_folder() as folder:
+        template = folder / "project" if work is None else work
         there = _project(template, images_folder, truth)
         limit = most * (there.sum() + len(there))
         found = {}
         for name, by in [(name, "perfect") for name in names] + [
             (name, "noisy") for name in names if noisy and name in NOISY
         ]:
-            found[name, by] = _play(template, Path(folder) / "copy", there, name, by, seed, limit)
+            found[name, by] = _play(template, folder / "copy", there, name, by, seed, limit)
     return _told(found, there)
 
 

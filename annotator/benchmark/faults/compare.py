@@ -1,6 +1,5 @@
-"""At the end: what was acknowledged against what is stored, and whether everything that was announced is whole."""
+"""Compare what was acknowledged with what is stored, and check that every file that a table names is complete."""
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,32 +11,32 @@ from annotator.store import audits, consistency
 from annotator.store.database import Database
 
 TIED = b"annotator.benchmark.harness.tied"  # in the command line of every process that a benchmark starts
-NAMED = 5  # broken promises of one kind that are told in full
+NAMED = 5  # broken promises of one kind that are reported in full
 COLUMNS = """d.uuid, d.action, d.image_id, d.class_id, d.state, d.annotator, d.batch, t.uuid AS undoes_uuid, t.batch AS
     undoes_batch"""
 
 
 def decisions_broken(db: Database, sent: Sent) -> dict[str, list[str]]:
-    """Every uuid that was sent against the table: what is lost, doubled, moved, in parts, or from nobody."""
+    """Decisions that are lost, doubled, changed (moved), incomplete (in_parts), or were never sent (from_nobody)."""
     stored: dict[str, list[dict]] = {}
     for row in db.rows(f"SELECT {COLUMNS} FROM decision d LEFT JOIN decision t ON t.id = d.undoes ORDER BY d.id"):
         stored.setdefault(_sent_as(row), []).append(row)
-    told: dict[str, list[str]] = {name: [] for name in ("lost", "doubled", "moved", "in_parts", "from_nobody")}
-    for name, entry in sent.entries.items():
-        rows = stored.pop(name, [])
-        many = len(entry.get("cells", [0]))
+    broken: dict[str, list[str]] = {kind: [] for kind in ("lost", "doubled", "moved", "in_parts", "from_nobody")}
+    for uuid, entry in sent.entries.items():
+        rows = stored.pop(uuid, [])
+        count = len(entry.get("cells", [0]))
         if not rows:
-            if name in sent.acknowledged:
-                told["lost"].append(str(entry))
+            if uuid in sent.acknowledged:
+                broken["lost"].append(str(entry))
         elif entry["action"] == "undo":
             if any(row["undoes_uuid"] and not _is_about(entry["undoes"], row) for row in rows):
-                told["moved"].append(f"{entry}: {rows}")
-        elif len(rows) != many:
-            told["doubled" if len(rows) > many else "in_parts"].append(f"{entry}: {rows}")
+                broken["moved"].append(f"{entry}: {rows}")
+        elif len(rows) != count:
+            broken["doubled" if len(rows) > count else "in_parts"].append(f"{entry}: {rows}")
         elif any(not _is_same(entry, number, row) for number, row in enumerate(rows)):
-            told["moved"].append(f"{entry}: {rows}")
-    told["from_nobody"] = [name for name, rows in stored.items() if rows[0]["annotator"] != "import"]
-    return told
+            broken["moved"].append(f"{entry}: {rows}")
+    broken["from_nobody"] = [uuid for uuid, rows in stored.items() if rows[0]["annotator"] != "import"]
+    return broken
 
 
 def tables_broken(db: Database) -> list[str]:
@@ -46,8 +45,8 @@ def tables_broken(db: Database) -> list[str]:
 
 
 def files_broken(db: Database, exports: list[Path]) -> list[str]:
-    """Arrays that are announced and not there, files that have their name and not their content, exports in parts."""
-    told = [*damaged(db), *audits.damaged(db)]
+    """Arrays that a table names and that do not exist, files that cannot be read, incomplete exports."""
+    broken = [*damaged(db), *audits.damaged(db)]
     for path in db.paths.project.rglob("*"):
         try:
             if path.name.startswith(".") or not path.is_file():
@@ -58,36 +57,36 @@ def files_broken(db: Database, exports: list[Path]) -> list[str]:
                 with safe_open(path, framework="numpy") as file:
                     file.keys()
         except (OSError, ValueError, EOFError, SafetensorError) as error:
-            told.append(f"{path.name}: {error}")
+            broken.append(f"{path.name}: {error}")
     images = db.value("SELECT count(*) FROM image")
     for path in exports:
         if path.exists() and len(path.read_text(encoding="utf-8").splitlines()) != images + 1:
-            told.append(f"the export {path.name} has not {images + 1} lines")
-    return told
+            broken.append(f"the export {path.name} has not {images + 1} lines")
+    return broken
 
 
 def leftovers(project: Path, folders: list[Path]) -> list[str]:
-    """What killed processes leave behind once a worker and an export have run to their ends after them."""
-    told = [f"temporary file {path}" for folder in folders for path in folder.rglob(".*.part")]
+    """Temporary files and processes that are left after a worker and an export have run to their ends."""
+    broken = [f"temporary file {path}" for folder in folders for path in folder.rglob(".*.part")]
     own = str(project).encode()
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = place.read_bytes()
+            command = path.read_bytes()
         except OSError:
             continue
-        if own in words and b"annotator" in words and b"bench" not in words.replace(TIED, b""):
-            told.append(f"process {place.parent.name}: {words.replace(bytes(1), b' ').decode(errors='replace')}")
-    return told
+        if own in command and b"annotator" in command and b"bench" not in command.replace(TIED, b""):
+            broken.append(f"process {path.parent.name}: {command.replace(bytes(1), b' ').decode(errors='replace')}")
+    return broken
 
 
-def counted(told: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
-    """How many promises of each kind were broken, and the first of each in words."""
-    words = [f"{kind}: {one[:1000]}" for kind, every in told.items() for one in every[:NAMED]]
-    return dict(Counter({kind: len(every) for kind, every in told.items()})), words
+def counted(broken: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
+    """How many promises of each kind were broken, and a sentence on each of the first NAMED."""
+    sentences = [f"{kind}: {each[:1000]}" for kind, cases in broken.items() for each in cases[:NAMED]]
+    return {kind: len(cases) for kind, cases in broken.items()}, sentences
 
 
 def _sent_as(row: dict) -> str:
-    """The uuid that the browser gave it: cells of a batch and steps of an undo have a number behind it."""
+    """The uuid that the browser gave: the rows of a batch and of an undo have a number appended."""
     return row["uuid"].partition(":")[0]
 
 

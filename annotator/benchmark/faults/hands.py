@@ -1,4 +1,4 @@
-"""Who has which image or cell open, as the pages themselves know it: never two of them the same."""
+"""Which page holds which image or cell, as the pages know it: the server may never give the same to two of them."""
 
 import threading
 from collections.abc import Collection
@@ -8,28 +8,30 @@ Cell = tuple[int, int]
 
 
 class Hands:
-    """What all pages hold; safe to share between threads.
+    """What all pages hold; threads may share it.
 
-    given    cells and images that were handed out
-    twice    those of them that another page held: (cell, page, the other page)
+    given    count of cells and images that were handed out
+    twice    those that another page held: (cell, page, the other page)
     """
 
     def __init__(self):
-        self.given, self.twice = 0, []
+        self.given = 0
+        self.twice: list[tuple[Cell, str, str]] = []
         self._held: dict[int, dict[int, str]] = {}  # image -> class -> page
         self._lock = threading.Lock()
 
     def keep(self, page: str, cells: Collection[Cell]) -> None:
-        """Before a page names these cells as in hand: from now on the server may give away all else that it held."""
+        """Call before a page sends these cells as held: the server may then give away everything else it held."""
         with self._lock:
             for image, classes in list(self._held.items()):
-                for class_ in [one for one, holder in classes.items() if holder == page and (image, one) not in cells]:
-                    del classes[class_]
+                for class_ in [class_ for class_, holder in classes.items() if holder == page]:
+                    if (image, class_) not in cells:
+                        del classes[class_]
                 if not classes:
                     del self._held[image]
 
     def take(self, page: str, cells: Collection[Cell]) -> None:
-        """After a page was given these cells."""
+        """Call after a page was given these cells."""
         with self._lock:
             for image, class_ in cells:
                 self.given += 1
@@ -40,7 +42,7 @@ class Hands:
                 classes[class_] = page
 
     def rename(self, page: str, before: str) -> None:
-        """After a reload a page goes by another name."""
+        """Call when a page is reloaded, which gives it a new name."""
         with self._lock:
             for classes in self._held.values():
                 for class_, holder in classes.items():

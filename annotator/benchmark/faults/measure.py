@@ -1,12 +1,11 @@
 """Kills, full and stalled disks and jumping clocks, while people work: what is left of what was acknowledged.
 
-A made-up project of small drawn images, with features drawn at random. Everything is drawn from the seed,
-but not when processes get to run: two runs of one seed differ.
+The project is generated: small random images with random features. All random choices follow from the seed, but when
+processes run does not: two runs of one seed differ.
 """
 
 import json
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -15,29 +14,28 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock, Timeout
-from PIL import Image
 
 from annotator.benchmark.faults import compare
 from annotator.benchmark.faults.hands import Hands
-from annotator.benchmark.faults.people import Person, Sent, ask
+from annotator.benchmark.faults.people import Ask, Person, Sent, ask
 from annotator.benchmark.faults.system import FAKE_TIME, JUMPS, Commands, Server
+from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.processes import say, wait_for
+from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.settings import DEFAULT_BACKBONE, IMPORTER
-from annotator.store import classes, decisions, images, registration, runs
-from annotator.store.arrays import add_features
+from annotator.settings import IMPORTER
+from annotator.store import decisions, runs
 from annotator.store.database import Database
 from annotator.worker.process import Worker
 
 NAMES = ("Ann", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal")
 PAGES_EACH = 2
 IMAGES, CLASSES = 1500, 6
-DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
 PAUSE = 0.8  # seconds between two faults, on average
 TRAINS = ("training", "looking at regions of images")  # states of a worker in the middle of a training
-TRAINING = 20.0  # seconds that a training is waited for, to be killed
-IMPORTED = 60  # labels from the start, and a run from them: every page has something to show
+TRAINING = 20.0  # seconds to wait for a training that is then killed
+IMPORTED = 60  # labels at the start, and a run trained on them, so that every page has something to show
 DRAIN = 120.0
 FAULTS = {"server": 32, "worker": 20, "both": 8, "training": 10, "stalled disk": 8, "full disk": 10, "clock": 6}
 
@@ -52,26 +50,26 @@ def measure(
     """Faults against promises, summed over the seeds, a project each.
 
     kills      processes killed, for each seed
-    seconds    of each seed at most; None: until there were so many kills
+    seconds    at most for each seed; None: no limit
     people     at most as many as NAMES, with two pages each
-    work       where the result of each seed is kept: asked again, finished ones are not repeated; None: nowhere
-    returns    {"bench", "figures", "ratios", "broken"}; broken: every promise that was, in words
+    work       folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept
+    returns    {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken promise
 
-    Raises AnnotatorError where there is no /proc, and for a number of people there is not.
+    Raises AnnotatorError where there is no /proc, and for a number of people out of range.
     """
     if not Path("/proc/self/cmdline").exists():
         raise AnnotatorError("This measurement looks for processes in /proc, which is only there on Linux.")
     if not 1 <= people <= len(NAMES):
-        raise AnnotatorError(f"{people} people cannot be had; there are 1 to {len(NAMES)}.")
+        raise AnnotatorError(f"{people} people are out of range: 1 to {len(NAMES)} can work at once.")
     figures: Counter[str] = Counter()
     broken: list[str] = []
     for seed in seeds:
-        found = _kept(work, seed) or _one(kills, seconds, seed, people)
+        result = _read_result(work, seed) or _measure_seed(kills, seconds, seed, people)
         if work:
             work.mkdir(parents=True, exist_ok=True)
-            (work / f"seed-{seed}.json").write_text(json.dumps(found))
-        figures.update(found["figures"])
-        broken += [f"seed {seed}: {one}" for one in found["broken"]]
+            (work / f"seed-{seed}.json").write_text(json.dumps(result))
+        figures.update(result["figures"])
+        broken += [f"seed {seed}: {sentence}" for sentence in result["broken"]]
     rate = 60 * figures["kills"] / max(figures["seconds"], 1e-9)
     return {
         "bench": "faults",
@@ -83,24 +81,23 @@ def measure(
 
 @dataclass
 class _Tally:
-    """What was done to the processes."""
+    """How often the processes were harmed, and what workers did when they were killed."""
 
     kills: Counter = field(default_factory=Counter)
     other: Counter = field(default_factory=Counter)
     worker_states: Counter = field(default_factory=Counter)
 
 
-def _kept(work: Path | None, seed: int) -> dict | None:
+def _read_result(work: Path | None, seed: int) -> dict | None:
     path = work and work / f"seed-{seed}.json"
     return json.loads(path.read_text()) if path and path.exists() else None
 
 
-def _one(kills: int, seconds: float | None, seed: int, people: int) -> dict:
-    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as name:
-        folder = Path(name)
+def _measure_seed(kills: int, seconds: float | None, seed: int, people: int) -> dict:
+    with scratch_folder() as folder:
         db = _make_project(folder)
-        for place in ("exports", "logs"):
-            (folder / place).mkdir()
+        for subfolder in ("exports", "logs"):
+            (folder / subfolder).mkdir()
         server, sent, hands, tally = Server(db, folder / "logs"), Sent(), Hands(), _Tally()
         server.start()
         pages = [
@@ -108,8 +105,8 @@ def _one(kills: int, seconds: float | None, seed: int, people: int) -> dict:
             for number in range(PAGES_EACH * people)
         ]
         started = time.monotonic()
-        for one in pages:
-            one.start()
+        for page in pages:
+            page.start()
         commands = Commands(db, folder / "exports", seed)
         chance = random.Random(seed)
         while sum(tally.kills.values()) + commands.count() < kills:
@@ -120,14 +117,14 @@ def _one(kills: int, seconds: float | None, seed: int, people: int) -> dict:
             say(
                 f"seed {seed}: {sum(tally.kills.values()) + commands.count():,} kills, {len(sent.acknowledged):,} saved"
             )
-        took = time.monotonic() - started
+        elapsed = time.monotonic() - started
         commands.end()
         drained = _drain(server, pages)
         server.end()
-        return _result(db, folder, sent, hands, tally, commands, pages, took, drained)
+        return _result(db, sent, hands, tally, commands, pages, elapsed, drained)
 
 
-def _asker(server: Server):
+def _asker(server: Server) -> Ask:
     return lambda annotator, path, body, patience: ask(server.address, server.headers(annotator), path, body, patience)
 
 
@@ -161,36 +158,42 @@ def _harm(chance: random.Random, server: Server, tally: _Tally) -> None:
 
 
 def _drain(server: Server, pages: list[Person]) -> bool:
-    """Whether all that people still had to send was saved, with nobody killing anything any more."""
+    """Whether all that people still had to send was saved once the faults had ended."""
     if server.process.poll() is not None:
         server.start()
-    for one in pages:
-        one.end()
-    until = time.monotonic() + DRAIN
-    for one in pages:
-        one.join(max(0.0, until - time.monotonic()))
-    return not any(one.is_alive() for one in pages)
+    for page in pages:
+        page.end()
+    deadline = time.monotonic() + DRAIN
+    for page in pages:
+        page.join(max(0.0, deadline - time.monotonic()))
+    return not any(page.is_alive() for page in pages)
 
 
 def _result(
-    db, folder, sent: Sent, hands: Hands, tally: _Tally, commands: Commands, pages, took: float, drained
+    db: Database,
+    sent: Sent,
+    hands: Hands,
+    tally: _Tally,
+    commands: Commands,
+    pages: list[Person],
+    elapsed: float,
+    drained: bool,
 ) -> dict:
-    locks = [lock.name for lock in (db.paths.server_lock, db.paths.worker_lock) if not _is_free(lock)]
-    left = [f"{one} is still held" for one in locks]
-    if not locks:
-        _train(db)  # a worker clears up after those that were killed
+    held = [f"{lock.name} is still held" for lock in (db.paths.server_lock, db.paths.worker_lock) if not _is_free(lock)]
+    if not held:
+        _train(db)  # a worker deletes what killed ones have left
         commands.run("export", 60)
-    told = compare.decisions_broken(db, sent) | {
+    broken = compare.decisions_broken(db, sent) | {
         "tables": compare.tables_broken(db),
         "files": compare.files_broken(db, commands.exports),
-        "held_twice": [str(one) for one in hands.twice],
-        "leftovers": left
+        "held_twice": [str(conflict) for conflict in hands.twice],
+        "leftovers": held
         + compare.leftovers(db.paths.project, [db.paths.runs, db.paths.features(""), db.paths.map("")]),
         "commands": commands.odd,
-        "not_saved": [] if drained else [f"{one.name}: {one.waiting} decisions" for one in pages if one.waiting],
-        "trouble": [f"{one.name}: {one.trouble!r}" for one in pages if one.trouble],
+        "not_saved": [] if drained else [f"{page.name}: {page.waiting} decisions" for page in pages if page.waiting],
+        "trouble": [f"{page.name}: {page.trouble!r}" for page in pages if page.trouble],
     }
-    counts, words = compare.counted(told)
+    counts, sentences = compare.counted(broken)
     run = runs.current_run(db)
     figures = {
         "kills": sum(tally.kills.values()) + commands.count(),
@@ -202,7 +205,7 @@ def _result(
         "clock_jumps": tally.other["clock_jumps"],
         "stalls": tally.other["stalls"],
         "full_disks": tally.other["full_disks"],
-        "seconds": round(took, 1),
+        "seconds": round(elapsed, 1),
         "pages": len(pages),
         "decisions_sent": len(sent.entries),
         "decisions_acknowledged": len(sent.acknowledged),
@@ -213,11 +216,11 @@ def _result(
     }
     for reason, count in Counter(sent.refused.values()).most_common(5):
         say(f"refused {count:,} times: {reason}")
-    return {"figures": figures, "broken": words}
+    return {"figures": figures, "broken": sentences}
 
 
 def _is_free(path: Path) -> bool:
-    def taken() -> bool:
+    def can_be_taken() -> bool:
         try:
             with FileLock(path, timeout=0):
                 return True
@@ -225,29 +228,21 @@ def _is_free(path: Path) -> bool:
             return False
 
     try:  # a worker that lost its server has some seconds to end
-        return wait_for(taken, f"the lock {path.name}", 15.0)
+        return wait_for(can_be_taken, f"the lock {path.name}", 15.0)
     except AnnotatorError:
         return False
 
 
 def _make_project(folder: Path) -> Database:
-    pictures = folder / "images"
-    pictures.mkdir()
-    chance = np.random.default_rng(0)
-    for number in range(IMAGES):
-        Image.fromarray(chance.integers(0, 256, (24, 32, 3), dtype=np.uint8)).save(pictures / f"{number:05d}.png")
-    db = Database(folder / "project", create=True)
-    registration.register(db, pictures, sorted(path.name for path in pictures.iterdir()))
-    classes.add_classes(db, [(f"class {number + 1}", "") for number in range(CLASSES)])
-    ids = np.array([image.id for image in images.all_images(db)])
-    features = np.maximum(chance.normal(size=(len(ids), DIMENSIONS)), 0).astype(np.float16)
-    regions = np.broadcast_to(features[:, None], (len(ids), REGIONS, DIMENSIONS))
-    add_features(db.paths.features(DEFAULT_BACKBONE), ids, features, regions)
-    given = [
-        Decision(f"imported-{image_id}", "label", IMPORTER, "import", image_id, 1 + number % CLASSES, 1)
-        for number, image_id in enumerate(ids[:IMPORTED].tolist())
+    projects.write_noise_images(folder / "images", IMAGES, (32, 24))
+    db = projects.new_project(folder, CLASSES)
+    features = np.maximum(np.random.default_rng(0).normal(size=(IMAGES, projects.DIMENSIONS)), 0)
+    projects.save_features(db, features.astype(np.float16))
+    labels = [  # ids of images count from 1
+        Decision(f"imported-{image_id}", "label", IMPORTER, "import", image_id, 1 + image_id % CLASSES, 1)
+        for image_id in range(1, min(IMPORTED, IMAGES) + 1)
     ]
-    decisions.decide(db, given)
+    decisions.decide(db, labels)
     _train(db)
     return db
 

@@ -1,8 +1,7 @@
-"""Made-up people: each is a thread with one open page, which asks, decides and sends as the components in a browser do.
+"""Simulated annotators: a thread for each open page, which requests, decides and sends as a page in a browser does.
 
-A decision gets its uuid where it is made, waits until the server has said that it is saved, and is sent again under the
-same uuid until then (components/shared/outbox.js). People answer at random: what is compared at the end is what was
-stored, not whether it is true.
+A decision gets its uuid on the page and is sent again under that uuid until the server has acknowledged it
+(components/shared/outbox.js). The answers are random: what is checked at the end is what was stored, not its truth.
 """
 
 import http.client
@@ -14,6 +13,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from annotator.benchmark.faults.hands import WHOLE, Cell, Hands
 
@@ -21,16 +21,23 @@ PAGES = ("annotate", "review", "grid", "autopilot")
 SOURCES = {"grid": "grid", "audit": "audit", "image": "suggestion", "click": "click"}
 PAUSE = 0.15  # seconds between two decisions of one person, on average
 TOGETHER = 100  # decisions sent at once
-MOST_WAITING = 200  # unsaved decisions from which on a person waits for the server
-IMPATIENT = 0.05  # of the times that decisions are sent, the answer is not waited for
-AGAIN = 0.05  # of the decisions are sent once more after they were saved, as another tab may do
-RELOADS = 0.02  # of the steps begin with another page in the same tab
-PATIENCE = 60.0
+MOST_WAITING = 200  # with so many unsaved decisions an annotator waits for the server
+IMPATIENT = 0.05  # share of the requests with decisions that do not wait for the answer
+AGAIN = 0.05  # share of the saved decisions that are sent once more, as another tab may do
+RELOADS = 0.02  # share of the steps that begin with another page in the same tab
+PATIENCE = 60.0  # seconds until a request is given up
+
+Ask = Callable[[str, str, dict, float], dict]  # annotator, path, body, seconds -> answer
 
 
 @dataclass
 class Sent:
-    """What all people sent, by uuid, and what the server said of it."""
+    """What all annotators sent, by uuid, and what the server answered.
+
+    entries         uuid -> the decision as it was sent
+    acknowledged    uuids that the server has called saved
+    refused         uuid -> the reason
+    """
 
     entries: dict[str, dict] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
@@ -38,27 +45,25 @@ class Sent:
 
 
 class Person(threading.Thread):
-    """One page of one person.
+    """One page of one annotator.
 
-    ask        sends a body to a route in somebody's name and returns the answer
+    ask        sends a body to a route in an annotator's name and returns the answer
     """
 
-    def __init__(
-        self, name: str, number: int, seed: int, ask: Callable[[str, str, dict, float], dict], sent: Sent, hands: Hands
-    ):
+    def __init__(self, name: str, number: int, seed: int, ask: Ask, sent: Sent, hands: Hands):
         super().__init__(name=f"{name} {number}", daemon=True)
         self.annotator, self._ask, self._sent, self._hands = name, ask, sent, hands
         self._chance = random.Random(f"{seed}/{number}")
         self._page, self._holder, self._before = PAGES[number % len(PAGES)], f"page-{seed}-{number}-0", ""
         self._waiting: dict[str, dict] = {}
-        self._own: list[dict] = []  # what this person decided and can take back
+        self._own: list[dict] = []  # the newest decisions of this page, which it can take back
         self._seen: list[int] = []  # images that were on screen
         self._classes: list[int] = []
         self._ending = threading.Event()
         self.trouble: Exception | None = None
 
     def end(self) -> None:
-        """Decide nothing more; ends when everything has been saved."""
+        """Decide nothing more; the thread ends when everything has been saved."""
         self._ending.set()
 
     @property
@@ -74,7 +79,7 @@ class Person(threading.Thread):
                 self._send()
                 self._ending.clear()
                 self._ending.wait(0.2)
-        except Exception as error:  # of this benchmark itself: told at the end
+        except Exception as error:  # of this benchmark itself: reported at the end
             self.trouble = error
 
     def _step(self) -> None:
@@ -84,12 +89,13 @@ class Person(threading.Thread):
             self._hands.rename(self._holder, self._before)
         if len(self._waiting) < MOST_WAITING:
             if not self._classes:
-                answer = self._told("/api/classes", {})
-                self._classes = [one["id"] for one in answer["classes"]] if answer else []
+                answer = self._post("/api/classes", {})
+                self._classes = [class_["id"] for class_ in answer["classes"]] if answer else []
             if self._classes:
-                {"annotate": self._images, "review": self._images, "grid": self._grid, "autopilot": self._action}[
-                    self._page
-                ]()
+                work = {"grid": self._decide_grid, "autopilot": self._decide_action}.get(
+                    self._page, self._decide_images
+                )
+                work()
             if self._own and self._chance.random() < 0.15:
                 self._take_back()
             if self._seen and self._chance.random() < 0.05:
@@ -98,8 +104,8 @@ class Person(threading.Thread):
 
     # -- pages
 
-    def _images(self) -> None:
-        items = self._next("/api/work", {"mode": self._page, "want": 3}, lambda one: [(one["id"], WHOLE)])
+    def _decide_images(self) -> None:
+        items = self._next("/api/work", {"mode": self._page, "want": 3}, lambda item: [(item["id"], WHOLE)])
         for item in items:
             self._seen.append(item["id"])
             if self._chance.random() < 0.1:
@@ -115,13 +121,13 @@ class Person(threading.Thread):
             if self._chance.random() < 0.1:
                 self._decide(action="done", image=item["id"], source="done")
 
-    def _grid(self) -> None:
-        blind = self._chance.random() < 0.3
-        wanted = {"class": self._chance.choice([None, *self._classes]), "size": 6, "want": 1, "audit": blind}
+    def _decide_grid(self) -> None:
+        audit = self._chance.random() < 0.3
+        wanted = {"class": self._chance.choice([None, *self._classes]), "size": 6, "want": 1, "audit": audit}
         for grid in self._next("/api/grid", wanted, _cells_of):
-            self._batch(grid, grid["run"], "audit" if blind else "grid")
+            self._batch(grid, grid["run"], "audit" if audit else "grid")
 
-    def _action(self) -> None:
+    def _decide_action(self) -> None:
         for action in self._next("/api/autopilot", {"want": 1}, _cells_of_action):
             if action["grid"]:
                 self._batch(action["grid"], action["grid"]["run"], SOURCES[action["kind"]])
@@ -134,14 +140,14 @@ class Person(threading.Thread):
                 self._decide(action="label", image=image, source="click", **self._answer())
 
     def _next(self, path: str, body: dict, cells: Callable[[dict], list[Cell]]) -> list[dict]:
-        """What this page is given, with nothing else in hand any more."""
+        """What the server gives this page, which holds nothing else any more."""
         self._hands.keep(self._holder, ())
-        answer = self._told(path, {"holder": self._holder, "have": [], "instead": self._before, **body})
+        answer = self._post(path, {"holder": self._holder, "have": [], "instead": self._before, **body})
         if answer is None:
             return []
         self._before = ""
-        for one in answer["items"]:
-            self._hands.take(self._holder, cells(one))
+        for item in answer["items"]:
+            self._hands.take(self._holder, cells(item))
         return answer["items"]
 
     # -- decisions
@@ -154,19 +160,20 @@ class Person(threading.Thread):
 
     def _batch(self, grid: dict, run: int | None, source: str) -> None:
         cells = [
-            [one["id"], grid["class"], self._chance.choice([1, -1, -1, 0]), one["probability"]] for one in grid["tiles"]
+            [tile["id"], grid["class"], self._chance.choice([1, -1, -1, 0]), tile["probability"]]
+            for tile in grid["tiles"]
         ]
         if cells:
             self._decide(action="batch", source=source, cells=cells, run=run)
 
     def _take_back(self) -> None:
-        """Undo a decision of one's own; as often as not give the same one again."""
+        """Undo one of the page's decisions; half of the time give it again."""
         old = self._own.pop(self._chance.randrange(len(self._own)))
         self._decide(action="undo", source="click", undoes=old["uuid"] + (":0" if old["action"] == "batch" else ""))
         if self._chance.random() < 0.5 and old["source"] != "audit":
             self._decide(**{key: value for key, value in old.items() if key not in ("uuid", "annotator")})
 
-    def _decide(self, **entry: object) -> None:
+    def _decide(self, **entry: Any) -> None:
         entry |= {"uuid": str(uuid.uuid4()), "annotator": self.annotator, "milliseconds": self._chance.randint(1, 5000)}
         self._waiting[entry["uuid"]] = self._sent.entries[entry["uuid"]] = entry
         if entry["action"] != "undo":
@@ -175,27 +182,27 @@ class Person(threading.Thread):
     def _send(self) -> None:
         if not self._waiting:
             return
-        some = list(self._waiting.values())[:TOGETHER]
+        entries = list(self._waiting.values())[:TOGETHER]
         impatient = self._chance.random() < IMPATIENT
-        answer = self._told("/api/decisions", {"decisions": some}, 0.02 if impatient else PATIENCE)
+        answer = self._post("/api/decisions", {"decisions": entries}, 0.02 if impatient else PATIENCE)
         if answer is None:
             return
-        for name in answer["saved"]:
-            self._sent.acknowledged.add(name)
-            self._sent.refused.pop(name, None)
-            entry = self._waiting.pop(name, None)
+        for uuid_ in answer["saved"]:
+            self._sent.acknowledged.add(uuid_)
+            self._sent.refused.pop(uuid_, None)
+            entry = self._waiting.pop(uuid_, None)
             if entry and self._chance.random() < AGAIN:
-                self._waiting[name] = entry
-        for name, reason in answer["refused"].items():
-            self._waiting.pop(name, None)
-            self._sent.refused[name] = reason
+                self._waiting[uuid_] = entry
+        for uuid_, reason in answer["refused"].items():
+            self._waiting.pop(uuid_, None)
+            self._sent.refused[uuid_] = reason
 
-    def _told(self, path: str, body: dict, patience: float = PATIENCE) -> dict | None:
-        """The server's answer; None when there is none, or it says that it cannot now."""
+    def _post(self, path: str, body: dict, patience: float = PATIENCE) -> dict | None:
+        """The server's answer; None when there is none, or when it cannot answer at the moment."""
         try:
             return self._ask(self.annotator, path, body, patience)
         except urllib.error.HTTPError as error:
-            if error.code in (409, 500, 503, 507):  # a full disk, a damaged moment: asked again
+            if error.code in (409, 500, 503, 507):  # a full disk, a server that is ending: sent again
                 return None
             raise RuntimeError(f"{path} {json.dumps(body)[:500]}: {error.code} {error.read()[:500]}") from error
         except (OSError, http.client.HTTPException, ValueError):

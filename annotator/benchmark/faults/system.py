@@ -1,4 +1,4 @@
-"""The processes that are harmed: a real `annotator serve` with its worker, and commands beside them.
+"""The processes that are harmed: a real `annotator serve` with its worker, and commands run beside them.
 
 SIGKILL for kills, SIGSTOP for a disk that does not answer, a limit on the size of files (RLIMIT_FSIZE) for a full one,
 and, where libfaketime is installed, another clock for a server and its worker.
@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Collection
 from pathlib import Path
 
-from annotator.benchmark.harness.processes import ADDRESS, free_port, start, wait_for
+from annotator.benchmark.harness.processes import ADDRESS, close_input, free_port, start, wait_for
 from annotator.errors import AnnotatorError
 from annotator.store import heartbeat, jobs
 from annotator.store.database import Database
@@ -31,31 +31,35 @@ UNLIMITED = -1
 
 
 class Server:
-    """`annotator serve` on one port, again and again."""
+    """`annotator serve` on one port, started again after each kill."""
 
     def __init__(self, db: Database, logs: Path):
         self.db, self.port, self._logs, self._starts = db, free_port(), logs, 0
         self.address = f"http://{ADDRESS}:{self.port}"
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen
         self._headers: dict[str, dict[str, str]] = {}
 
     def start(self, jump: str = "") -> None:
-        """Start it and wait until it answers. jump: how its clock differs, as libfaketime has it; "": not at all."""
+        """Start it and wait until it answers.
+
+        jump    the offset of its clock in the notation of libfaketime; "": none
+        """
         self._starts += 1
         faked = {"LD_PRELOAD": str(FAKE_TIME[0]), "FAKETIME": jump, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if jump else {}
-        with (self._logs / f"serve-{self._starts}.log").open("wb") as words:
+        log = self._logs / f"serve-{self._starts}.log"
+        with log.open("wb") as output:
             self.process = start(
                 "annotator", "serve", self.db.paths.project, "--port", self.port, "--no-browser",
-                words=words, env=os.environ | faked,
+                output=output, env=os.environ | faked,
             )  # fmt: skip
         self._headers.clear()
         wait_for(lambda: self.process.poll() is not None or self._answers(), "the server")
         if self.process.poll() is not None:
-            said = (self._logs / f"serve-{self._starts}.log").read_text(errors="replace")[-2000:]
-            raise AnnotatorError(f"The server did not start again:\n{said}")
+            last_output = log.read_text(errors="replace")[-2000:]
+            raise AnnotatorError(f"The server did not start again:\n{last_output}")
 
     def headers(self, annotator: str) -> dict[str, str]:
-        """What a request of this person carries."""
+        """The headers of this annotator's requests."""
         if annotator not in self._headers:
             self._headers[annotator] = headers_for(self.db.paths.project, self.address, annotator)
         return self._headers[annotator]
@@ -63,7 +67,7 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        close_input(self.process)
 
     def end(self) -> None:
         """Ask it to end, as Ctrl+C does. Raises AnnotatorError when it does not."""
@@ -73,36 +77,36 @@ class Server:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AnnotatorError(f"The server did not end {ENDING:.0f} s after SIGTERM.") from None
-        self.process.stdin.close()
+        close_input(self.process)
 
     def wait_for_worker(self, states: Collection[str], seconds: float) -> bool:
-        """Ask for a training and wait until the worker is at something; False when it does not come to it in time."""
+        """Request a training and wait until the worker is in one of these states; False when it is not in time."""
         jobs.ask_training(self.db)
         with contextlib.suppress(AnnotatorError):
             return wait_for(lambda: heartbeat.worker_state(self.db).state in states, "a training", seconds)
         return False
 
     def kill_worker(self) -> str:
-        """Kill the worker, if there is one; what it was doing."""
+        """Kill the worker, if there is one; the state it was in, "" without one."""
         state = heartbeat.worker_state(self.db)
-        if not self._is_worker(state.pid):
+        if state.pid is None or not self._is_worker(state.pid):
             return ""
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGKILL)
         return state.state
 
     def stall(self, seconds: float) -> None:
-        """Nothing of them moves for so long."""
+        """Stop server and worker for so many seconds, as a disk that does not answer would."""
         pids = self._pids()
         _signal(pids, signal.SIGSTOP)
         time.sleep(seconds)
         _signal(pids, signal.SIGCONT)
 
     def fill_disk(self, seconds: float, room: int) -> bool:
-        """No file may grow beyond `room` bytes for so long; False where that cannot be had (Linux has it)."""
+        """Let no file grow beyond `room` bytes for so many seconds; False where the system cannot do that."""
         import resource  # not on Windows
 
-        if not hasattr(resource, "prlimit"):
+        if not hasattr(resource, "prlimit"):  # Linux has it
             return False
         for limit in (room, UNLIMITED):
             for pid in self._pids():
@@ -115,15 +119,15 @@ class Server:
 
     def _pids(self) -> list[int]:
         worker = heartbeat.worker_state(self.db).pid
-        return [self.process.pid, *([worker] if self._is_worker(worker) else [])]
+        return [self.process.pid, *([worker] if worker is not None and self._is_worker(worker) else [])]
 
-    def _is_worker(self, pid: int | None) -> bool:
-        # A process id may belong to somebody else by now.
+    def _is_worker(self, pid: int) -> bool:
+        # The process id may have been given to another process since.
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(bytes(1))
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(bytes(1))
         except OSError:
             return False
-        return b"worker" in words and str(self.db.paths.project).encode() in words
+        return b"worker" in command and str(self.db.paths.project).encode() in command
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -135,9 +139,10 @@ class Server:
 class Commands:
     """Commands of the command line beside the server, one after another; most are killed at a random moment.
 
-    killed     how many were, by name
-    ended      how many came to their end, by name
-    odd        the last words of those that ended with a traceback
+    killed     commands killed, by name
+    ended      commands that ended by themselves, by name
+    odd        the last output of those that ended with a traceback
+    exports    files that exports were to write
     """
 
     NAMES = ("audit", "export", "certificate", "accept", "train", "once", "export")
@@ -160,9 +165,9 @@ class Commands:
         return sum(self.killed.values())
 
     def run(self, name: str, seconds: float) -> None:
-        """Run one, and kill it after so many seconds."""
+        """Run one command, and kill it after so many seconds."""
         project, target = self._db.paths.project, self._folder / f"{len(self.exports)}.csv"
-        words = {
+        arguments = {
             "audit": ["audit", project, "--cells", 40],
             "export": ["export", project, target],
             "certificate": ["certificate", project],
@@ -172,26 +177,26 @@ class Commands:
         }[name]
         if name == "export":
             self.exports.append(target)
-        said = self._folder / "command.log"
-        with said.open("wb") as log:
-            process = start("annotator", *words, words=log)
+        log = self._folder / "command.log"
+        with log.open("wb") as output:
+            process = start("annotator", *arguments, output=output)
         try:
             process.wait(seconds)
             self.ended[name] = self.ended.get(name, 0) + 1
-            if b"Traceback" in said.read_bytes():
-                self.odd.append(f"{name}: {said.read_text(errors='replace')[-1500:]}")
+            if b"Traceback" in log.read_bytes():
+                self.odd.append(f"{name}: {log.read_text(errors='replace')[-1500:]}")
             if name == "export" and process.returncode == 0 and not target.exists():
-                self.odd.append(f"{target} is not there, though the export ended well")
+                self.odd.append(f"{target} does not exist, though the export ended with status 0")
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             self.killed[name] = self.killed.get(name, 0) + 1
-        process.stdin.close()
+        close_input(process)
 
     def _run(self) -> None:
         while not self._ending.is_set():
             self.run(self._chance.choice(self.NAMES), self._chance.uniform(0.5, 8))
-            self._ending.wait(self._chance.uniform(0, 3))  # the worker, which is niced, shall come to train as well
+            self._ending.wait(self._chance.uniform(0, 3))  # the worker is niced: leave it time to train
 
 
 def _signal(pids: list[int], number: int) -> None:

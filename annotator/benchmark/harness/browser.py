@@ -1,4 +1,4 @@
-"""A real Chromium or Chrome, found wherever it may be, and started so that it talks to nobody but our pages."""
+"""A real Chromium or Chrome, wherever it is installed, started without its own network traffic."""
 
 import os
 import shutil
@@ -34,21 +34,21 @@ ARGUMENTS = (
 def find_chromium(playwrights_own: str | None = None) -> str:
     """The path of a Chromium or Chrome: the one named by ANNOTATOR_CHROMIUM, else one that is installed.
 
-    playwrights_own    where Playwright would keep a browser of its own; taken last, if it is there
+    playwrights_own    where Playwright keeps a browser of its own; the last choice
 
-    Raises AnnotatorError, saying how to get one, when there is none.
+    Raises AnnotatorError, which says how to install one, when there is none.
     """
     named = os.environ.get(VARIABLE)
     if named:
-        if found := shutil.which(named):
-            return found
-        raise AnnotatorError(f"{VARIABLE} names {named!r}, which is no program. Correct the variable, or unset it.")
+        if path := shutil.which(named):
+            return path
+        raise AnnotatorError(f"{VARIABLE} names {named!r}, which is not a program. Correct the variable, or unset it.")
     for name in NAMES:
-        if found := shutil.which(name):
-            return found
-    for place in (*MAC_PLACES, playwrights_own):
-        if place and Path(place).exists():
-            return place
+        if path := shutil.which(name):
+            return path
+    for path in (*MAC_PLACES, playwrights_own):
+        if path and Path(path).exists():
+            return path
     raise AnnotatorError(
         f"No Chromium or Chrome was found (looked for {', '.join(NAMES)}).\n"
         "    Get one with: playwright install chromium\n"
@@ -79,27 +79,26 @@ def chromium() -> Iterator["Browser"]:
 
 
 def let_in(context: "BrowserContext", project: Path, address: str, name: str | None = None) -> None:
-    """Give a browser access to the app at this address, and the name that its person gave before, if any."""
-    known, value = pass_for(project, address)
-    cookies = [{"name": known, "value": value, "url": address}]
+    """Give a browser access to the app at this address, and the annotator's name, as if given before."""
+    key, value = pass_for(project, address)
+    context.add_cookies([{"name": key, "value": value, "url": address}])
     if name is not None:
-        cookies.append({"name": "annotator_name", "value": name, "url": address})
-    context.add_cookies(cookies)
+        context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
 
 
 @contextmanager
 def _playwright() -> Iterator["Playwright"]:
-    # Playwright refuses a second one of itself in the same thread: whoever comes later shares the first.
+    # Playwright allows one instance a thread: nested calls share it.
     running = getattr(_threads, "playwright", None)
     if running is not None:
         yield running
         return
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as one:
-        _threads.playwright = one
+    with sync_playwright() as playwright:
+        _threads.playwright = playwright
         try:
-            yield one
+            yield playwright
         finally:
             _threads.playwright = None
 

@@ -1,12 +1,14 @@
 """The floor: the least that a page in a browser can do to show an image, take a label, and show the next one.
 
-A bare Starlette page, no framework, no project: the images that come next are fetched and decoded ahead, a key or a
-click POSTs the label to a route that appends it to a file and waits until it is on disk, and swaps the picture. With
-`first=picture` it is as quick as a page can be made: the picture is swapped at once, and the label is sent and the
-next images are fetched after its frame has been drawn.
+A bare Starlette page without framework or project: the next images are fetched and decoded ahead; a key or a click
+POSTs the label to a route that appends it to a file and waits until it is on disk, and swaps the picture. With
+`first=picture` the picture is swapped first, and the label is sent and the next images are fetched after its frame has
+been painted: a page can hardly be quicker.
 
-There is one for each page of ours: `kind=picture`, with a button a class; `kind=grid`, 24 images at once, of which
-Enter swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on.
+Each page of ours has its floor: `kind=picture`, with a button a class; `kind=grid`, 24 images at once, of which Enter
+swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on.
+
+POST /nothing, which answers {}, is the least that a route can do.
 
     python -P -m annotator.benchmark.harness.floor FOLDER LABELS PORT    # /?classes=20, /?kind=grid&first=picture
 """
@@ -20,7 +22,7 @@ import uvicorn
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
@@ -142,7 +144,7 @@ PAGE = """<!doctype html>
 def build_app(folder: Path, labels: Path) -> Starlette:
     """The floor's application: the images of a folder, in the order of their names; labels are appended to a file."""
     images = sorted(folder.iterdir())
-    kept = labels.open("ab", buffering=0)
+    log = labels.open("ab", buffering=0)
 
     async def page(request: Request) -> Response:
         values = {
@@ -161,15 +163,24 @@ def build_app(folder: Path, labels: Path) -> Starlette:
         return FileResponse(path, headers={"cache-control": "private, max-age=31536000, immutable"})
 
     def append(entries: list[dict]) -> None:
-        kept.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
-        os.fsync(kept.fileno())
+        log.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+        os.fsync(log.fileno())
 
     async def label(request: Request) -> Response:
         await run_sync(append, await request.json())
         return Response(status_code=204)
 
+    async def nothing(request: Request) -> JSONResponse:
+        await request.json()
+        return JSONResponse({})
+
     return Starlette(
-        routes=[Route("/", page), Route("/image/{number:int}", image), Route("/label", label, methods=["POST"])]
+        routes=[
+            Route("/", page),
+            Route("/image/{number:int}", image),
+            Route("/label", label, methods=["POST"]),
+            Route("/nothing", nothing, methods=["POST"]),
+        ]
     )
 
 

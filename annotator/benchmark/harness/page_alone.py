@@ -1,4 +1,4 @@
-"""The app as `annotator serve` serves it, without the watch over a worker: a measurement starts its own, or none.
+"""The app as `annotator serve` serves it, but without a worker: a measurement starts its own, or none.
 
 python -P -m annotator.benchmark.harness.page_alone PROJECT PORT
 """

@@ -1,4 +1,4 @@
-"""Processes that a measurement starts: ready when it goes on, ended when it is over, their last words in the error."""
+"""Processes that a measurement starts: ready when it goes on, ended when it is over, their last output in the error."""
 
 import socket
 import subprocess
@@ -6,37 +6,52 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 from annotator.errors import AnnotatorError
+from annotator.store.database import Database
 
 ADDRESS = "127.0.0.1"
-GRACE = 10.0  # seconds between asking a process to end and ending it
+GRACE = 10.0  # seconds between asking a process to end and killing it
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers."""
+
+    port: int
+    pid: int
+
+    @property
+    def address(self) -> str:
+        return f"http://{ADDRESS}:{self.port}"
 
 
 @contextmanager
 def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
     """`python -m module arguments`, in a process of its own for as long as the block runs.
 
-    Raises AnnotatorError with the last words of a process that ended before the block did.
+    Raises AnnotatorError with the last output of a process that ended before the block did.
     """
-    with tempfile.TemporaryFile() as words:
-        process = start(module, *arguments, words=words)
-        trouble: Exception | None = None
+    with tempfile.TemporaryFile() as output:
+        process = start(module, *arguments, output=output)
+        failure: Exception | None = None
         try:
             try:
                 yield process
             except Exception as error:
-                trouble = error
+                failure = error
             if process.poll() is not None:
-                words.seek(0)
-                said = words.read()[-2000:].decode(errors="replace").strip()
+                output.seek(0)
+                last_output = output.read()[-2000:].decode(errors="replace").strip()
                 raise AnnotatorError(
-                    f"python -m {module} ended by itself with status {process.returncode}:\n{said}"
-                ) from trouble
-            if trouble:
-                raise trouble
+                    f"python -m {module} ended by itself with status {process.returncode}:\n{last_output}"
+                ) from failure
+            if failure:
+                raise failure
         finally:
             process.terminate()
             try:
@@ -44,46 +59,72 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            process.stdin.close()
+            close_input(process)
 
 
-def start(module: str, *arguments: object, words: IO[bytes], **options: Any) -> subprocess.Popen:
+def start(module: str, *arguments: object, output: IO[bytes], **options: Any) -> subprocess.Popen:
     """`python -m module arguments`, in a process that ends with this one, however this one ends (tied.py).
 
-    words      takes what it prints
+    output     takes standard output and standard error
     options    for Popen
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],
         stdin=subprocess.PIPE,
-        stdout=words,
-        stderr=words,
+        stdout=output,
+        stderr=output,
         start_new_session=True,  # Ctrl+C is for the measurement, which then ends its processes
         **options,
     )
 
 
+def close_input(process: subprocess.Popen) -> None:
+    """Let go of a process that has ended."""
+    if process.stdin:
+        process.stdin.close()
+
+
 @contextmanager
-def server(module: str, *arguments: object) -> Iterator[str]:
-    """A server, given a free port as the last argument: its address, once it answers there."""
-    port = free_port()
+def server(module: str, *arguments: object, port: int | None = None, pause: float = 0.05) -> Iterator[Server]:
+    """A server that is given its port as the last argument, once it listens.
+
+    port     None: a free one
+    pause    seconds between two attempts to reach it
+    """
+    port = free_port() if port is None else port
     with python(module, *arguments, port) as process:
-        wait_for(lambda: process.poll() is not None or answers(port), f"an answer of {module}")
-        yield f"http://{ADDRESS}:{port}"
+        wait_for(lambda: process.poll() is not None or listens(port), f"an answer of {module}", pause=pause)
+        yield Server(port, process.pid)
 
 
-def wait_for(found: Callable[[], Any], what: str, seconds: float = 120.0, pause: float = 0.05) -> Any:
-    """The first true answer of `found`. Raises AnnotatorError when it takes longer than that."""
-    until = time.monotonic() + seconds
-    while not (answer := found()):
-        if time.monotonic() > until:
+def serve_page(db: Database) -> AbstractContextManager[Server]:
+    """The app on a project, without a worker (page_alone.py)."""
+    return server("annotator.benchmark.harness.page_alone", db.paths.project)
+
+
+def serve_floor(db: Database) -> AbstractContextManager[Server]:
+    """The floor on the images of a project that was made by projects.py (floor.py)."""
+    return server(*floor_command(db))
+
+
+def floor_command(db: Database) -> tuple[str, Path, Path]:
+    """What `server` takes to serve the floor."""
+    folder = db.paths.project.parent
+    return "annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl"
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 120.0, pause: float = 0.05) -> Any:
+    """The first true value of `condition`. Raises AnnotatorError when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
             raise AnnotatorError(f"Waited {seconds:.0f} s in vain for {what}.")
         time.sleep(pause)
-    return answer
+    return value
 
 
 def say(text: str) -> None:
-    """A line of progress, away from the result on standard output."""
+    """Print a line of progress, apart from the result on standard output."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -95,8 +136,8 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def answers(port: int) -> bool:
-    """Whether something listens there."""
+def listens(port: int) -> bool:
+    """Whether a process of this machine listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((ADDRESS, port)) == 0

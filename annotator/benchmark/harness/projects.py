@@ -1,5 +1,9 @@
-"""What is measured on: the sample images as often as needed, and projects of them, with a run where one is wanted."""
+"""Projects for a measurement: images, classes, features, runs and heat maps, as the app and its worker leave them.
 
+A project lies in folder/project and its images in folder/images; its classes are called "class 1", "class 2", ...
+"""
+
+import time
 import uuid
 from pathlib import Path
 
@@ -11,24 +15,25 @@ from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
 from annotator.snapshot import rankings
 from annotator.store import classes, decisions, images, runs
-from annotator.store.arrays import add_features, save_array
+from annotator.store.arrays import add_features, open_array, save_array
 from annotator.store.database import Database
 from annotator.store.registration import register
 
-SAMPLE_IMAGES = Path(__file__).resolve().parents[3] / "sample_data" / "images"
+SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
 IN_HAND = 200  # images beyond those that get a label: a page holds up to 64, and leaves half of the last ones alone
 HEATMAP_SIDE = 160
+SHARD = 5000  # images whose features are written at once
 
 
-def make_images(folder: Path, count: int) -> None:
-    """The sample images as often as needed, each with a comment of its own, so that all contents differ.
+def write_sample_images(folder: Path, count: int) -> None:
+    """The sample images, repeated, each with a comment of its own, so that all contents differ.
 
     Raises AnnotatorError when the sample images are not there.
     """
-    samples = [path.read_bytes() for path in sorted(SAMPLE_IMAGES.glob("*.jpg"))]
+    samples = [path.read_bytes() for path in sorted((SAMPLE / "images").glob("*.jpg"))]
     if not samples:
-        raise AnnotatorError(f"The sample images are not where they should be: {SAMPLE_IMAGES}. Install again.")
+        raise AnnotatorError(f"The sample images are not where they should be: {SAMPLE / 'images'}. Install again.")
     folder.mkdir(parents=True)
     for number in range(count):
         sample, comment = samples[number % len(samples)], f"{number:07d}".encode()
@@ -36,27 +41,57 @@ def make_images(folder: Path, count: int) -> None:
         (folder / f"{number:05d}.jpg").write_bytes(sample[:2] + b"\xff\xfe" + length + comment + sample[2:])
 
 
-def make_project(folder: Path, image_count: int, class_count: int) -> Database:
-    """A project of new images in this folder, with as many labels as the first training wants."""
-    make_images(folder / "images", image_count)
+def write_noise_images(
+    folder: Path, count: int, size: tuple[int, int], suffix: str = ".png", enlarged: tuple[int, int] | None = None
+) -> None:
+    """Images of random pixels, the same each time.
+
+    size        width and height of the random pixels
+    suffix      says the format
+    enlarged    width and height of the files; None: size
+    """
+    folder.mkdir(parents=True)
+    chance = np.random.default_rng(1)
+    for number in range(count):
+        picture = Image.fromarray(chance.integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+        (picture.resize(enlarged) if enlarged else picture).save(folder / f"{number:06d}{suffix}", quality=85)
+
+
+def new_project(folder: Path, class_count: int) -> Database:
+    """A project without decisions, of the images in folder/images."""
     db = Database(folder / "project", create=True)
     register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
-    known = [one.id for one in classes.all_classes(db)]
-    given = [
-        Decision(str(uuid.uuid4()), "label", "Somebody", "click", image_id, known[number % len(known)], 1)
-        for number, image_id in enumerate(images.in_working_order(db)[-FIRST_RUN_AT:])
-    ]
-    decisions.decide(db, given)
     return db
 
 
-def add_noise_as_features(db: Database) -> None:
-    """Features of every image: a training on noise takes as long as on any other."""
-    ids = [image.id for image in images.all_images(db)]
-    noise = np.random.default_rng(0).normal(size=(len(ids), DIMENSIONS)).astype(np.float16)
-    regions = np.broadcast_to(noise[:, None], (len(ids), REGIONS, DIMENSIONS))  # none is missing: nothing is embedded
-    add_features(db.paths.features(DEFAULT_BACKBONE), np.array(ids), noise, regions)
+def make_project(folder: Path, image_count: int, class_count: int) -> Database:
+    """A project of sample images with as many labels as the first training wants."""
+    write_sample_images(folder / "images", image_count)
+    db = new_project(folder, class_count)
+    class_ids = _class_ids(db)
+    labels = [
+        Decision(str(uuid.uuid4()), "label", "Somebody", "click", image_id, class_ids[number % len(class_ids)], 1)
+        for number, image_id in enumerate(images.in_working_order(db)[-FIRST_RUN_AT:])
+    ]
+    decisions.decide(db, labels)
+    return db
+
+
+def save_features(db: Database, features: np.ndarray) -> None:
+    """Features (images, D) float16 in the order of the ids; those of each region are the image's, so that the worker
+    finds nothing to embed."""
+    image_ids = _image_ids(db)
+    for start in range(0, len(image_ids), SHARD):
+        rows = slice(start, start + SHARD)
+        regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
+        add_features(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], features[rows], regions)
+
+
+def save_noise_as_features(db: Database) -> None:
+    """Random features of every image: a training on noise takes as long as on any other."""
+    noise = np.random.default_rng(0).normal(size=(len(_image_ids(db)), DIMENSIONS)).astype(np.float16)
+    save_features(db, noise)
 
 
 def publish_run(db: Database, probabilities: np.ndarray) -> int:
@@ -64,45 +99,66 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
 
     probabilities    (images, classes) float in [0, 1], in the order of the ids of both
     """
-    from models.linear.training import Head  # torch is loaded only where a run is wanted
+    run_id = begin_run(db)
+    save_array(db.paths.run(run_id) / "probabilities.npy", probabilities.astype(np.float16))
+    finish_run(db, run_id)
+    return run_id
 
-    class_ids = [one.id for one in classes.all_classes(db)]
-    image_ids = np.array(sorted(image.id for image in images.all_images(db)))
-    probabilities, newest = probabilities.astype(np.float16), decisions.newest_decision(db)
+
+def begin_run(db: Database) -> int:
+    """A run that has seen every decision; its probabilities.npy, (images, classes) float16, is yet to be written."""
+    image_ids = _image_ids(db)
     run_id = runs.begin(
         db,
         method="an",
         parameters={},
         backbone=DEFAULT_BACKBONE,
-        class_ids=class_ids,
+        class_ids=_class_ids(db),
         images=len(image_ids),
-        last_decision_id=newest,
+        last_decision_id=decisions.newest_decision(db),
         threshold=0.5,
     )
-    folder = db.paths.run(run_id)
-    save_array(folder / "image_ids.npy", image_ids)
-    save_array(folder / "probabilities.npy", probabilities)
-    rankings.save(folder, rankings.build(db, newest, image_ids, np.array(class_ids), probabilities))
-    Head(DIMENSIONS, len(class_ids)).save(folder / "head.safetensors")
-    runs.publish(db, run_id, epochs=1, seconds=1.0, loss=[1.0])
+    save_array(db.paths.run(run_id) / "image_ids.npy", image_ids)
     return run_id
 
 
+def finish_run(db: Database, run_id: int) -> float:
+    """Rank and publish a run whose probabilities are written; seconds that the rankings took."""
+    from models.linear.training import Head  # torch is loaded only where a run is wanted
+
+    folder, class_ids = db.paths.run(run_id), _class_ids(db)
+    image_ids, probabilities = (open_array(folder / f"{name}.npy") for name in ("image_ids", "probabilities"))
+    started = time.perf_counter()
+    ranked = rankings.build(db, decisions.newest_decision(db), image_ids, np.array(class_ids), probabilities)
+    rankings.save(folder, ranked)
+    seconds = time.perf_counter() - started
+    Head(DIMENSIONS, len(class_ids)).save(folder / "head.safetensors")
+    runs.publish(db, run_id, epochs=1, seconds=1.0, loss=[1.0])
+    return seconds
+
+
 def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
-    """Heat maps for these cells, as a worker would have left them: what is measured is the page, not the drawing.
+    """Heat maps of these cells, as a worker would have left them: what is measured is the page, not the drawing.
 
     suggested    (images, classes) bool, in the order of the ids of both
     """
-    image_ids = sorted(image.id for image in images.all_images(db))
-    class_ids = [one.id for one in classes.all_classes(db)]
+    image_ids, class_ids = _image_ids(db).tolist(), _class_ids(db)
     down, across = np.mgrid[:HEATMAP_SIDE, :HEATMAP_SIDE]
     heat = np.exp(-((down - 60) ** 2 + (across - 90) ** 2) / 1500)
     pixels = np.stack([np.full_like(heat, 255), 200 * (1 - heat), np.zeros_like(heat), 220 * heat], axis=2)
-    drawn = None
+    content = None
     for row, column in np.argwhere(suggested):
-        place = db.paths.heatmap(run_id, image_ids[row], class_ids[column])
-        if drawn is None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(pixels.astype(np.uint8), "RGBA").save(place, format="PNG")
-            drawn = place.read_bytes()
-        place.write_bytes(drawn)
+        path = db.paths.heatmap(run_id, image_ids[row], class_ids[column])
+        if content is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels.astype(np.uint8), "RGBA").save(path, format="PNG")
+            content = path.read_bytes()
+        path.write_bytes(content)
+
+
+def _image_ids(db: Database) -> np.ndarray:
+    return np.array([row["id"] for row in db.rows("SELECT id FROM image ORDER BY id")])
+
+
+def _class_ids(db: Database) -> list[int]:
+    return [class_.id for class_ in classes.all_classes(db)]

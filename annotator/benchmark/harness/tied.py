@@ -1,7 +1,7 @@
 """Run a module in a process that ends when its parent does: `python -m annotator.benchmark.harness.tied MODULE ...`.
 
-The parent holds the other end of standard input. The system closes it however the parent ends, kill -9 included; no
-signal of the system's own does that on every platform.
+The parent holds the other end of standard input, which the system closes however the parent ends, kill -9 included.
+No signal does that on every platform.
 """
 
 import os

@@ -1,21 +1,22 @@
 """A key or a click -> the next image painted, in a real Chromium, beside the least that any page could do.
 
-Pages take turns, round after round, in one browser; the same script in all of them takes the times (probe.py). Frames
-are 16.7 ms apart when they follow each other; after a pause the first one may come at once.
+Pages take turns in one browser, and the same script times all of them (probe.py). Consecutive frames are 16.7 ms
+apart; after a pause the first one may come at once.
 
-The floor (floor.py) is a bare Starlette page, with a form for each of our pages; a second one, `picture_first`, puts
-off all but the picture until it is drawn: a page can hardly be quicker. Ours are the pages as `annotator serve` serves
-them, on projects made here; the worker is a process of its own, which either is not there or, in the rows of
-`training`, trains and draws heat maps without end (in the floor's turns too). The floor appends labels to a file and
-waits for the disk. Heat maps lie ready: what is measured is the page, not the drawing.
+The floor (harness/floor.py) is a bare Starlette page, with a form for each of our pages; it appends labels to a file
+and waits for the disk. A second floor, `picture_first`, delays everything but the picture until it is painted: a page
+can hardly be quicker. Ours are the pages as `annotator serve` serves them, on generated projects. No worker runs, but
+in the row `training`, where one trains and draws heat maps without end (also during the floor's turns). Heat maps are
+drawn beforehand: the page is measured, not the drawing.
+
+Rows are in annotate.py and others.py, given a ground.py; presses.py and bursts.py press keys.
 """
 
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from annotator.benchmark.harness.browser import chromium
 from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.interface import annotate, others
 from annotator.benchmark.interface.ground import Ground
 from annotator.errors import AnnotatorError
@@ -37,29 +38,29 @@ ROWS: dict[str, Callable[[Ground], tuple[dict, dict]]] = {
 def measure(*, keys: int = 60, rows: Sequence[str] = ()) -> dict:
     """Times of keys and clicks in milliseconds on our pages and on their floors, and bursts of keys.
 
-    keys       presses in each row on each page; the 95th percentile of 60 is the third largest. `pace` has 1,000
-               images where this is 60, and more or fewer in the same proportion
-    rows       names out of ROWS; none: all
+    keys       presses in each row on each page; the 95th percentile of 60 is the third largest. `pace` takes 1,000
+               images at 60 keys, and more or fewer in proportion
+    rows       names in ROWS; none: all
     returns    {"bench", "figures", "ratios"}: `<page>_[300_classes_]<press>[_training]_<p50 or p95>_ms`, the bursts in
                decisions, and ratios of ours over the floors of the same row
 
     Raises AnnotatorError for a row that does not exist, without a browser, without the sample images, or when a page
-    stays without a picture.
+    shows no picture.
     """
     unknown = [name for name in rows if name not in ROWS]
     if unknown:
         raise AnnotatorError(f"No row is called {', '.join(map(repr, unknown))}. There is: {', '.join(ROWS)}.")
     figures: dict[str, float] = {}
     ratios: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="annotator-bench-") as name, chromium() as browser:
-        from playwright.sync_api import Error  # there, since a browser is
+    with scratch_folder() as folder, chromium() as browser:
+        from playwright.sync_api import Error  # installed, since the browser has started
 
         for row in [row for row in ROWS if not rows or row in rows]:
             say(f"row {row}")
             try:
-                more = ROWS[row](Ground(Path(name), browser, keys))
+                row_figures, row_ratios = ROWS[row](Ground(folder, browser, keys))
             except Error as error:
                 raise AnnotatorError(f"Row {row} could not be measured: {error.message}") from error
-            figures |= more[0]
-            ratios |= more[1]
+            figures |= row_figures
+            ratios |= row_ratios
     return {"bench": "interface", "figures": figures | {"presses_per_row": keys}, "ratios": ratios}

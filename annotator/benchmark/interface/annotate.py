@@ -11,7 +11,7 @@ import numpy as np
 
 from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.browser import chromium
-from annotator.benchmark.harness.processes import python, say, wait_for
+from annotator.benchmark.harness.processes import python, say, serve_floor, serve_page, wait_for
 from annotator.benchmark.interface import bursts, presses
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import PICTURE_FIRST, WARM_UP
@@ -29,7 +29,7 @@ BEAT = 0.125  # seconds: eight images a second, as fast as hands go on
 LONG = 1000  # images at that pace, when a row has 60 presses
 STALL = 100.0  # milliseconds
 TURNS = 4  # how often the pages take turns in those images
-RUNS_BEFORE = 3  # by the third run the worker has loaded all it needs, and has drawn heat maps, too
+RUNS_BEFORE = 3  # by the third run the worker has loaded all it needs, and has drawn heat maps
 
 
 def key_and_click(ground: Ground) -> tuple[dict, dict]:
@@ -50,7 +50,7 @@ def classes_1000(ground: Ground) -> tuple[dict, dict]:
 def training(ground: Ground) -> tuple[dict, dict]:
     """A key and a click while a worker trains and draws heat maps without end, in the floor's turns, too."""
     db = projects.make_project(ground.room("training"), _images(2 * ground.keys), FEW)
-    projects.add_noise_as_features(db)
+    projects.save_noise_as_features(db)
     with _pages(ground, db) as pages, _worker_that_trains(db) as published:
         figures, ratios = _key_and_click(ground, pages, "", "_training")
         return {**figures, "runs_published_in_training_rows": published()}, ratios
@@ -61,10 +61,10 @@ def people(ground: Ground) -> tuple[dict, dict]:
     db = projects.make_project(ground.room("people"), _images(PEOPLE * ground.keys), FEW)
     together = threading.Barrier(PEOPLE)
 
-    with ground.floor(db) as floor, ground.ours(db) as ours:
+    with serve_floor(db) as floor, serve_page(db) as page:
 
-        def one(number: int) -> dict[str, list[float]]:
-            addresses = {"floor": f"{floor}/?classes={FEW}", "annotate": ours}
+        def times_of(number: int) -> dict[str, list[float]]:
+            addresses = {"floor": f"{floor.address}/?classes={FEW}", "annotate": page.address}
             try:
                 with (
                     chromium() as browser,
@@ -76,17 +76,17 @@ def people(ground: Ground) -> tuple[dict, dict]:
                     how = {"pause": PAUSE_OF_PEOPLE, "seed": number, "before_turn": wait}
                     return presses.in_turns(pages, presses.class_key, ground.keys, **how)
             except BaseException:
-                together.abort()  # or the others would wait for somebody who has left
+                together.abort()  # or the others would wait for this one
                 raise
 
         with ThreadPoolExecutor(PEOPLE) as pool:
-            all_times = list(pool.map(one, range(PEOPLE)))
-    merged = {name: [taken for times in all_times for taken in times[name]] for name in all_times[0]}
+            all_times = list(pool.map(times_of, range(PEOPLE)))
+    merged = {name: [each for times in all_times for each in times[name]] for name in all_times[0]}
     return presses.compared(f"key_{PEOPLE}_people", merged)
 
 
 def pace(ground: Ground) -> tuple[dict, dict]:
-    """Images at eight a second, whatever the page does: how often one was late, and how often there was none."""
+    """Presses at eight a second, whatever the page does: how often a picture was late, and how often there was none."""
     count = TURNS * round(LONG * ground.keys / 60 / TURNS)
     db = projects.make_project(ground.room("pace"), count + WARM_UP + projects.IN_HAND, FEW)
     figures: dict[str, float] = {"pace_images": count}
@@ -99,8 +99,8 @@ def pace(ground: Ground) -> tuple[dict, dict]:
             pressed = page.evaluate("benchmark.presses")
             figures |= {
                 f"{name}_pace_max_ms": round(max(times[name]), 1),
-                f"{name}_pace_stalls": sum(taken > STALL for taken in times[name]),
-                f"{name}_pace_without_picture": sum(one["before"] is None for one in pressed),
+                f"{name}_pace_stalls": sum(milliseconds > STALL for milliseconds in times[name]),
+                f"{name}_pace_without_picture": sum(press["before"] is None for press in pressed),
             }
     compared, ratios = presses.compared("pace", times)
     return figures | compared, ratios
@@ -110,8 +110,8 @@ def burst(ground: Ground) -> tuple[dict, dict]:
     """Sixty keys, 20 ms apart."""
     db = projects.make_project(ground.room("burst"), BURST + projects.IN_HAND, FEW)
     with (
-        ground.ours(db) as ours,
-        presses.opened(ground.browser, {"annotate": ours}, "picture", db.paths.project) as pages,
+        serve_page(db) as page,
+        presses.opened(ground.browser, {"annotate": page.address}, "picture", db.paths.project) as pages,
     ):
         return bursts.on_annotate(pages["annotate"], db, BURST).figures("burst"), {}
 
@@ -127,7 +127,7 @@ def _with_classes(ground: Ground, class_count: int, size: str) -> tuple[dict, di
 
 def _key_and_click(ground: Ground, pages: dict[str, "Page"], size: str, condition: str) -> tuple[dict, dict]:
     keyed = presses.compared(f"{size}key{condition}", presses.in_turns(pages, presses.class_key, ground.keys))
-    # The second floor takes part where a page's own work shows best; with clicks it would only take time.
+    # Keys are enough for the second floor: clicks on it would only take time.
     pages = {name: page for name, page in pages.items() if name != PICTURE_FIRST}
     clicked = presses.compared(f"{size}click{condition}", presses.in_turns(pages, presses.class_click, ground.keys))
     return keyed[0] | clicked[0], keyed[1] | clicked[1]
@@ -145,7 +145,7 @@ def _at_a_pace(page: "Page", count: int) -> list[float]:
     page.evaluate("number => benchmark.painted(number)", first + count - 1)
     say(f"{count} images at a pace of {1 / BEAT:.0f} a second")
     pressed = page.evaluate("first => benchmark.presses.slice(first)", first)
-    return [one["milliseconds"] for one in pressed if one["milliseconds"] is not None]
+    return [press["milliseconds"] for press in pressed if press["milliseconds"] is not None]
 
 
 def _images(keys: int) -> int:
@@ -155,9 +155,9 @@ def _images(keys: int) -> int:
 @contextmanager
 def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str, "Page"]]:
     """The floors and the Annotate page of a project, open side by side, each with a picture."""
-    with ground.floor(db) as floor, ground.ours(db) as ours:
-        bare = f"{floor}/?classes={len(classes.all_classes(db))}"
-        addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "annotate": ours}
+    with serve_floor(db) as server, serve_page(db) as page:
+        floor = f"{server.address}/?classes={len(classes.all_classes(db))}"
+        addresses = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture", "annotate": page.address}
         addresses.pop(without, None)
         with presses.opened(ground.browser, addresses, "picture", db.paths.project) as pages:
             yield pages
@@ -165,7 +165,7 @@ def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str
 
 @contextmanager
 def _worker_that_trains(db: Database) -> Iterator[Callable[[], int]]:
-    """A worker that is asked to train as soon as it has trained; gives how many runs it has published since."""
+    """A worker that trains without end; yields a function that counts the runs published since."""
     over = threading.Event()
 
     def ask() -> None:

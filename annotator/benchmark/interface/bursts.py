@@ -1,4 +1,4 @@
-"""Keys that are pressed faster than anybody looks, on each of the pages, and what the store holds of them."""
+"""Keys pressed faster than anybody can look, on each of the pages, and what the store then holds."""
 
 import statistics
 import time
@@ -24,29 +24,30 @@ STATES = {"y": 1, "n": -1}
 
 @dataclass(frozen=True)
 class Burst:
-    """What became of the keys: presses and decisions as the same kind of tuple, such as (image on screen, key)."""
+    """Presses and the decisions stored for them, as the same kind of tuple, such as (image on screen, key)."""
 
-    pressed: list[Hashable]  # in the order of the presses
-    decided: list[Hashable]  # in the order of the store
+    pressed: Sequence[Hashable]  # in the order of the presses
+    decided: Sequence[Hashable]  # in the order of the store
     apart: list[float]  # milliseconds between two presses, as the page saw them
 
     @property
     def on_the_right_image(self) -> int:
-        """Decisions that a press stands behind: that image on screen, that key."""
+        """Decisions with a press of that key on that image."""
         return sum((Counter(self.decided) & Counter(self.pressed)).values())
 
     @property
     def doubled(self) -> int:
-        """Decisions beyond the presses that stand behind them."""
-        return sum(max(0, count - self.pressed.count(one)) for one, count in Counter(self.decided).items() if count > 1)
+        """Decisions stored more often than they were pressed."""
+        stored = Counter(self.decided)
+        return sum(max(0, count - self.pressed.count(entry)) for entry, count in stored.items() if count > 1)
 
     @property
     def lost(self) -> int:
-        """Presses without a decision; one that came while there was no picture is about nothing, and lost as well."""
+        """Presses without a decision; a press while there was no picture counts as lost."""
         return len(self.pressed) - self.on_the_right_image
 
     def figures(self, name: str) -> dict[str, float]:
-        """As numbers, each beginning with this name."""
+        """Name -> number; each name begins with this one."""
         return {
             f"{name}_keys": len(self.pressed),
             f"{name}_between_keys_p50_ms": round(statistics.median(self.apart), 1),
@@ -60,9 +61,9 @@ class Burst:
 def on_annotate(page: "Page", db: Database, count: int) -> Burst:
     """Keys of the first twenty classes, in turn."""
     presses, rows = _burst(page, db, [KEYS[number % len(KEYS)] for number in range(count)])
-    key_of = {one.id: key for one, key in zip(classes.all_classes(db), KEYS, strict=False)}
+    key_of = {class_.id: key for class_, key in zip(classes.all_classes(db), KEYS, strict=False)}
     decided = [(row["image_id"], key_of[row["class_id"]]) for row in rows]
-    return Burst([(_number(one["before"]), one["key"]) for one in presses], decided, _apart(presses))
+    return Burst([(_number(press["before"]), press["key"]) for press in presses], decided, _apart(presses))
 
 
 def on_grid(page: "Page", db: Database, count: int) -> Burst:
@@ -71,8 +72,8 @@ def on_grid(page: "Page", db: Database, count: int) -> Burst:
     grids: dict[str, list[int]] = {}
     for row in rows:
         grids.setdefault(row["batch"], []).append(row["image_id"])
-    decided = [tuple(sorted(found)) for found in grids.values()]
-    pressed = [tuple(sorted(map(int, (one["before"] or "").split()))) for one in presses]
+    decided = [tuple(sorted(image_ids)) for image_ids in grids.values()]
+    pressed = [tuple(sorted(map(int, (press["before"] or "").split()))) for press in presses]
     return Burst(pressed, decided, _apart(presses))
 
 
@@ -80,40 +81,40 @@ def on_review(page: "Page", db: Database, count: int) -> Burst:
     """Accept and reject in turn: a decision is about the suggestion that was chosen, on the image on screen."""
     presses, rows = _burst(page, db, ["yn"[number % 2] for number in range(count)])
     decided = [(row["image_id"], row["class_id"], row["state"]) for row in rows]
-    pressed = [(_number(one["before"]), _number(one["suggested"]), STATES[one["key"]]) for one in presses]
+    pressed = [(_number(press["before"]), _number(press["suggested"]), STATES[press["key"]]) for press in presses]
     return Burst(pressed, decided, _apart(presses))
 
 
 def _burst(page: "Page", db: Database, keys: Sequence[str]) -> tuple[list[dict], list[dict]]:
-    """The presses as the page saw them, and the decisions that came of them."""
+    """The presses as the page saw them, and the decisions stored for them."""
     page.bring_to_front()
     first = page.evaluate("benchmark.ready()")
-    page.wait_for_timeout(2000)  # a person's pause: all that is fetched ahead is there
-    # What was pressed earlier must have been saved by now, or it would be counted as the burst's.
+    page.wait_for_timeout(2000)  # a person's pause, in which the page fetches ahead
+    # Earlier presses must have been saved, or they would count as the burst's.
     _wait_until_nothing_waits(page)
     before = {row["uuid"] for row in decisions.recent(db, NAME, RECENT)}
     _press_at_a_beat(page, keys)
     _wait_until_nothing_waits(page)
-    time.sleep(1.0)  # time for a decision too many to come, if there is one
+    time.sleep(1.0)  # in which a doubled decision would arrive
     presses = page.evaluate("first => benchmark.presses.slice(first)", first)
-    found = [row for row in decisions.recent(db, NAME, RECENT) if row["uuid"] not in before]
-    say(f"{len(keys)} keys in a burst: {len(found)} decisions")
-    return presses, found
+    rows = [row for row in decisions.recent(db, NAME, RECENT) if row["uuid"] not in before]
+    say(f"{len(keys)} keys in a burst: {len(rows)} decisions")
+    return presses, rows
 
 
 def _wait_until_nothing_waits(page: "Page") -> None:
     waiting = page.locator(".foot[data-waiting]")
     try:
-        wait_for(lambda: waiting.get_attribute("data-waiting") == "0", "nothing to wait", 60.0)
+        wait_for(lambda: waiting.get_attribute("data-waiting") == "0", "the page to save its decisions", 60.0)
     except AnnotatorError as error:
         raise AnnotatorError("The page has not been able to save its decisions for a minute.") from error
 
 
 def _press_at_a_beat(page: "Page", keys: Sequence[str]) -> None:
     started = time.perf_counter()
-    for number, one in enumerate(keys):
+    for number, key in enumerate(keys):
         time.sleep(max(0.0, started + number * PAUSE - time.perf_counter()))
-        page.keyboard.press(one)
+        page.keyboard.press(key)
 
 
 def _apart(presses: Sequence[dict]) -> list[float]:

@@ -7,13 +7,21 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.browser import let_in
-from annotator.benchmark.harness.processes import ADDRESS, answers, free_port, python, say, wait_for
+from annotator.benchmark.harness.processes import (
+    ADDRESS,
+    floor_command,
+    free_port,
+    say,
+    serve_floor,
+    serve_page,
+    server,
+)
 from annotator.benchmark.interface import bursts, presses
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import NAME, PICTURE_FIRST, WARM_UP
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 FEW = 20  # classes
 TILES = 24
 GRIDS_IN_HAND = 40  # grids beyond those that are decided
-PAUSE_OF_GRIDS = (0.5, 1.0)  # seconds: 24 pictures are not looked at in less
+PAUSE_OF_GRIDS = (0.5, 1.0)  # seconds: nobody looks at 24 pictures in less
 GRID_BURST = 12  # presses of Enter
 REVIEW_BURST = 60  # keys
 CHIPS = 4  # suggestions of an image, where there are several
@@ -40,9 +48,9 @@ def grid(ground: Ground) -> tuple[dict, dict]:
     count = TILES * (ground.keys + WARM_UP + GRID_BURST + GRIDS_IN_HAND)
     db = projects.make_project(ground.room("grid"), count, FEW)
     projects.publish_run(db, np.random.default_rng(0).uniform(0.55, 0.99, (count, FEW)))
-    with ground.floor(db) as floor, ground.ours(db) as ours:
-        bare = f"{floor}/?kind=grid"
-        addresses = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture", "grid": f"{ours}/grid"}
+    with serve_floor(db) as server, serve_page(db) as page:
+        floor = f"{server.address}/?kind=grid"
+        addresses = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture", "grid": f"{page.address}/grid"}
         with presses.opened(ground.browser, addresses, "grid", db.paths.project) as pages:
             times = presses.in_turns(pages, presses.key("Enter"), ground.keys, pause=PAUSE_OF_GRIDS)
             figures, ratios = presses.compared("enter", times, frames=True)
@@ -54,25 +62,19 @@ def review(ground: Ground) -> tuple[dict, dict]:
     """Accept -> the next image; another suggestion -> its heat map; and sixty answers, 20 ms apart."""
     single = _project_to_review(ground, "review", ground.keys + WARM_UP + projects.IN_HAND, 1)
     several = _project_to_review(ground, "heat", REVIEW_BURST + projects.IN_HAND, CHIPS)
-    with ground.floor(single) as floor:
-        bare = f"{floor}/?kind=review"
-        floors = {"floor": bare, PICTURE_FIRST: f"{bare}&first=picture"}
-        with (
-            ground.ours(single) as ours,
-            presses.opened(
-                ground.browser, {**floors, "review": f"{ours}/review"}, "picture", single.paths.project
-            ) as pages,
-        ):
-            accepted = presses.compared("accept", presses.in_turns(pages, presses.key("y"), ground.keys))
-        with ground.ours(several) as ours:
-            with presses.opened(
-                ground.browser, {"floor": bare, "review": f"{ours}/review"}, "heat", several.paths.project
-            ) as pages:
+    with serve_floor(single) as server:
+        floor = f"{server.address}/?kind=review"
+        floors = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture"}
+        with serve_page(single) as page:
+            addresses = {**floors, "review": f"{page.address}/review"}
+            with presses.opened(ground.browser, addresses, "picture", single.paths.project) as pages:
+                accepted = presses.compared("accept", presses.in_turns(pages, presses.key("y"), ground.keys))
+        with serve_page(several) as page:
+            ours = {"review": f"{page.address}/review"}
+            with presses.opened(ground.browser, {"floor": floor, **ours}, "heat", several.paths.project) as pages:
                 times = presses.in_turns(pages, _the_other_of_two(), ground.keys)
                 seen = presses.compared("heatmap", times, frames=True)
-            with presses.opened(
-                ground.browser, {"review": f"{ours}/review"}, "picture", several.paths.project
-            ) as pages:
+            with presses.opened(ground.browser, ours, "picture", several.paths.project) as pages:
                 burst = bursts.on_review(pages["review"], several, REVIEW_BURST)
     return accepted[0] | seen[0] | burst.figures("review_burst"), accepted[1] | seen[1]
 
@@ -80,26 +82,24 @@ def review(ground: Ground) -> tuple[dict, dict]:
 def first_page(ground: Ground) -> tuple[dict, dict]:
     """`annotator serve` on 1,000 images, started -> the first picture; beside a bare server, and Streamlit's import."""
     db = projects.make_project(ground.room("first-page"), FIRST_PAGE_IMAGES, FEW)
-    folder = db.paths.project.parent
     ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
-    floor = ("annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl")
     rivals: dict[str, Callable[[], float]] = {
         "annotate": lambda: _started(ground.browser, ours, db.paths.project),
-        "floor": lambda: _started(ground.browser, floor),
+        "floor": lambda: _started(ground.browser, floor_command(db)),
         "import_streamlit": _import_streamlit,
     }
     seconds: dict[str, list[float]] = {name: [] for name in rivals}
     for _ in range(STARTS):
         for name, run in rivals.items():
             seconds[name].append(run())
-    figures = {f"{name}_first_page_p50_seconds": round(statistics.median(one), 3) for name, one in seconds.items()}
+    figures = {f"{name}_first_page_p50_seconds": round(statistics.median(each), 3) for name, each in seconds.items()}
     figures["annotate_first_page_max_seconds"] = round(max(seconds["annotate"]), 3)
     middle = statistics.median(seconds["annotate"])
     ratios = {
         f"annotate_first_page_over_{name}": round(middle / statistics.median(seconds[name]), 3)
         for name in ("floor", "import_streamlit")
     }
-    say("first page: " + ", ".join(f"{name} {statistics.median(one):.2f} s" for name, one in seconds.items()))
+    say("first page: " + ", ".join(f"{name} {statistics.median(each):.2f} s" for name, each in seconds.items()))
     return figures, ratios
 
 
@@ -115,7 +115,7 @@ def _project_to_review(ground: Ground, name: str, count: int, chips: int) -> Dat
 
 
 def _the_other_of_two() -> presses.Press:
-    """A press of 2, then 1, then 2, on each page: always for the heat map that is not there."""
+    """Presses of 2, 1, 2, ... on each page: always for the heat map that is not shown."""
     pressed: Counter[Page] = Counter()
 
     def press(page: "Page", number: int) -> None:
@@ -125,7 +125,7 @@ def _the_other_of_two() -> presses.Press:
     return press
 
 
-def _started(browser: "Browser", command: tuple, project: Path | None = None) -> float:
+def _started(browser: "Browser", command: tuple[Any, ...], project: Path | None = None) -> float:
     """Seconds from the start of a server process to its first picture in a browser that is open already."""
     port = free_port()
     address = f"http://{ADDRESS}:{port}"
@@ -136,8 +136,7 @@ def _started(browser: "Browser", command: tuple, project: Path | None = None) ->
             let_in(context, project, address, NAME)
         page = context.new_page()
         started = time.perf_counter()
-        with python(*command, port) as process:
-            wait_for(lambda: process.poll() is not None or answers(port), "the server", pause=0.01)
+        with server(*command, port=port, pause=0.01):
             page.goto(address)
             page.evaluate("benchmark.ready()")
             return time.perf_counter() - started

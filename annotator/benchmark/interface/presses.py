@@ -1,7 +1,7 @@
 """Pages side by side, presses on them in turns, and the times these take."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import numpy as np
 from annotator.benchmark.harness.browser import let_in
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.interface.probe import PROBE
+from annotator.errors import AnnotatorError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,7 +34,7 @@ def opened(
 ) -> Iterator[dict[str, "Page"]]:
     """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid" or "heat".
 
-    A context each: none finds in the cache what another has fetched.
+    Each page has a browser context, and so a cache, of its own.
 
     project    whose pages are among them
     """
@@ -64,27 +65,27 @@ def in_turns(
 ) -> dict[str, list[float]]:
     """Milliseconds of `count` presses on each page, the pages taking turns.
 
-    before_turn    called before each page's turn: people who work at once wait for each other there
+    before_turn    called before each page's turn: annotators who work at once wait for each other there
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
     chance = random.Random(seed)
     shares = [count // ROUNDS + (number < count % ROUNDS) for number in range(ROUNDS)]
     for turn, share in enumerate(shares):
-        # Who goes first changes, too.
+        # The order alternates.
         for name in sorted(pages, reverse=bool(turn % 2)):
             before_turn()
             page = pages[name]
             page.bring_to_front()
             extra = WARM_UP if turn == 0 else 0
             for number in range(share + extra):
-                taken = timed(page, press, number, chance.uniform(*pause))
+                milliseconds = timed(page, press, number, chance.uniform(*pause))
                 if number >= extra:
-                    times[name].append(taken)
+                    times[name].append(milliseconds)
     return times
 
 
 def timed(page: "Page", press: Press, number: int, pause: float) -> float:
-    """Milliseconds from a press to what comes of it, after a pause in seconds."""
+    """Milliseconds from a press, after a pause in seconds, to the frame that shows its effect."""
     before = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(1000 * pause)
     press(page, number)
@@ -96,8 +97,10 @@ def class_key(page: "Page", number: int) -> None:
 
 
 def class_click(page: "Page", number: int) -> None:
-    # By its place on the screen, as a hand would; the mouse is there before it is pressed, as it is for a person.
+    # By position, and with the mouse there before it is pressed, as for a person.
     box = page.locator("button.class").nth(number % 8).bounding_box()
+    if box is None:
+        raise AnnotatorError("The buttons of the classes are not on the page.")
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(30)
     page.mouse.down()
@@ -105,11 +108,11 @@ def class_click(page: "Page", number: int) -> None:
 
 
 def key(name: str) -> Press:
-    """A press of always the same key."""
+    """A press of the same key each time."""
     return lambda page, number: page.keyboard.press(name)
 
 
-def compared(row: str, times: dict[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
+def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
     """Figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
     frames    also how many screen frames of 1/60 s our page took
@@ -117,12 +120,12 @@ def compared(row: str, times: dict[str, Sequence[float]], *, frames: bool = Fals
     figures: dict[str, float] = {}
     ratios: dict[str, float] = {}
     for name, percent in (("p50", 50), ("p95", 95)):
-        found = {page: float(np.percentile(values, percent)) for page, values in times.items()}
-        figures |= {f"{page}_{row}_{name}_ms": round(value, 2) for page, value in found.items()}
-        ours = next(page for page in OURS if page in found)
-        value = found.pop(ours)
+        percentiles = {page: float(np.percentile(values, percent)) for page, values in times.items()}
+        figures |= {f"{page}_{row}_{name}_ms": round(value, 2) for page, value in percentiles.items()}
+        ours = next(page for page in OURS if page in percentiles)
+        value = percentiles.pop(ours)
         if frames:
             figures[f"{ours}_{row}_{name}_frames"] = round(value / FRAME, 2)
-        ratios |= {f"{ours}_{row}_{name}_over_{page}": round(value / floor, 3) for page, floor in found.items()}
-    say(f"{row}: " + ", ".join(f"{page} {np.percentile(one, 50):.1f} ms" for page, one in times.items()))
+        ratios |= {f"{ours}_{row}_{name}_over_{page}": round(value / floor, 3) for page, floor in percentiles.items()}
+    say(f"{row}: " + ", ".join(f"{page} {np.percentile(values, 50):.1f} ms" for page, values in times.items()))
     return figures, ratios

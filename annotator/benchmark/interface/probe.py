@@ -1,8 +1,8 @@
-"""The script that takes the times, the same in every page, ours or a floor.
+"""The script that measures times, the same in every page, ours or a floor.
 
-It runs before any script of the page, so its listeners hear an event first. A time goes from the time stamp of the
-trusted event to the end of the first frame that holds something else than before: another picture, another grid, or
-the heat map of another class, complete.
+It runs before any script of the page, so its listeners get an event first. A time runs from the time stamp of the
+trusted event to the end of the first frame that shows something new, complete: another picture, another grid, or the
+heat map of another class.
 """
 
 # `watched` says what a page is looked at for; `shown` gives it as text, null while it is not there or not complete.

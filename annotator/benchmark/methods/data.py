@@ -8,11 +8,11 @@ import numpy as np
 from annotator.benchmark import datasets
 from annotator.benchmark.datasets import DataSet, Part
 from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.projects import SAMPLE
 from annotator.errors import AnnotatorError, several
 from annotator.worker.embed import embed
 from models.backbones.networks import load_backbone
 
-SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 PARTS = ("train", "val", "test")
 
 

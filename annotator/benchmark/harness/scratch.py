@@ -1,0 +1,50 @@
+"""The temporary folder of a benchmark: deleted when the benchmark ends, or by the next benchmark if it was killed."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+PREFIX = "annotator-bench-"
+LOCK = ".in-use"  # held by the process that the folder belongs to; the system lets go of it however that process ends
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder of this process alone; what killed benchmarks of this user have left is deleted first."""
+    _sweep(Path(tempfile.gettempdir()))
+    folder, lock = _take_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+        shutil.rmtree(folder, ignore_errors=True)  # Windows deletes no file that is open, such as the lock
+
+
+def _take_folder() -> tuple[Path, FileLock]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        lock = FileLock(folder / LOCK)
+        lock.acquire()
+        if (folder / LOCK).exists():
+            return folder, lock
+        lock.release()  # another benchmark that has just begun took the folder for a leftover
+
+
+def _sweep(place: Path) -> None:
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            facts = folder.lstat()
+            own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+            if folder.is_symlink() or not own or not (folder / LOCK).exists():
+                continue
+            with FileLock(folder / LOCK, timeout=0):
+                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, Timeout):  # in use, or gone meanwhile
+            continue
