@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -150,7 +151,7 @@ def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
 def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
     """What anyone would write first: no threads, no batches, nothing reduced while decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
-    prepare: Callable[[Image.Image], torch.Tensor] = transforms.Compose(
+    prepare = transforms.Compose(
         [
             transforms.Resize((network.input_size, network.input_size), interpolation),
             transforms.ToTensor(),
@@ -161,7 +162,7 @@ def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> C
     def run() -> None:
         for path in paths:
             with torch.no_grad():
-                plain(prepare(Image.open(path).convert("RGB"))[None])
+                plain(cast(torch.Tensor, prepare(Image.open(path).convert("RGB")))[None])
 
     return run
 

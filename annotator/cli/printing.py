@@ -1,4 +1,8 @@
-"""How results look on a terminal."""
+"""How results look on a terminal, and through a pipe.
+
+Tables and progress bars are drawn by rich, which is given text and never markup. Through a pipe there are no colours
+and no progress bars, and a line is as long as its content.
+"""
 
 import json
 import re
@@ -6,27 +10,36 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
 
 from annotator.records import BadFile
 from annotator.store.configuration import shown, source
 from annotator.store.images import by_reason
 
 PAGE = 110  # characters a line, where the terminal has as many
+ENDLESS = 1_000_000  # characters a line through a pipe
 REASONS, EXAMPLES = 20, 5  # groups of kept-out files that are printed, and files named in each
 
 
 def printable(text: str, keep: str = "") -> str:
-    """A name as a terminal may show it: what would move the cursor, colour the line, hide letters or break the output
-    is written as an escape (\\x1b, \\u202e, \\udce9).
+    """The text with every character escaped (\\x1b, \\u202e, \\udce9) that would move the cursor, colour the line, hide
+    letters or break the output.
 
     keep    characters that stay as they are, line ends for a whole text
     """
-    return _PERHAPS.sub(lambda one: _escape(one[0]) if one[0] not in keep else one[0], text)
+    return _NOT_PLAIN.sub(lambda match: _escape(match[0]) if match[0] not in keep else match[0], text)
 
 
-_PERHAPS = re.compile(r"[^\x20-\x7e]")
+_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 
 
 def _escape(letter: str) -> str:
@@ -34,25 +47,52 @@ def _escape(letter: str) -> str:
 
 
 class Terminal:
-    """A text stream that never passes on what `printable` escapes, whoever writes to it."""
+    """A text stream that never passes on what `printable` escapes, whoever writes to it.
+
+    stream    what it writes to; only rich, which is given escaped text, may write there itself
+    """
 
     def __init__(self, stream: TextIO, keep: str):
-        self._stream, self._keep = stream, keep
+        self.stream, self._keep = stream, keep
 
     def write(self, text: str) -> int:
-        written = printable(text, self._keep)
-        encoding = self._stream.encoding or "utf-8"
-        self._stream.write(written.encode(encoding, "backslashreplace").decode(encoding))
+        self.stream.write(self.escaped(text))
         return len(text)
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._stream, name)
+    def escaped(self, text: str) -> str:
+        """The text as the stream can show it."""
+        encoding = self.stream.encoding or "utf-8"
+        return printable(text, self._keep).encode(encoding, "backslashreplace").decode(encoding)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 def guard_terminal() -> None:
     """Names of files and classes come from others: none of them reaches the terminal as a control sequence."""
     sys.stdout = Terminal(sys.stdout, "\n\t")
-    sys.stderr = Terminal(sys.stderr, "\n\t\r")  # the line that counts goes back to its beginning
+    sys.stderr = Terminal(sys.stderr, "\n\t\r")
+
+
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows of cells in columns, the first aligned left and the others right; on a terminal that is too narrow,
+    cells are wrapped. Without any title there is no line of titles."""
+    escaped = sys.stdout.escaped if isinstance(sys.stdout, Terminal) else printable
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
+    for number, title in enumerate(titles):
+        table.add_column(Text(title), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(escaped(cell)) for cell in row))
+    if sys.stdout.isatty():
+        Console(file=_stream(sys.stdout)).print(table)
+        return
+    text = StringIO()
+    Console(file=text, width=ENDLESS, color_system=None).print(table)
+    print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+
+
+def _stream(stream: TextIO | Terminal) -> TextIO:
+    return stream.stream if isinstance(stream, Terminal) else stream
 
 
 def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
@@ -66,42 +106,45 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
         print(f"  and {len(groups) - REASONS:,} more reasons: annotator status PROJECT --json has them all")
 
 
-class Progress:
-    """One line that counts, on a terminal only."""
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of)."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Bar(
+        *columns,
+        console=Console(file=_stream(sys.stderr)),
+        disable=not sys.stderr.isatty(),
+        redirect_stdout=False,  # what is printed meanwhile goes through the guarded streams
+        redirect_stderr=False,
+    ) as bar:
+        task = bar.add_task(title, visible=False)
+        yield lambda done, of: bar.update(task, completed=done, total=of, visible=True)
 
-    def __init__(self, title: str):
-        self.title, self.shown_at, self.live = title, 0.0, sys.stderr.isatty()
 
-    def show(self, done: int, of: int) -> None:
-        now = time.monotonic()
-        if self.live and (now - self.shown_at > 0.1 or done == of):
-            self.shown_at = now
-            bar = "#" * round(30 * done / max(of, 1))
-            sys.stderr.write(f"\r{self.title} [{bar:<30}] {done:,} of {of:,} ")
-            sys.stderr.flush()
+def print_status(status: dict) -> None:
+    """The state of a project (snapshot/status.py)."""
 
-    def end(self) -> None:
-        if self.live and self.shown_at:
-            sys.stderr.write("\n")
-
-
-def print_status(found: dict) -> None:
     def counted(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
 
-    worker, run = found["worker"], found["run"]
-    print(f"{found['project']}")
+    worker, run = status["worker"], status["run"]
+    print(f"{status['project']}")
     print(
-        f"  images     {found['images']:,}, of these {found['images_without_decision']:,} without a decision, "
-        f"{found['images_complete']:,} complete"
+        f"  images     {status['images']:,}, of these {status['images_without_decision']:,} without a decision, "
+        f"{status['images_complete']:,} complete"
     )
-    print(f"  classes    {found['classes']:,}")
-    print(f"  decisions  {counted(found['decisions'])}")
-    print(f"  labels     {counted(found['labels'])}")
-    if any(found["accepted"].values()):
-        print(f"  accepted   {counted(found['accepted'])} (the model's, under a guarantee: annotator accept)")
-    print(f"  method     {found['method']}{changed(found['parameters'])}")
-    print(f"  features   {found['features']:,} of {found['images']:,} ({found['backbone']})")
+    print(f"  classes    {status['classes']:,}")
+    print(f"  decisions  {counted(status['decisions'])}")
+    print(f"  labels     {counted(status['labels'])}")
+    if any(status["accepted"].values()):
+        print(f"  accepted   {counted(status['accepted'])} (the model's, under a guarantee: annotator accept)")
+    print(f"  method     {status['method']}{changed(status['parameters'])}")
+    print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {time.time() - worker['heartbeat_at']:.0f} s ago" if worker["heartbeat_at"] else ""
     doing = (
         worker["state"]
@@ -117,72 +160,79 @@ def print_status(found: dict) -> None:
         )
     else:
         print("  run        none yet")
-    if found["files_kept_out"]:
-        print(f"  kept out   {found['files_kept_out_in_all']:,} files")
-        print_by_reason((BadFile(one["file"], one["reason"]) for one in found["files_kept_out"]), "kept out")
-    if found["images_missing"]:
-        print(f"  missing    {found['images_missing_in_all']:,} images cannot be shown any more; their labels are kept")
-        print_by_reason((BadFile(one["image"], one["reason"]) for one in found["images_missing"]), "missing")
-    if found["left_out"]:
+    if status["files_kept_out"]:
+        print(f"  kept out   {status['files_kept_out_in_all']:,} files")
+        print_by_reason((BadFile(entry["file"], entry["reason"]) for entry in status["files_kept_out"]), "kept out")
+    if status["images_missing"]:
+        print(
+            f"  missing    {status['images_missing_in_all']:,} images cannot be shown any more; their labels are kept"
+        )
+        print_by_reason((BadFile(entry["image"], entry["reason"]) for entry in status["images_missing"]), "missing")
+    if status["left_out"]:
         print("  left out of the last training")
-        for line in found["left_out"]:
+        for line in status["left_out"]:
             print(f"    {line}")
-    if found["last_error"]:
+    if status["last_error"]:
         print("  last error")
-        for line in found["last_error"].splitlines():
+        for line in status["last_error"].splitlines():
             print(f"    {line}")
 
 
 def changed(parameters: dict) -> str:
-    """The parameters that are not the method's defaults, to be put behind its name."""
+    """The parameters that differ from the method's defaults, to follow its name."""
     return f" ({', '.join(f'{key}={shown(value)}' for key, value in parameters.items())})" if parameters else ""
 
 
 def print_methods(methods: list[dict], default: str) -> None:
-    """The table of all methods: what each believes of a cell nobody looked at, its parameters, where it is from."""
-    width = max(len(one["name"]) for one in methods)
+    """The table of all methods: what each assumes of a cell nobody answered, its parameters, its source."""
+    width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
     page = min(PAGE, max(shutil.get_terminal_size((PAGE, 24)).columns - 1, width + 42))
-    for one in methods:
-        mark = ", the default" if one["name"] == default else ""
-        print(f"{one['name']:<{width}}  {one['title']} ({one['year']}{mark})")
-        pairs = " ".join(f"{key}={shown(value)}" for key, value in one["parameters"].items())
-        for line in (one["assumes"], pairs or "no parameters", source(one["name"]), one["url"]):
+    for method in methods:
+        mark = ", the default" if method["name"] == default else ""
+        print(f"{method['name']:<{width}}  {method['title']} ({method['year']}{mark})")
+        pairs = " ".join(f"{key}={shown(value)}" for key, value in method["parameters"].items())
+        for line in (method["assumes"], pairs or "no parameters", source(method["name"]), method["url"]):
             print(textwrap.fill(line, page, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
         print()
     print("In full: annotator methods NAME. Use one: annotator train PROJECT --method NAME --set key=value")
 
 
-def print_method(found: dict) -> None:
-    """One method with everything there is to say of it."""
-    print(f"{found['name']}: {found['title']}")
-    print(f"  {source(found['name'])}\n  {found['url']}")
-    print(f"  assumes     {found['assumes']}")
-    print(f"  looks at    {found['reads']}" + (f", {found['views']} views of each image" if found["views"] > 1 else ""))
-    print(f"  trained     {found['epochs']} epochs at learning rate {shown(found['lr'])}, on a frozen network")
-    print(f"  suggests    what has a probability above {shown(found['threshold'])}")
-    if found["full_labels"]:
+def print_method(method: dict) -> None:
+    """One method in full (show.in_full)."""
+    print(f"{method['name']}: {method['title']}")
+    print(f"  {source(method['name'])}\n  {method['url']}")
+    print(f"  assumes     {method['assumes']}")
+    views = f", {method['views']} views of each image" if method["views"] > 1 else ""
+    print(f"  looks at    {method['reads']}{views}")
+    print(f"  trained     {method['epochs']} epochs at learning rate {shown(method['lr'])}, on a frozen network")
+    print(f"  suggests    what has a probability above {shown(method['threshold'])}")
+    if method["full_labels"]:
         print("  needs       all labels of all images: it is the ceiling of the others, for comparisons only")
-    for text in (found["about"], found["about_parameters"]):
+    for text in (method["about"], method["about_parameters"]):
         print("\n" + textwrap.indent(text, "  "))
     print("\n  parameters and defaults")
-    for key, value in found["parameters"].items():
-        tried = found["tunable"].get(key)
+    for key, value in method["parameters"].items():
+        tried = method["tunable"].get(key)
         print(f"    {key:<18} {shown(value)}" + (f"  (tuned among {', '.join(map(shown, tried))})" if tried else ""))
-    if found["published"]:
+    if method["published"]:
         print("\n  the whole network, as published")
-    for data, one in found["published"].items():
-        plain = one | {"momentum": one["momentum"] if one["optimiser"] == "sgd" else None}
+    for data, published in method["published"].items():
+        plain = published | {"momentum": published["momentum"] if published["optimiser"] == "sgd" else None}
         rest = [f"{key} {shown(value)}" for key, value in plain.items() if value is not None and key != "parameters"]
-        print(f"    {data:<6} {', '.join(rest)}{changed(one['parameters'])}")
+        print(f"    {data:<6} {', '.join(rest)}{changed(published['parameters'])}")
 
 
 def print_bench(result: dict, as_json: bool) -> None:
+    """The figures and ratios of a benchmark."""
     if as_json:
         print(json.dumps(result))
         return
     print(f"bench {result['bench']}")
     for kind in ("figures", "ratios"):
         print(f"  {kind}")
-        for name, value in result[kind].items():
-            print(f"    {name:<60} {'not reached' if value is None else f'{value:,.3f}'}")
+        figures = result[kind].items()
+        print_table(
+            ("", ""),
+            [(f"    {name}", "not reached" if value is None else f"{value:,.3f}") for name, value in figures],
+        )

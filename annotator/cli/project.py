@@ -7,7 +7,7 @@ import typer
 
 from annotator import settings
 from annotator.cli.options import MethodName, Project, examples
-from annotator.cli.printing import Progress, print_by_reason, printable
+from annotator.cli.printing import print_by_reason, printable, progress
 from annotator.errors import AnnotatorError
 
 ALWAYS = ("images added", "known already", "files kept out")  # counted by init even where there are none
@@ -41,23 +41,22 @@ def init(
     files_for_owner_only()
     if backbone is not None:
         check_backbone(backbone)
-    bar = Progress("Looking at images")
-    done = set_up(
-        project,
-        images_folder=images,
-        class_file=classes,
-        label_file=labels,
-        method=method,
-        backbone=backbone,
-        progress=bar.show,
-    )
-    bar.end()
-    found = done.registered
-    counts = [(found.added, "images added"), (found.known, "known already"), (found.moved, "moved or renamed")]
-    counts += [(found.copies, "copies of others"), (len(found.bad), "files kept out"), (len(found.missing), "missing")]
+    with progress("Looking at images") as show:
+        done = set_up(
+            project,
+            images_folder=images,
+            class_file=classes,
+            label_file=labels,
+            method=method,
+            backbone=backbone,
+            progress=show,
+        )
+    files = done.registered
+    counts = [(files.added, "images added"), (files.known, "known already"), (files.moved, "moved or renamed")]
+    counts += [(files.copies, "copies of others"), (len(files.bad), "files kept out"), (len(files.missing), "missing")]
     print(f"{project}: {', '.join(f'{count:,} {what}' for count, what in counts if count or what in ALWAYS)}.")
-    print_by_reason(found.bad, "kept out")
-    print_by_reason(found.missing, "missing")
+    print_by_reason(files.bad, "kept out")
+    print_by_reason(files.missing, "missing")
     if done.classes_added:
         print(f"{len(done.classes_added):,} classes added.")
     for warning in done.class_warnings:
@@ -116,7 +115,6 @@ def demo(
             raise AnnotatorError(f"The sample images are not where they should be: {sample / 'images'}. Install again.")
         from annotator.exchange.setup import set_up
 
-        bar = Progress("Looking at images")
-        set_up(folder, images_folder=sample / "images", class_file=sample / "classes.txt", progress=bar.show)
-        bar.end()
+        with progress("Looking at images") as show:
+            set_up(folder, images_folder=sample / "images", class_file=sample / "classes.txt", progress=show)
     run(folder, port=port or free_port(settings.DEFAULT_PORT), browser=browser)

@@ -1,4 +1,4 @@
-"""The commands that say what there is: suggestions, the state of a project, the data set, the methods."""
+"""The commands that list and write out: suggestions, the state of a project, the data set, the methods."""
 
 import inspect
 import json
@@ -17,8 +17,16 @@ from models.catalogue import Entry
 
 commands = typer.Typer(rich_markup_mode=None)
 
-FormatName = StrEnum("FormatName", {"csv": "csv", "jsonl": "jsonl"})
-UnknownName = StrEnum("UnknownName", {name: name for name in ("keep", "absent", "model")})
+
+class FormatName(StrEnum):
+    csv = "csv"
+    jsonl = "jsonl"
+
+
+class UnknownName(StrEnum):
+    keep = "keep"
+    absent = "absent"
+    model = "model"
 
 
 @commands.command(epilog=examples("annotator suggest birds --limit 20", "annotator suggest birds --class heron --json"))
@@ -35,17 +43,17 @@ def suggest(
 
     db = Database(project)
     class_id = classes.find_class(db, class_name).id if class_name else None
-    found = missing_positives(db, class_id, limit)
-    names = {one.id: one.name for one in classes.all_classes(db)}
-    files = images.images(db, {one.image_id for one in found})
+    likely = missing_positives(db, class_id, limit)
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    files = images.images(db, {suggestion.image_id for suggestion in likely})
     rows = [
         {
-            "image": files[one.image_id].name,
-            "class": names[one.class_id],
-            "probability": None if one.probability is None else round(one.probability, 4),
-            "run": one.run_id,
+            "image": files[suggestion.image_id].name,
+            "class": names[suggestion.class_id],
+            "probability": None if suggestion.probability is None else round(suggestion.probability, 4),
+            "run": suggestion.run_id,
         }
-        for one in found
+        for suggestion in likely
     ]
     if as_json:
         print(json.dumps(rows))
@@ -62,11 +70,8 @@ def status(project: Project, as_json: AsJson = False) -> None:
     from annotator.snapshot.status import status as read
     from annotator.store.database import Database
 
-    found = read(Database(project))
-    if as_json:
-        print(json.dumps(found))
-        return
-    printing.print_status(found)
+    state = read(Database(project))
+    print(json.dumps(state)) if as_json else printing.print_status(state)
 
 
 @commands.command(
@@ -140,18 +145,18 @@ def methods(
         listed = [asdict_of(entry) for entry in catalogue.methods().values()]
         print(json.dumps(listed)) if as_json else printing.print_methods(listed, catalogue.default_method())
         return
-    found = in_full(configuration.about(name))
-    print(json.dumps(found)) if as_json else printing.print_method(found)
+    method = in_full(configuration.about(name))
+    print(json.dumps(method)) if as_json else printing.print_method(method)
 
 
 def asdict_of(entry: Entry) -> dict:
-    """A method as JSON tells it."""
+    """A method as a JSON value."""
     keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels")
     return {key: getattr(entry, key) for key in keys} | {"parameters": entry.defaults}
 
 
 def in_full(entry: Entry) -> dict:
-    """A method with everything its class says of itself; loads torch."""
+    """The same with everything that its class declares; loads torch."""
     from models.methods import METHODS
 
     method = METHODS[entry.name]

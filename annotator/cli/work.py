@@ -1,4 +1,4 @@
-"""The commands that do in a script what people and the worker do in the app: train, decide, take back."""
+"""The commands that do in a script what people and the worker do in the app: train, decide, undo."""
 
 import getpass
 import uuid
@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import MethodName, Project, examples
-from annotator.cli.printing import Progress, printable
+from annotator.cli.printing import printable, progress
 from annotator.records import STATES, Decision
 
 commands = typer.Typer(rich_markup_mode=None)
 
-StateName = StrEnum("StateName", {name: name for name in STATES})
+
+class StateName(StrEnum):
+    present = "present"
+    absent = "absent"
+    unsure = "unsure"
 
 
 @commands.command(epilog=examples("annotator worker birds --once", "annotator worker birds"))
@@ -58,9 +62,8 @@ def train(
     from annotator.worker.train_now import train_now
 
     files_for_owner_only()
-    bar = Progress("Waiting for the worker")
-    run = train_now(project, method, settings or (), progress=bar.show)
-    bar.end()
+    with progress("Waiting for the worker") as show:
+        run = train_now(project, method, settings or (), progress=show)
     print(f"Run {run.id}: {run.method}, {run.epochs} epochs in {run.seconds:.2f} s.")
 
 
@@ -83,18 +86,18 @@ def decide(
     from annotator.store.database import Database
 
     db = Database(project)
-    found, one = images.find_image(db, image), classes.find_class(db, class_name)
+    image_found, class_ = images.find_image(db, image), classes.find_class(db, class_name)
     decision = Decision(
         str(uuid.uuid4()),
         "label",
         annotator or login(),
         "click",
-        image_id=found.id,
-        class_id=one.id,
+        image_id=image_found.id,
+        class_id=class_.id,
         state=STATES[state],
     )
     decisions.decide(db, [decision])
-    print(f"{printable(found.name)}: {printable(one.name)} {state}")
+    print(f"{printable(image_found.name)}: {printable(class_.name)} {state}")
 
 
 @commands.command(
@@ -116,7 +119,7 @@ def undo(
 
 
 def login() -> str:
-    """Who is at work, as far as the machine knows."""
+    """The login name, or "somebody" where the machine has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
