@@ -1,9 +1,8 @@
-"""How often automatic acceptance breaks its promise: made-up projects of which the truth is known.
+"""How often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
 
-Each goes through what the app goes through: cells are drawn and answered a part at a time, people answer likely ones in
-between, and after every part the promise is looked at anew by the same code (models/statistics/sequential_bound.py). A
-promise counts as
-broken when at any look more of what is filled in is wrong than was promised.
+Each project goes through the steps of a real one: an audit is drawn and answered part by part, people answer likely
+cells in between, and after every part the app's code checks the guarantee (models/statistics/sequential_bound.py). A
+guarantee counts as broken when at any check more of the accepted cells are wrong than it allows.
 """
 
 import time
@@ -14,7 +13,7 @@ import numpy as np
 from models.statistics.sequential_bound import CANDIDATES, Sample, lowest_threshold, sample_size
 
 PROJECTS = 1000
-IMAGES, PRECISION, LOOKS = 20_000, 0.99, 4
+IMAGES, PRECISION, CHECKS = 20_000, 0.99, 4
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,9 @@ class Condition:
     share     of the images that show it
     model     how far the scores of present cells lie above those of absent ones, in standard deviations; negative for a
               model that is worse than chance
-    state     what is filled in: 1 present, -1 absent
-    work      share of the likely cells that people answer between two looks
-    border    None, or the share of wrong ones in whatever the model calls likely: just too many to be allowed
+    state     what cells are accepted as: 1 present, -1 absent
+    work      share of the likely cells that people answer between two checks
+    border    None, or the share of wrong cells among those that the model calls likely: just above what is allowed
     """
 
     share: float
@@ -52,10 +51,10 @@ CONDITIONS = {
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
-    """Of each condition the share of projects with a broken promise (broken), with any cell filled in (used), and the
-    share of the open cells that were (filled), in classes of IMAGES images."""
+    """For each condition the share of projects with a broken guarantee (broken) and with any accepted cell (used), and
+    the share of the open cells that were accepted (filled), in classes of IMAGES images."""
     started = time.perf_counter()
-    rows = {name: broken(one, projects, seed) for name, one in CONDITIONS.items()}
+    rows = {name: broken(condition, projects, seed) for name, condition in CONDITIONS.items()}
     return {
         "bench": "acceptance",
         "figures": {f"{name}: {kind}": value for name, row in rows.items() for kind, value in row.items()}
@@ -66,17 +65,17 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
 
 def broken(condition: Condition, projects: int, seed: int = 0) -> dict:
     """One row of `measure`."""
-    found = np.array([simulate_acceptance(np.random.default_rng([seed, n]), condition) for n in range(projects)])
+    runs = np.array([simulate_acceptance(np.random.default_rng([seed, n]), condition) for n in range(projects)])
     return {
-        "broken": round(float(found[:, 0].mean()), 4),
-        "used": round(float((found[:, 1] > 0).mean()), 4),
-        "filled": round(float(found[:, 1].mean()), 4),
+        "broken": round(float(runs[:, 0].mean()), 4),
+        "used": round(float((runs[:, 1] > 0).mean()), 4),
+        "filled": round(float(runs[:, 1].mean()), 4),
     }
 
 
 def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple[bool, float]:
-    """One class of one project: whether its promise was broken at any look, and the share of the open cells that were
-    filled in at the last one."""
+    """One class of one project: whether its guarantee was broken at any check, and the share of the open cells that
+    were accepted at the last one."""
     wrong, scores = _cells(rng, condition)
     zone = np.flatnonzero(scores >= CANDIDATES[0])
     if not len(zone):
@@ -84,23 +83,23 @@ def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple
     wrong, scores = wrong[zone], scores[zone]
     drawn = rng.permutation(len(zone))[: sample_size(len(zone), PRECISION)]
     answered, failed, filled = np.zeros(len(zone), bool), False, 0.0
-    newer = scores + rng.normal(size=len(zone)) * 0.02 - 0.02 * wrong  # what a later model thinks, by which people work
-    for look in range(1, LOOKS + 1):
-        rows = drawn[: round(len(drawn) * look / LOOKS)]
+    newer = scores + rng.normal(size=len(zone)) * 0.02 - 0.02 * wrong  # scores of a later model, by which people work
+    for check in range(1, CHECKS + 1):
+        rows = drawn[: round(len(drawn) * check / CHECKS)]
         answered[rows] = True
         sample = Sample(scores, np.zeros(len(zone), int), rows, wrong[rows])
-        passed = lowest_threshold(sample, ~answered, answered & wrong, PRECISION, np.array(CANDIDATES))
-        if passed.threshold is not None:
-            chosen = ~answered & (scores >= passed.threshold)
+        verdict = lowest_threshold(sample, ~answered, answered & wrong, PRECISION, np.array(CANDIDATES))
+        if verdict.threshold is not None:
+            chosen = ~answered & (scores >= verdict.threshold)
             failed |= bool(wrong[chosen].mean() > 1 - PRECISION + 1e-9)
-        filled = 0.0 if passed.threshold is None else float(chosen.sum() / max((~answered).sum(), 1))
+        filled = 0.0 if verdict.threshold is None else float(chosen.sum() / max((~answered).sum(), 1))
         open_ = np.flatnonzero(~answered)
         answered[open_[np.argsort(-newer[open_])][: round(condition.work * len(open_))]] = True
     return failed, filled
 
 
 def _cells(rng: np.random.Generator, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
-    """Which cells would be filled in wrongly, (N,) bool, and the probability that they would not, as a model says."""
+    """Which cells would be accepted wrongly, (N,) bool, and the model's probability that they would not."""
     if condition.border is not None:
         return rng.random(IMAGES) < condition.border, rng.uniform(0.5, 1, IMAGES)
     present = rng.random(IMAGES) < condition.share

@@ -1,9 +1,8 @@
-"""How often the certificate's 95 % intervals hold the truth: made-up projects of which the truth is known.
+"""How often the certificate's 95 % intervals hold the truth, in simulated projects whose truth is known.
 
-Each goes through what the app goes through: people label likely cells, a model scores the rest well or badly, some of
-it is filled in automatically, cells are drawn, ordinary work goes on and answers some of them, people answer others,
-and then the intervals are worked out by the same code (models/statistics/stratified_sampling.py,
-models/statistics/certificate.py).
+Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
+some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
+intervals are computed by the app's code (models/statistics/stratified_sampling.py, models/statistics/certificate.py).
 """
 
 import time
@@ -31,11 +30,11 @@ class Condition:
     shares      of the images that show a class: from the rarest to the commonest
     model       how far the scores of present cells lie above those of absent ones, in standard deviations; negative for
                 a model that is worse than chance
-    decided     share of the cells that people have decided before the drawing, likely ones first
-    answered    share of the drawn cells that are answered
-    since       share of the cells that ordinary work decides between the drawing and the certificate
-    filled      a model has filled in likely cells before the drawing
-    drawings    how many, with work in between
+    decided     share of the cells that people decide before the audit is drawn, likely ones first
+    answered    share of the audit's cells that are answered
+    since       share of the cells that ordinary work decides between the audit and the certificate
+    filled      whether likely cells are auto-accepted before the audit is drawn
+    audits      number of audits, with work in between
     """
 
     shares: tuple[float, float]
@@ -44,7 +43,7 @@ class Condition:
     answered: float = 1.0
     since: float = 0.05
     filled: bool = False
-    drawings: int = 1
+    audits: int = 1
 
 
 RARE, COMMON = (0.003, 0.02), (0.1, 0.5)
@@ -60,15 +59,15 @@ CONDITIONS = {
     "rare, worse than chance": Condition(RARE, -1.5, 0.1),
     "common, worse than chance": Condition(COMMON, -1.5, 0.1),
     "all, audit half answered, much work since": Condition((0.005, 0.5), 2.0, 0.1, answered=0.5, since=0.2),
-    "all, filled in by the model": Condition((0.005, 0.5), 2.5, 0.1, filled=True),
-    "all, filled in by a bad model": Condition((0.005, 0.5), 0.5, 0.1, filled=True),
-    "all, three drawings": Condition((0.005, 0.5), 2.0, 0.05, drawings=3),
+    "all, auto-accepted": Condition((0.005, 0.5), 2.5, 0.1, filled=True),
+    "all, auto-accepted from a bad model": Condition((0.005, 0.5), 0.5, 0.1, filled=True),
+    "all, three audits": Condition((0.005, 0.5), 2.0, 0.05, audits=3),
 }
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the certificate should have said; nan where nothing is there to be found or nothing is labeled."""
+    """The true values of the certificate's figures; nan where a class has no positive, or nothing is labeled."""
 
     recall: np.ndarray
     precision: np.ndarray
@@ -76,12 +75,12 @@ class Truth:
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
-    """Of each condition: how often the intervals of classes, and of all classes together, held the truth.
+    """For each condition, how often the intervals of classes, and of all classes together, held the truth.
 
     Each project has IMAGES images and CLASSES classes, of which CELLS cells are drawn at a time.
     """
     started = time.perf_counter()
-    rows = {name: coverage(one, projects, seed) for name, one in CONDITIONS.items()}
+    rows = {name: coverage(condition, projects, seed) for name, condition in CONDITIONS.items()}
     return {
         "bench": "certificate",
         "figures": {f"{name}: {kind}": value for name, row in rows.items() for kind, value in row.items()}
@@ -98,10 +97,10 @@ def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
     """
     held, right, widths = [], [], []
     for number in range(projects):
-        truth, told = simulate(np.random.default_rng([seed, number]), condition)
-        held.append(holds(told.recall, truth.recall) & holds(told.missing, truth.missing))
-        right.append(holds(told.precision, truth.precision))
-        widths.append((told.recall.high - told.recall.low)[:-1].mean())
+        truth, certified = simulate(np.random.default_rng([seed, number]), condition)
+        held.append(holds(certified.recall, truth.recall) & holds(certified.missing, truth.missing))
+        right.append(holds(certified.precision, truth.precision))
+        widths.append((certified.recall.high - certified.recall.low)[:-1].mean())
     held, right = np.array(held), np.array(right)
     return {
         "classes": round(float(held[:, :-1].mean()), 4),
@@ -124,20 +123,19 @@ def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Cer
     states = np.full(truth.shape, OPEN)
     accepted = np.zeros(truth.shape, bool)
     parts: list[dict] = []
-    for drawing in range(condition.drawings):
+    for drawing in range(condition.audits):
         scores = _scores(rng, truth, rates, condition.model)
         _work(rng, states, truth, scores, condition.decided)
         if condition.filled:
             accepted = (scores >= FILLED_FROM) & (states == OPEN)
         drawn = [_draw(rng, states[:, c], accepted[:, c], scores[:, c]) for c in range(CLASSES)]
-        before = states.copy()
         _work(rng, states, truth, _scores(rng, truth, rates, condition.model), condition.since)
-        for column, one in enumerate(drawn):
-            some = one.rows[: round(condition.answered * len(one.rows))]
-            blind = np.isin(one.rows, some) & (states[one.rows, column] == OPEN)
-            rows = one.rows[blind]
+        for column, sample in enumerate(drawn):
+            answered = sample.rows[: round(condition.answered * len(sample.rows))]
+            unbiased = np.isin(sample.rows, answered) & (states[sample.rows, column] == OPEN)
+            rows = sample.rows[unbiased]
             states[rows, column] = np.where(truth[rows, column], PRESENT, ABSENT)
-            parts.append({"of_class": column, "drawing": drawing, "drawn": one, "blind": blind, "before": before})
+            parts.append({"of_class": column, "drawing": drawing, "drawn": sample, "unbiased": unbiased})
     return _truth(truth, states, accepted), _certificate(states, accepted, parts)
 
 
@@ -150,15 +148,15 @@ def _certificate(states: np.ndarray, accepted: np.ndarray, parts: list[dict]) ->
     counts = []
     for part in parts:
         column, drawn = part["of_class"], part["drawn"]
-        said = states[drawn.rows, column] != OPEN
+        answered = states[drawn.rows, column] != OPEN
         counted = np.zeros(len(drawn.rows), bool)
         for code in np.unique(drawn.strata[drawn.rows]):
             of = np.flatnonzero(drawn.strata[drawn.rows] == code)
-            counted[of] = usable(of, said[of], part["blind"][of])
-        found = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted)
-        many = len(found["code"])
-        counts.append(found | {"of_class": np.full(many, column), "drawing": np.full(many, part["drawing"])})
-    strata = Strata(**{name: np.concatenate([one[name] for one in counts]) for name in counts[0]})
+            counted[of] = usable(of, answered[of], part["unbiased"][of])
+        counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted)
+        many = len(counted_strata["code"])
+        counts.append(counted_strata | {"of_class": np.full(many, column), "drawing": np.full(many, part["drawing"])})
+    strata = Strata(**{name: np.concatenate([part[name] for part in counts]) for name in counts[0]})
     none = np.zeros(CLASSES, int)
     filled = (accepted & (states == OPEN)).sum(0)
     labels = Labels((states == PRESENT).sum(0), filled, none, np.full(CLASSES, np.nan), none, none)
@@ -168,7 +166,7 @@ def _certificate(states: np.ndarray, accepted: np.ndarray, parts: list[dict]) ->
 def _truth(truth: np.ndarray, states: np.ndarray, accepted: np.ndarray) -> Truth:
     filled = accepted & (states == OPEN)
     labeled = (states == PRESENT) | filled
-    right, positives, given = (_with_all(one) for one in (labeled & truth, truth, labeled))
+    right, positives, given = (_with_all(cells) for cells in (labeled & truth, truth, labeled))
     with np.errstate(invalid="ignore"):
         return Truth(right / positives, right / given, (positives - right).astype(float))
 
@@ -179,14 +177,14 @@ def _with_all(cells: np.ndarray) -> np.ndarray:
 
 
 def _scores(rng: np.random.Generator, truth: np.ndarray, rates: np.ndarray, apart: float) -> np.ndarray:
-    """Probabilities as a model of this kind would give them: honest ones of a good model, turned round of a bad one."""
+    """Probabilities of such a model: calibrated where `apart` is positive, reversed where it is negative."""
     seen = rng.normal(size=truth.shape) + apart * truth
     logits = np.abs(apart) * (seen if apart > 0 else -seen) - apart**2 / 2 + np.log(rates / (1 - rates))
     return 1 / (1 + np.exp(-logits))
 
 
 def _work(rng: np.random.Generator, states: np.ndarray, truth: np.ndarray, scores: np.ndarray, share: float) -> None:
-    """Ordinary work: of each class mostly likely cells, the rest as they come."""
+    """Ordinary work: for each class 70 % likely cells, the rest at random."""
     for column in range(states.shape[1]):
         open_ = np.flatnonzero(states[:, column] == OPEN)
         many = min(round(share * len(states)), len(open_))

@@ -1,4 +1,4 @@
-"""How fast image files become features, beside what the same network could do at best and what anyone would write.
+"""How fast image files become features, beside the most that the same network can do and the code anyone would write.
 
 Three rivals take turns, so that other load on the machine slows all of them; each figure is the median of its rounds.
 
@@ -96,7 +96,7 @@ def measure(
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Median of the ratios of each round: what slowed the machine for a while slowed both."""
+    """Median of the ratios of each round."""
     return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3)
 
 
@@ -149,7 +149,7 @@ def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
 
 
 def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
-    """What anyone would write first: no threads, no batches, nothing reduced while decoding."""
+    """The obvious loop: no threads, no batches, no reduced decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
     prepare = transforms.Compose(
         [
@@ -172,16 +172,16 @@ def _readable(folder: Path) -> list[Path]:
         raise AnnotatorError(
             f"There is no folder {folder}. Give one with photos: annotator bench embedding --images DIR"
         )
-    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in IMAGE_SUFFIXES]
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in IMAGE_SUFFIXES]
     readable = []
-    for path in found:
+    for path in files:
         try:
             open_rgb(path)
         except BadImage:
             continue
         readable.append(path)
     if not readable:
-        raise AnnotatorError(f"{folder} holds no image that can be read ({len(found)} files have an image's name).")
+        raise AnnotatorError(f"{folder} holds no image that can be read ({len(files)} files have an image's name).")
     return readable
 
 

@@ -1,10 +1,10 @@
-"""Whether heat maps point at what they are about: the hottest spot lies in a box of the class, or it does not.
+"""Whether heat maps point at their class: whether the hottest spot lies in a box of it.
 
 The pointing game of Zhang et al., "Top-down Neural Attention by Excitation Backprop", ECCV 2016,
-https://arxiv.org/abs/1608.00507, without its margin of 15 pixels. Some images get one of their true labels each, as a
-person who takes the first thing they see would give it. The default method is trained on them, and heat maps are drawn
-as the worker draws them, of classes that are there and were not clicked: those that a person would be shown. The floors
-are the centre of the image, and a random point, which is right as often as the boxes are large.
+https://arxiv.org/abs/1608.00507, without its margin of 15 pixels. Some images get one of their true labels each,
+drawn at random. The default method is trained on them, and heat maps are drawn as the worker draws them, for present
+classes that were not clicked: those that a page would show. The floors are the centre of the image and a random point,
+which hits as often as the boxes are large.
 """
 
 import csv
@@ -71,22 +71,22 @@ def measure(
     placed = read_boxes(boxes or SAMPLE / "boxes.csv", seen)
     network = load_backbone(backbone)
     figures: dict[str, float] = {}
-    every: list[Pointed] = []
+    maps: list[Pointed] = []
     for count in labels:
         chance = np.random.default_rng(seed)
         clicked = clicks(there, min(count, int(there.any(1).sum())), chance)
         pointed = list(_points(folder, seen, clicked, placed, network, seed))
-        hits = sum(one.hit for one in pointed)
+        hits = sum(map_.hit for map_ in pointed)
         say(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
         figures |= {f"labels_{count}_hits": hits, f"labels_{count}_maps": len(pointed)}
-        every += pointed
-    if not every:
-        raise AnnotatorError("No class with a box was left to point at: every one was clicked, or none was learned.")
+        maps += pointed
+    if not maps:
+        raise AnnotatorError("No class with a box is left to point at: all were clicked, or none was learned.")
     for low, high in zip(BINS, (*BINS[1:], 1 << 60), strict=True):
-        some = [one for one in every if low <= one.positives < high]
-        figures |= {f"positives_{low}_hits": sum(one.hit for one in some), f"positives_{low}_maps": len(some)}
-    share = sum(one.hit for one in every) / len(every)
-    centre, area = (float(np.mean([getattr(one, name) for one in every])) for name in ("centre", "area"))
+        binned = [map_ for map_ in maps if low <= map_.positives < high]
+        figures |= {f"positives_{low}_hits": sum(map_.hit for map_ in binned), f"positives_{low}_maps": len(binned)}
+    share = sum(map_.hit for map_ in maps) / len(maps)
+    centre, area = (float(np.mean([getattr(map_, name) for map_ in maps])) for name in ("centre", "area"))
     figures |= {"hit_share": share, "centre_share": centre, "random_share": area}
     return {
         "bench": "heatmaps",

@@ -1,5 +1,5 @@
-"""How many labels are finished for how much of a person's effort: `annotator bench effort`. Begin with measure.py.
+"""Finished labels against a person's effort: `annotator bench effort`. Begin with measure.py.
 
-people.py answers, session.py does one action after the other, policies.py chooses it, curves.py and plot.py show
-what came of it.
+people.py answers, session.py performs one action after the other, policies.py chooses them, curves.py and plot.py
+report the result.
 """

@@ -1,4 +1,4 @@
-"""What a data set is worth after each step: points of a curve, and where two curves reach the same."""
+"""How complete and correct a data set is after each step: points of a curve, and where curves reach a goal."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ AFTER = 100  # actions, from which on no policy should be far behind another
 
 
 def point(session: Session) -> dict:
-    """The data set now: `decided` are the labels people gave, `filled` the same with every unknown cell that the model
-    finds likely enough: at or above the one threshold that promises the largest F1 of all labels."""
+    """The data set at this moment: `decided` are the labels people gave; `filled` adds every unknown cell at or above
+    the one threshold with the largest expected F1 of all labels."""
     labels, chances = session.labels(), session.chances()
     decided = labels == PRESENT
     filled = decided
@@ -51,10 +51,10 @@ def scores(said: np.ndarray, truth: np.ndarray) -> dict:
 
 
 def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
-    """Where the labels people gave, or these with the model's, are that complete and correct first.
+    """Where the labels people gave, or these with the model's, first reach this recall and precision.
 
-    returns    {"actions", "seconds", "parts"}: on a straight line between the point before and the first that is, or at
-               that one where precision was missing before it; None: nowhere
+    returns    {"actions", "seconds", "parts"}: interpolated linearly between the first point that does and the one
+               before, or at that point where precision was too low before; None: nowhere
     """
     for place, one in enumerate(curve):
         good = [kind for kind in ("decided", "filled") if _good(one[kind], recall, precision)]
@@ -74,7 +74,7 @@ def _good(scores: dict, recall: float, precision: float) -> bool:
 
 
 def _share_until(recall: float, precision: float, before: dict, after: dict) -> float:
-    """Which share of the way from one point to the next recall is reached after."""
+    """The share of the way between two points at which recall is reached."""
     if before["precision"] < precision or after["recall"] <= before["recall"]:
         return 1.0
     return min(1.0, max(0.0, (recall - before["recall"]) / (after["recall"] - before["recall"])))
@@ -90,8 +90,8 @@ def seconds(one: dict, time_model: TimeModel) -> float:
 
 
 def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
-    """How far a policy is behind another at worst, after the first AFTER actions: the share of the other's micro F1
-    (with the model's labels) that it lacks; both are read at the same numbers of actions."""
+    """The largest shortfall of a policy behind another after the first AFTER actions: the share of the other's micro F1
+    (with the model's labels) that it lacks at the same number of actions."""
     last = min(curve[-1]["actions"], other[-1]["actions"]) if curve and other else 0
     places = [one["actions"] for one in (*curve, *other) if AFTER <= one["actions"] <= last]
     worst = 0.0
@@ -103,7 +103,7 @@ def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
 
 
 def _at(curve: Sequence[dict], actions: int) -> float:
-    """Micro F1 after so many actions, on a straight line between the points around."""
+    """Micro F1 after so many actions, interpolated linearly."""
     return float(np.interp(actions, [one["actions"] for one in curve], [one["filled"]["micro_f1"] for one in curve]))
 
 

@@ -1,9 +1,9 @@
-"""Finished labels for human effort: made-up people work through a set in different ways, on the real engine and store.
+"""Finished labels for human effort: simulated annotators work through a set by different policies, on the real code.
 
-The images are embedded once by the worker's own code. Then every policy gets a copy of the project and somebody who
-knows the truth (people.py): the engine asks, the store keeps each decision, trainings and updates are the worker's, and
-after every few actions the data set is read back from the store and compared with the truth. Nothing is told to the
-engine but answers and how long they took (snapshot/time_model.py has the times and their sources).
+The worker's code embeds the images once. Every policy then gets a copy of the project and an annotator who knows the
+truth (people.py): the queues choose, the store keeps each decision, the worker's code trains and updates, and after
+every few actions the data set is read back from the store and compared with the truth. The project learns nothing but
+the answers and how long they took (snapshot/time_model.py has the times and their sources).
 """
 
 import shutil
@@ -32,9 +32,9 @@ from annotator.store.database import Database
 from annotator.worker.process import Worker
 
 RIVAL, OURS = "form", "autopilot"
-NOISY = (RIVAL, OURS)  # policies that a noisy person goes through as well
+NOISY = (RIVAL, OURS)  # policies that are also measured with a noisy annotator
 POINTS = 0.015  # of the form's actions lie between two points of a curve
-DONE = 0.995  # recall at which nobody goes on
+DONE = 0.995  # recall at which work stops
 
 
 def measure(
@@ -52,9 +52,9 @@ def measure(
     images_folder, truth    a folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
                             every image; None: the sample data
     policies    names in POLICIES; none: all
-    noisy       play NOISY with a noisy person as well
-    work        where the embedded project is kept for the next time; None: nowhere
-    most        no policy goes on for more actions than this times the form's
+    noisy       measure NOISY with a noisy annotator as well
+    work        folder that keeps the embedded project for the next time; None: it is not kept
+    most        policies stop after this times as many actions as the form takes
     returns     {"bench", "figures", "ratios", "curves", "time_model", "person", "policies"}
 
     Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
@@ -105,11 +105,11 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
 
 
 def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[ImportedLabel]:
-    """What the truth calls present, on images of the project; what it says of files that were kept out is passed over.
+    """The labels "present" of the truth on images of the project; labels of files that were kept out are ignored.
 
-    names    the image of every name it may use
+    names    name -> image id, for every name that the truth may use
 
-    Raises AnnotatorError for a truth that does not fit, or says two things of one picture that has two names.
+    Raises AnnotatorError for a truth that does not fit, or that contradicts itself on one picture with two names.
     """
     bad = {one.path for one in images.kept_out(db)}
     said = read_labels(truth, names.keys() | bad, None)

@@ -1,18 +1,18 @@
-"""People who know the truth and answer by it: perfect ones, and ones who miss small things and press the wrong key."""
+"""Simulated annotators who know the truth: perfect ones, and noisy ones who miss small things and press wrong keys."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-SMALL = 0.15  # share of the positives that are small, drawn at random: no truth says how large things are
-MISSED = 0.25  # of small ones that are looked at, so many are not seen
-ERRS = 0.02  # of presses that are needed, so many do not happen; and for so many that do, another one happens as well
+SMALL = 0.15  # share of the positives that are small; drawn at random, as no truth says how large things are
+MISSED = 0.25  # share of the small positives that are missed when looked at
+ERRS = 0.02  # share of the needed presses that are left out; as many of those made add a wrong one
 SALIENCE = 1.0  # spread of the log of how much more some classes are noticed than others
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Answers by the truth (N, C) bool; `noisy` as said above. One call is one look: small things may be seen later."""
+    """Answers by the truth (N, C) bool; `noisy` as above. A small thing that is missed may be seen at the next call."""
 
     truth: np.ndarray
     noisy: bool
@@ -22,17 +22,17 @@ class Person:
 
     @classmethod
     def of(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
-        """Somebody whose smallness and salience follow from the seed."""
+        """An annotator; which things are small and which classes are salient follows from the seed."""
         chance = np.random.default_rng([seed, 1])
         small = truth & (chance.random(truth.shape) < SMALL)
         return cls(truth, noisy, chance, small, np.exp(SALIENCE * chance.normal(size=truth.shape[1])))
 
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
-        """What they leave standing after looking at some cells together, and how many presses it took.
+        """The answers on some cells shown together, and the number of presses they took.
 
         rows, columns    (n,) which cells
-        start            (n,) bool, what is set before they press anything
-        returns          (n,) bool, and the presses besides Enter
+        start            (n,) bool, the answers set beforehand
+        returns          (n,) bool, and the presses without Enter
         """
         seen = self.truth[rows, columns]
         if not self.noisy:
@@ -46,7 +46,7 @@ class Person:
         return start ^ pressed, int(pressed.sum())
 
     def name_one(self, row: int, open_: np.ndarray) -> int | None:
-        """The class they name first of one image; None where they see nothing. open_ (C,) bool: which are asked."""
+        """The first class they name of one image; None where they see nothing. open_ (C,) bool: the classes asked."""
         seen = np.flatnonzero(self.truth[row] & open_)
         if self.noisy:
             seen = seen[~(self.small[row, seen] & (self.chance.random(len(seen)) < MISSED))]

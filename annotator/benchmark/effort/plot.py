@@ -1,4 +1,4 @@
-"""The curves of `bench effort` as a picture that can be read on a white and on a black page."""
+"""The curves of `bench effort` as a picture that is legible on a white and on a black page."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PANELS = (
 
 
 def draw(result: dict, path: Path) -> None:
-    """Recall and F1 against actions and against hours, a line a policy; the noisy person's lines are thin.
+    """Recall and F1 against actions and against hours, one line per policy; the noisy annotator's lines are dotted.
 
     path    its ending says the format
     """

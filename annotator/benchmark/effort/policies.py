@@ -1,4 +1,4 @@
-"""Ways to go through a project, each a generator that does one thing after another; POLICIES is the table."""
+"""Ways to work through a project, each a generator of actions; POLICIES is the table."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from models.query_strategies import order
 HOLDER = "bench"
 GRID = 24
 FIRST_CLICKS = 0.05  # of the images, before grids and reviews begin
-AT_ONCE = 10  # images taken in the order of a strategy before it is asked again
+AT_ONCE = 10  # images taken from the order of a strategy before it is computed again
 
 
 @dataclass(frozen=True)
 class Policy:
     """A way to work.
 
-    about      what it is, in one line
-    learns     whether a model learns along
-    follows    whether what comes next depends on the newest answer; else the model is brought up to date when it is
-               measured, which is as often as anybody could tell
+    about      a description in one line
+    learns     whether a model is trained
+    follows    whether the next action depends on the newest answer; otherwise the model is updated only when the curve
+               is measured
     """
 
     about: str
@@ -65,7 +65,7 @@ def _reviews(session: Session) -> Iterator[None]:
         wanted = Wanted("review", HOLDER, NAME, (), 1, Filter(low=low))
         items = annotate.next_work(session.db, wanted).items
         if not items:
-            low /= 2  # nothing is left above it: whoever goes on lowers the probability
+            low /= 2  # nothing is left above it: lower the threshold
             continue
         chips = items[0].suggestions
         session.chips(
@@ -75,7 +75,7 @@ def _reviews(session: Session) -> Iterator[None]:
 
 
 def _whole_images(name: str) -> Callable[[Session], Iterator[None]]:
-    """Every class of one image after the other, in the order of a selection strategy."""
+    """Whole images, every open class of each, in the order of a query strategy."""
 
     def steps(session: Session) -> Iterator[None]:
         while True:
