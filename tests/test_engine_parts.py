@@ -187,11 +187,11 @@ def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled
     worker = Worker(labelled.paths.project)
     try:
         first = worker._train()
-        parts = worker._parts._region_codes
+        parts = worker._parts._codes._codes
         say(labelled, 14, 2)
         second = worker._train()
         assert (first.method, second.method) == ("auto", "auto") and second.last_decision_id > first.last_decision_id
-        assert worker._parts._region_codes is parts
+        assert worker._parts._codes._codes is parts
     finally:
         worker.close()
 

@@ -11,7 +11,7 @@ from models.ensemble.incremental_update import (
     corrected,
     encode,
     fit_correction,
-    learn_directions,
+    learn_basis,
 )
 from models.statistics.metrics import average_precision
 
@@ -27,7 +27,7 @@ def looks():
 
 def after(features, base, rows, states):
     """(N,) probabilities of one class after these answers."""
-    codes = encode(learn_directions(features), features)
+    codes = encode(learn_basis(features), features)
     correction = fit_correction(codes[torch.as_tensor(rows)], base[rows], np.array(states, np.int8))
     return corrected(codes, base[:, None], correction[None])[:, 0].astype(float)
 
@@ -59,7 +59,7 @@ def test_the_correction_is_the_least_of_what_it_minimises_with_fewer_and_with_mo
 ):
     features, _ = looks
     rng = np.random.default_rng(count)
-    codes = encode(learn_directions(features), features)[:count]
+    codes = encode(learn_basis(features), features)[:count]
     base, states = rng.uniform(0.05, 0.95, count), rng.choice([1, -1], count)
     scale = np.append(np.full(codes.shape[1], WEIGHT_VARIANCE), BIAS_VARIANCE)
     seen = np.concatenate([codes.numpy().astype(float), np.ones((count, 1))], 1)
@@ -76,7 +76,7 @@ def test_the_correction_is_the_least_of_what_it_minimises_with_fewer_and_with_mo
 def test_a_class_without_a_model_stays_without_and_damaged_features_move_nothing(looks):
     features = looks[0].copy()
     features[5] = np.nan
-    codes = encode(learn_directions(features), features)
+    codes = encode(learn_basis(features), features)
     assert not codes[5].any() and torch.isfinite(codes).all()
     base = np.stack([np.full(600, 0.5), np.full(600, np.nan)], 1).astype(np.float16)
     correction = fit_correction(codes[:3], base[:3, 0], np.array([1, 1, -1], np.int8))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble.regions import DIRECTIONS, ROWS, RegionCodes, encode, learn_basis, root
+from models.ensemble.basis import AXES, root
+from models.ensemble.regions import ROWS, RegionCodes, encode, learn_basis
 
 
 def seen(images, dimensions, rank=None, seed=0):
@@ -17,7 +18,7 @@ def seen(images, dimensions, rank=None, seed=0):
 
 
 def rebuilt(region_codes):
-    return region_codes.basis.centre + region_codes.codes.float() @ region_codes.basis.directions.T
+    return region_codes.basis.centre + region_codes.codes.float() @ region_codes.basis.axes.T
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ def rebuilt(region_codes):
 def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dimensions, rank):
     features, regions = seen(images, dimensions, rank)
     region_codes = encode(learn_basis(features, regions), regions)
-    kept = min(dimensions, DIRECTIONS)
+    kept = min(dimensions, AXES)
     assert region_codes.codes.shape == (images, 9, kept) and region_codes.codes.dtype == torch.float16
-    assert torch.allclose(region_codes.basis.directions.T @ region_codes.basis.directions, torch.eye(kept), atol=1e-5)
+    assert torch.allclose(region_codes.basis.axes.T @ region_codes.basis.axes, torch.eye(kept), atol=1e-5)
     there = root(torch.from_numpy(regions)) - region_codes.basis.centre
     assert (rebuilt(region_codes) - region_codes.basis.centre - there).norm() < 2e-3 * there.norm()
 
@@ -40,7 +41,7 @@ def test_a_basis_is_found_for_a_few_images_in_which_most_channels_say_nothing(im
     rng = np.random.default_rng(0)
     regions = np.maximum(rng.normal(size=(images, 9, 640)) - 1.5, 0) * (rng.random(640) < 0.5)
     basis = learn_basis(regions.mean(1), regions)
-    assert torch.allclose(basis.directions.T @ basis.directions, torch.eye(DIRECTIONS), atol=1e-5)
+    assert torch.allclose(basis.axes.T @ basis.axes, torch.eye(AXES), atol=1e-5)
     there = root(torch.from_numpy(regions)).float() - basis.centre
     assert (rebuilt(encode(basis, regions)) - basis.centre - there).norm() < 2e-3 * there.norm()
 
@@ -50,10 +51,10 @@ def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
     basis = learn_basis(features, regions)
     centred = (root(torch.from_numpy(regions)) - basis.centre).flatten(0, 1).double()
     values = torch.linalg.eigvalsh(centred.T @ centred).flip(0)
-    along = (centred @ basis.directions.double()).square().sum(0)
-    assert torch.allclose(along, values[:DIRECTIONS], rtol=1e-3), "the largest first"
-    lost = (centred - centred @ basis.directions.double() @ basis.directions.T.double()).square().sum()
-    assert float(lost) == pytest.approx(float(values[DIRECTIONS:].sum()), rel=1e-3)
+    along = (centred @ basis.axes.double()).square().sum(0)
+    assert torch.allclose(along, values[:AXES], rtol=1e-3), "the largest first"
+    lost = (centred - centred @ basis.axes.double() @ basis.axes.T.double()).square().sum()
+    assert float(lost) == pytest.approx(float(values[AXES:].sum()), rel=1e-3)
 
 
 def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
@@ -143,7 +144,7 @@ def test_what_is_not_finite_is_said_so(where):
 def test_the_same_images_give_the_same_basis():
     features, regions = seen(30, 40)
     first, second = learn_basis(features, regions), learn_basis(features, regions)
-    assert torch.equal(first.directions, second.directions) and torch.equal(first.centre, second.centre)
+    assert torch.equal(first.axes, second.axes) and torch.equal(first.centre, second.centre)
 
 
 def test_roots_keep_the_sign():

@@ -18,7 +18,8 @@ from annotator.snapshot.rankings import Ranker
 from annotator.store import cells, decisions, runs
 from annotator.store.arrays import FeatureCache, save_array
 from annotator.store.database import Database
-from models.ensemble.incremental_update import SAMPLE, Directions, corrected, encode, fit_correction, learn_directions
+from models.ensemble.basis import GrowingCodes
+from models.ensemble.incremental_update import SAMPLE, corrected, encode, fit_correction, learn_basis
 
 ANSWERS = 2000  # of a class and state, the newest: more are a matter for a training
 
@@ -27,7 +28,7 @@ class Updater:
     """What a worker keeps between updates; all of it can be had again from the disk."""
 
     def __init__(self):
-        self._coordinates = _Coordinates()
+        self._codes = GrowingCodes[Tensor](SAMPLE, lambda codes, others: torch.cat([codes, others]))
         self._held: _Held | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
@@ -63,31 +64,14 @@ class Updater:
                 return False  # a newer run has just come
             if not len(image_ids) or not np.isin(found.image_ids, image_ids).all():
                 return False  # a shard was damaged: its images are embedded again, and a training follows
-            codes = self._coordinates.of(cache, features)
+            codes = self._codes.of(
+                cache,
+                len(features),
+                lambda: learn_basis(features),
+                lambda basis, first: encode(basis, features, first),
+            )
             self._held = _Held(db, found, codes[_rows_of(found.image_ids, image_ids)])
         return True
-
-
-class _Coordinates:
-    """Where images lie, as corrections see them: (N, K), one row for each of the cache's; made once."""
-
-    def __init__(self):
-        self._of: FeatureCache | None = None
-        self._directions: Directions | None = None
-        self._codes: Tensor | None = None
-        self._learned_from = 0
-
-    def of(self, cache: FeatureCache, features: np.ndarray) -> Tensor:
-        count = len(features)
-        grown = self._learned_from < SAMPLE and count >= 2 * self._learned_from
-        if self._of is not cache or grown:
-            directions = learn_directions(features)
-            codes = encode(directions, features)
-            self._of, self._directions, self._codes, self._learned_from = cache, directions, codes, count
-        elif len(self._codes) < count:
-            more = encode(self._directions, features[len(self._codes) :])
-            self._codes = torch.cat([self._codes, more])
-        return self._codes
 
 
 class _Held:

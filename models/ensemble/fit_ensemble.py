@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.regions import RegionCodes, as_tensor, root
+from models.ensemble.basis import as_tensor, root, unit
+from models.ensemble.regions import RegionCodes
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, Head, as_features, check_labels, fit, one_thread, standardisation
 from models.methods.auto import Auto
@@ -257,9 +258,3 @@ class Moments:
         centred.diagonal().add_(ridge)
         right = rows.T @ answers - torch.outer(self.mean, answers.sum(0))
         return torch.linalg.solve(centred, right)
-
-
-def unit(roots: Tensor, centre: Tensor) -> Tensor:
-    """Centred and of length 1, (n, D)."""
-    centred = roots - centre
-    return centred / centred.norm(dim=1, keepdim=True).clamp(min=1e-6)

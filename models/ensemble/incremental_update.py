@@ -8,20 +8,16 @@ Measured on hidden positives after 48 to 288 answers in grids of 24 (docs/learni
 rises in nearly every case, by up to 0.02 on 14 classes of cut-out scenes, and log loss falls by up to 0.01.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from scipy.special import logit
 from torch import Tensor
 
-from models.ensemble.fit_ensemble import unit
-from models.ensemble.regions import as_tensor, root
+from models.ensemble.basis import Basis, as_tensor, root, unit
 from models.labels import PRESENT
 from models.linear.training import Array
 from models.statistics.logistic import fit_logistic
 
-DIRECTIONS = 256  # more changed no average precision by more than 0.001
 SAMPLE = 2000  # images whose features say which directions matter
 ROWS = 2048  # images encoded or scored at once: a few MB, which a cache can hold
 WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
@@ -38,35 +34,25 @@ def stay_on_one_core() -> None:
     torch.set_num_threads(1)
 
 
-@dataclass(frozen=True)
-class Directions:
-    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
+def learn_basis(features: Array, seed: int = 0) -> Basis:
+    """The directions in which images differ most: principal axes of centred roots of length 1.
 
-    centre: Tensor
-    axes: Tensor
-
-
-def learn_directions(features: Array, seed: int = 0) -> Directions:
-    """The directions in which images differ most: principal components (Pearson, 1901) of centred roots of length 1.
-
-    features    (N, D) float16 or float32, pooled
+    features    (N, D) float16 or float32, pooled; rows that are not finite are left out
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
     roots = root(as_tensor(features[rows]))
     roots = roots[torch.isfinite(roots).all(1)]
     centre = roots.mean(0)
-    units = unit(roots, centre)
-    _, vectors = torch.linalg.eigh((units.T @ units).double())
-    return Directions(centre, vectors[:, -DIRECTIONS:].float().contiguous())
+    return Basis.of(centre, [unit(roots, centre)])
 
 
-def encode(directions: Directions, features: Array) -> Tensor:
-    """(N, K) float16 coordinates of images, nearly of length 1; 0 where features are not finite."""
-    codes = torch.empty(len(features), directions.axes.shape[1], dtype=torch.float16)
-    for start in range(0, len(features), ROWS):
-        rows = slice(start, start + ROWS)
-        along = unit(root(as_tensor(features[rows])), directions.centre) @ directions.axes
-        codes[rows] = along.nan_to_num(0, 0, 0).half()
+def encode(basis: Basis, features: Array, first: int = 0) -> Tensor:
+    """(n, K) float16 coordinates of images from row `first` on, nearly of length 1; 0 where features are not finite."""
+    codes = torch.empty(len(features) - first, basis.axes.shape[1], dtype=torch.float16)
+    for start in range(0, len(codes), ROWS):
+        block = features[first + start : first + start + ROWS]
+        along = unit(root(as_tensor(block)), basis.centre) @ basis.axes
+        codes[start : start + ROWS] = along.nan_to_num(0, 0, 0).half()
     return codes
 
 

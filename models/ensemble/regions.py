@@ -12,24 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.ensemble.basis import Basis, as_tensor, root
 from models.linear.training import Array, one_thread
 
-DIRECTIONS = 256
 SAMPLE = 1000  # images whose regions say which directions matter
 ROWS = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
 
 
 @dataclass(frozen=True)
-class Basis:
-    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
-
-    centre: Tensor
-    directions: Tensor
-
-
-@dataclass(frozen=True)
 class RegionCodes:
-    """The regions of some images: centre + codes @ directions.T, nearly.
+    """The regions of some images: basis.centre + codes @ basis.axes.T, nearly.
 
     codes       (N, R, K) float16
     lengths     (N, R, 1) float32: how far the region lies from the centre, exactly
@@ -53,7 +45,7 @@ class RegionCodes:
 
     def products(self, weight: Tensor) -> Tensor:
         """(N, R, C): (region - centre) @ weight, weight (D, C)."""
-        return self.codes.float() @ (self.basis.directions.T @ weight)
+        return self.codes.float() @ (self.basis.axes.T @ weight)
 
 
 @one_thread()
@@ -69,18 +61,18 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
     centre = root(as_tensor(features[rows])).mean(0)
-    products = torch.zeros(len(centre), len(centre))
-    for start in range(0, len(rows), ROWS):
-        centred = (root(as_tensor(regions[rows[start : start + ROWS]])) - centre).flatten(0, 1)
-        products += centred.T @ centred
-    if not torch.isfinite(products).all():
+    blocks = (
+        (root(as_tensor(regions[rows[start : start + ROWS]])) - centre).flatten(0, 1)
+        for start in range(0, len(rows), ROWS)
+    )
+    try:
+        basis = Basis.of(centre, blocks)
+    except ValueError as error:
         raise ValueError(
             f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
             "Embed them again."
-        )
-    # In single precision it fails to converge where images are few, and most of the products are zero but for rounding.
-    _, vectors = torch.linalg.eigh(products.double())
-    return Basis(centre, vectors[:, -DIRECTIONS:].flip(1).float().contiguous())
+        ) from error
+    return Basis(centre, basis.axes.flip(1).contiguous())
 
 
 @one_thread()
@@ -90,19 +82,9 @@ def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first
     for start in range(first, len(regions), ROWS):
         tell()
         centred = root(as_tensor(regions[start : start + ROWS])) - basis.centre
-        codes.append((centred @ basis.directions).half())
+        codes.append((centred @ basis.axes).half())
         lengths.append(centred.norm(dim=-1, keepdim=True).clamp(min=1e-6))
     if not codes:
         none = torch.zeros(0, regions.shape[1], 1)
-        return RegionCodes(basis, none.half().expand(-1, -1, basis.directions.shape[1]), none)
+        return RegionCodes(basis, none.half().expand(-1, -1, basis.axes.shape[1]), none)
     return RegionCodes(basis, torch.cat(codes), torch.cat(lengths))
-
-
-def root(features: Tensor) -> Tensor:
-    """Signed square roots, of any shape. Pooled features are long-tailed; their roots let no single channel decide."""
-    return features.abs().sqrt_().copysign_(features)
-
-
-def as_tensor(array: Array) -> Tensor:
-    """As float32."""
-    return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()

@@ -26,8 +26,9 @@ from scipy.special import expit
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, unit
-from models.ensemble.regions import RegionCodes, as_tensor, root
+from models.ensemble.basis import as_tensor, root, unit
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.regions import RegionCodes
 from models.labels import PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, one_thread
 from models.methods.auto import Auto

@@ -6,7 +6,7 @@ taken off: missing = T - positives labeled. So an old drawing stays right, and g
 
 The distribution of T that the exact test of one stratum stands for is a beta-binomial: T - x of the N - n cells that
 were not drawn, with Beta(x + 1, n - x) for the upper limit and Beta(x, n - x + 1) for the lower one, where x of n drawn
-cells are present. (The quantiles of the two *are* the limits of intervals.hypergeometric.) Strata are added up by
+cells are present. (Their quantiles are the exact hypergeometric limits, Buonaccorsi 1987.) Strata are added up by
 drawing from these, as in Fay, Proschan & Brittain 2015, "Combining one-sample confidence procedures for inference in
 the two-sample case". A whole unit of doubt for every stratum would add up to far too much; as in Fay & Feuer 1997,
 "Confidence intervals for directly standardized rates", only the stratum in which it weighs most gets it, and the others

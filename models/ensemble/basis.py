@@ -1,0 +1,97 @@
+"""Codes of images: coordinates of their features along the principal axes of a sample, extended as images come.
+
+Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; what the sample is made of and
+what a code holds is theirs to say.
+"""
+
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.linear.training import Array
+
+AXES = 256
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
+
+    centre: Tensor
+    axes: Tensor
+
+    @classmethod
+    def of(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
+        """The AXES directions in which rows differ most from the centre (D,): principal components (Pearson, 1901).
+
+        blocks    the rows, less the centre: (n, D) each
+        returns   axes of all D directions where D is smaller; the one with the largest differences last
+
+        Raises ValueError when some of the rows are not finite.
+        """
+        products = torch.zeros(len(centre), len(centre))
+        for block in blocks:
+            products += block.T @ block
+        if not torch.isfinite(products).all():
+            raise ValueError("Some of the rows are not finite.")
+        # In single precision it fails to converge where rows are few and most products are zero but for rounding.
+        _, vectors = torch.linalg.eigh(products.double())
+        return cls(centre, vectors[:, -AXES:].float().contiguous())
+
+
+Codes = TypeVar("Codes", bound=Sized)
+
+
+class GrowingCodes(Generic[Codes]):
+    """The codes of a growing list of images, kept in memory and extended.
+
+    The basis is settled by the first `sample` images. While there are fewer, it is learned again, and all images are
+    coded again, whenever their number has doubled.
+    """
+
+    def __init__(self, sample: int, join: Callable[[Codes, Codes], Codes]):
+        """join puts the codes of two lists of images together, which were made on the same basis."""
+        self._sample, self._join = sample, join
+        self._source: object = None
+        self._basis: Basis | None = None
+        self._codes: Codes | None = None
+        self._learned_from = 0
+
+    def of(
+        self, source: object, images: int, learn: Callable[[], Basis], encode: Callable[[Basis, int], Codes]
+    ) -> Codes:
+        """The codes of all images.
+
+        source    where the images are from; with another one everything begins anew
+        images    how many there are now
+        learn     learns a basis from them
+        encode    codes those from a row on
+        """
+        doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
+        if self._basis is None or self._codes is None or self._source is not source or doubled:
+            self._basis = learn()
+            self._codes = encode(self._basis, 0)
+            self._source, self._learned_from = source, images
+        elif len(self._codes) < images:
+            self._codes = self._join(self._codes, encode(self._basis, len(self._codes)))
+        return self._codes
+
+
+def root(features: Tensor) -> Tensor:
+    """Signed square roots, of any shape. Pooled features are long-tailed; their roots let no single channel decide."""
+    return features.abs().sqrt_().copysign_(features)
+
+
+def unit(roots: Tensor, centre: Tensor) -> Tensor:
+    """Centred and of length 1, (n, D)."""
+    centred = roots - centre
+    return centred / centred.norm(dim=1, keepdim=True).clamp(min=1e-6)
+
+
+def as_tensor(array: Array) -> Tensor:
+    """As float32."""
+    return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()
