@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.stacking import (
-    FEWEST,
-    PRIOR_MEAN,
-    Scores,
-    Stacker,
-    WarmStart,
-    fit_stacked,
-    fit_stacker,
-    others_of,
-)
+from models.ensemble.stacking import FEWEST, WarmStart, fit_stacked
 from models.methods.auto import Auto
+from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes
 
 IMAGES, DIMENSIONS, CLASSES = 400, 48, 4
 
@@ -108,10 +100,10 @@ def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
     assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
 
 
-def test_others_count_what_is_known_and_else_what_is_likely():
+def test_other_classes_count_what_is_known_and_else_what_is_likely():
     labels = np.array([[1, 0, -1]], np.int8)
     chances = np.array([[0.9, 0.4, 0.8]])
-    np.testing.assert_allclose(others_of(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
+    np.testing.assert_allclose(other_classes(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [11, 21, 24, 29, 46])
@@ -131,7 +123,7 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
     scores, columns, around = Scores(auto[:, None], known[:, None]), np.zeros(4000, np.int64), others[:, None]
 
     def surprise(line):
-        logits = Stacker(line, np.ones(1), np.zeros(1)).of_cells(scores, around, columns)
+        logits = Stacker(line, np.ones(1), np.zeros(1)).logits_of_cells(scores, around, columns)
         return weights @ (np.logaddexp(0, logits) - present * logits)
 
     assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)

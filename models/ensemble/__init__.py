@@ -1,5 +1,5 @@
 """What `auto` trains: a gradient-trained head and one on image regions, stacked and corrected as answers arrive.
 
-fit_ensemble.py is the place to begin; regions.py encodes regions, stacking.py fits the stacked model to answered
-cells, incremental_update.py corrects a run between two trainings.
+fit_ensemble.py is the place to begin. basis.py and regions.py encode images and their regions; stacking.py adds the
+answered-cell head (answered_head.py) and the stacked model; incremental_update.py corrects a run between two trainings.
 """
