@@ -1,8 +1,8 @@
-"""From a model's probabilities to calibrated ones, by what people answered to earlier predictions.
+"""Calibrates a model's probabilities with what people answered to earlier predictions.
 
-Only answers to probabilities that were logged *before* the answer count: what a model says of cells it has learned from
-proves nothing. The logged ones were calibrated ones of their runs, and are turned back into logits by the calibration
-that is kept with each run. The order of the images within a class stays as the model made it.
+Only answers to probabilities that were logged *before* the answer count: a model's probabilities of cells it was
+trained on prove nothing. Logged probabilities are the calibrated ones of their run; the calibration that is stored with
+the run turns them back into logits. The order of the images within a class stays as the model made it.
 """
 
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ from models.statistics.calibration import Calibration, fit, raw_logits
 
 KIND = "isotonic"
 FEWEST = 40  # answers before anything is calibrated
-BINS = 10  # of a class's answered logits, equally many in each, in which it is counted how many of all were shown
+BINS = 10  # quantile bins of a class's answered logits, from which importance weights are estimated
 FLATTENED = 0.2  # the power that importance weights are raised to
 ANCHORS = 20  # logits of each class at which the model is believed where nobody was asked
-COLUMNS = 16  # turned around at once: no second copy of everything
-ROUNDED = 5e-4  # probabilities are logged with as many digits as people see: closer to 0 or 1 they say no more
+COLUMNS = 16  # classes calibrated at once, to avoid a second copy of all probabilities
+ROUNDED = 5e-4  # rounding error of logged probabilities, which have the three digits that people see
 LOWEST, HIGHEST = 0.25, 0.5  # between these a method's own threshold may move
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers to logged predictions: model's logits (n,), columns (n,) of the run to come, present (n,) bool; and in
-    words which ones cannot be used, and why."""
+    """Answers to logged predictions: the model's logits (n,), columns (n,) of the next run, present (n,) bool; and one
+    sentence for each kind of answer that cannot be used."""
 
     logits: np.ndarray
     columns: np.ndarray
@@ -37,33 +37,33 @@ class Answers:
 
 
 def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
-    """What was answered to predictions of earlier runs of this method on this backbone.
+    """Answers to predictions of earlier runs of this method on this backbone.
 
-    class_ids    ascending: what the columns are to be
+    class_ids    ascending, the columns of the result
     """
     left_out = []
-    found, odd = scored.answers(db, method, backbone)
-    logits, known = np.zeros(len(found)), np.isin(found[:, 1], class_ids)
-    for run_id, told in scored.calibrations(db, np.unique(found[:, 0]).astype(int).tolist()).items():
-        rows = np.flatnonzero(found[:, 0] == run_id)
-        chances = np.clip(found[rows, 2], ROUNDED, 1 - ROUNDED)
+    answers, odd = scored.answers(db, method, backbone)
+    logits, known = np.zeros(len(answers)), np.isin(answers[:, 1], class_ids)
+    for run_id, row in scored.calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
+        rows = np.flatnonzero(answers[:, 0] == run_id)
+        probabilities = np.clip(answers[rows, 2], ROUNDED, 1 - ROUNDED)
         try:
-            calibration, of_run = _of_run(*told)
+            calibration, of_run = _of_run(*row)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             left_out.append(f"{len(rows):,} answers to run {run_id}: its row cannot be read ({error})")
             known[rows] = False
             continue
         if calibration is None:
-            logits[rows] = raw_logits(chances)
+            logits[rows] = raw_logits(probabilities)
             continue
-        columns, there = positions(found[rows, 1], of_run)
-        odd += int((~there).sum())
-        known[rows[~there]] = False
-        logits[rows[there]] = calibration.invert(chances[there], columns[there])
+        columns, of_known_class = positions(answers[rows, 1], of_run)
+        odd += int((~of_known_class).sum())
+        known[rows[~of_known_class]] = False
+        logits[rows[of_known_class]] = calibration.invert(probabilities[of_known_class], columns[of_known_class])
     if odd:
         left_out.append(f"{odd:,} answers with a score: of a class that their run did not have, or no probability")
-    columns, _ = positions(found[known, 1], np.array(class_ids, np.int64))
-    return Answers(logits[known], columns, found[known, 3] == PRESENT, left_out)
+    columns, _ = positions(answers[known, 1], np.array(class_ids, np.int64))
+    return Answers(logits[known], columns, answers[known, 3] == PRESENT, left_out)
 
 
 def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
@@ -72,10 +72,10 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
     probabilities    (N, C) float of the model, nan where it has none
     unknown          (N, C) bool, cells that nobody has answered: those the calibration is for
 
-    People are shown likely cells first. An answer is weighted by how many unknown cells there are for each that was
-    shown, in its part of the logits. Raised to a power below 1 ("flattened", Shimodaira 2000, "Improving predictive
-    inference under covariate shift by weighting the log-likelihood function"), because a single answer must not speak
-    for thousands.
+    People are shown likely cells first. An answer is weighted by the number of unknown cells for each shown one, in
+    its bin of the logits. The weights are raised to a power below 1 ("flattened", Shimodaira 2000, "Improving
+    predictive inference under covariate shift by weighting the log-likelihood function"), so that no single answer
+    counts for thousands of cells.
     """
     if len(answers.logits) < FEWEST:
         return None
@@ -93,9 +93,10 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
 
 
 def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
-    """What is kept of a run whose training has calibrated it already (models/ensemble/stacking.py): it changes
-    nothing, and says
-    that its probabilities mean what they say. None with fewer than FEWEST answers to whole questions."""
+    """The identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
+
+    None with fewer than FEWEST unbiased answers.
+    """
     return None if answers < FEWEST else Calibration("stacked", np.ones(classes), np.zeros(classes))
 
 
@@ -105,31 +106,31 @@ def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np
         return probabilities
     result = np.empty_like(probabilities)
     for start in range(0, probabilities.shape[1], COLUMNS):
-        some = slice(start, start + COLUMNS)
-        result[:, some] = calibration.apply(raw_logits(probabilities[:, some]), some)
+        columns = slice(start, start + COLUMNS)
+        result[:, columns] = calibration.apply(raw_logits(probabilities[:, columns]), columns)
     return result
 
 
 def threshold_of(calibration: Calibration | None, threshold: float) -> float:
-    """From which calibrated probability on a suggestion is worth a look: what the method's own threshold has become, on
+    """The calibrated probability from which on a class is suggested: the method's own threshold after calibration, on
     average over the classes, and never above 0.5."""
     if calibration is None:
         return threshold
-    told = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
-    return float(np.clip(told.mean(), LOWEST, HIGHEST))
+    thresholds = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
+    return float(np.clip(thresholds.mean(), LOWEST, HIGHEST))
 
 
-def _of_run(class_ids: object, told: dict | None) -> tuple[Calibration | None, np.ndarray]:
-    """A run's calibration, checked, and its classes (C,) int64. Raises an error of Python for what is none."""
+def _of_run(class_ids: object, saved: dict | None) -> tuple[Calibration | None, np.ndarray]:
+    """A run's calibration, checked, and its classes (C,) int64. Raises one of several errors for a damaged row."""
     columns = np.array(class_ids, np.int64)
-    found = Calibration.from_dict(told)
-    if found is not None:
-        found.check(len(columns))
-    return found, columns
+    calibration = Calibration.from_dict(saved)
+    if calibration is not None:
+        calibration.check(len(columns))
+    return calibration, columns
 
 
 def _weights(shown: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     edges = np.unique(np.quantile(shown, np.linspace(0, 1, BINS + 1)[1:-1]))
-    of_shown, of_unknown = (np.searchsorted(edges, one) for one in (shown, unknown))
-    asked, every = (np.bincount(one, minlength=len(edges) + 1) for one in (of_shown, of_unknown))
-    return (((every + 1) / np.maximum(asked, 1)) ** FLATTENED)[of_shown]
+    of_shown, of_unknown = (np.searchsorted(edges, logits) for logits in (shown, unknown))
+    counts, unknown_counts = (np.bincount(bins, minlength=len(edges) + 1) for bins in (of_shown, of_unknown))
+    return (((unknown_counts + 1) / np.maximum(counts, 1)) ** FLATTENED)[of_shown]

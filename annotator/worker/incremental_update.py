@@ -1,9 +1,9 @@
 """New decisions -> a new version of the current run, in a fraction of a second and without a training.
 
-Every class that was answered since the run's training gets a correction (models/ensemble/incremental_update.py),
-always worked out anew from
-all of these answers, so that a version does not depend on the ones before it. Only columns with newer answers change,
-in the probabilities and in the rankings. Files first, one row last: killed in between, the version before stays.
+Every class that was answered since the run's training gets a correction (models/ensemble/incremental_update.py). It is
+always fitted to all of these answers, so that a version does not depend on the ones before it. Only columns with newer
+answers change, in the probabilities and in the rankings. Files are written first, one row last: if the worker is killed
+in between, the previous version stays.
 """
 
 import numpy as np
@@ -25,44 +25,43 @@ ANSWERS = 2000  # of a class and state, the newest: more are a matter for a trai
 
 
 class Updater:
-    """What a worker keeps between updates; all of it can be had again from the disk."""
+    """Publishes versions of the current run; what it keeps in memory between them can be read again from the disk."""
 
     def __init__(self):
         self._codes = GrowingCodes[Tensor](SAMPLE, lambda codes, others: torch.cat([codes, others]))
-        self._held: _Held | None = None
+        self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
-        """Publish a version that has seen all decisions up to now; None where there is nothing new to see. What the
-        next one needs is at hand afterwards.
+        """Publish a version that includes all decisions; None without new ones, or if the run has other features.
 
-        cache    the features of the images; None is returned when the current run was trained on others
+        cache    the features of the images
 
-        Raises DiskFull: the version before stays, and the next call tries again.
+        Raises DiskFull: the previous version stays, and the next call tries again.
         """
         run = runs.current_run(db)
-        if run is None or cache.folder != db.paths.features(run.backbone) or not self._hold(db, run, cache):
+        if run is None or cache.folder != db.paths.features(run.backbone) or not self._load(db, run, cache):
             return None
         if decisions.newest_decision(db) <= run.last_decision_id:
             return None
         changed, newest = cells.changed_classes(db, run.last_decision_id)
-        columns = self._held.columns(changed)
+        columns = self._run.columns(changed)
         if columns:
-            self._held.correct(db, run, columns, newest)
+            self._run.correct(db, run, columns, newest)
             folder = db.paths.run(run.id, run.version + 1)
-            save_array(folder / "probabilities.npy", self._held.probabilities, sync=False)
-            rankings.save(folder, self._held.ranker.rankings())
+            save_array(folder / "probabilities.npy", self._run.probabilities, sync=False)
+            rankings.save(folder, self._run.ranker.rankings())
         runs.advance(db, run.id, run.version + bool(columns), newest)
         return runs.current_run(db)
 
-    def _hold(self, db: Database, run: Run, cache: FeatureCache) -> bool:
-        """Have this run and its images at hand; False where that cannot be."""
-        if self._held is None or self._held.run_id != run.id:
+    def _load(self, db: Database, run: Run, cache: FeatureCache) -> bool:
+        """Load this run and the codes of its images; False where that is impossible."""
+        if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
-            found = read_predictions(db)
-            if found is None or found.run.id != run.id:
+            trained = read_predictions(db)
+            if trained is None or trained.run.id != run.id:
                 return False  # a newer run has just come
-            if not len(image_ids) or not np.isin(found.image_ids, image_ids).all():
+            if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
                 return False  # a shard was damaged: its images are embedded again, and a training follows
             codes = self._codes.of(
                 cache,
@@ -70,25 +69,25 @@ class Updater:
                 lambda: learn_basis(features),
                 lambda basis, first: encode(basis, features, first),
             )
-            self._held = _Held(db, found, codes[_rows_of(found.image_ids, image_ids)])
+            self._run = _LoadedRun(db, trained, codes[_rows_of(trained.image_ids, image_ids)])
         return True
 
 
-class _Held:
-    """One run as its training left it, and its probabilities as they are now, (N, C) float16."""
+class _LoadedRun:
+    """A run as its training left it, and its corrected probabilities (N, C) float16."""
 
-    def __init__(self, db: Database, found: Predictions, codes: Tensor):
-        self.run_id = found.run.id
-        self.probabilities = np.array(found.probabilities)
-        self.ranker = Ranker(found.image_ids, found.class_ids, self.probabilities)
-        self.ranker.look(db, found.run.last_decision_id, range(len(found.class_ids)))
-        self._found, self._codes = found, codes
-        self._trained = arrays_of(db, found.run.id)[1]
+    def __init__(self, db: Database, trained: Predictions, codes: Tensor):
+        self.run_id = trained.run.id
+        self.probabilities = np.array(trained.probabilities)
+        self.ranker = Ranker(trained.image_ids, trained.class_ids, self.probabilities)
+        self.ranker.look(db, trained.run.last_decision_id, range(len(trained.class_ids)))
+        self._predictions, self._codes = trained, codes
+        self._trained = arrays_of(db, trained.run.id)[1]
 
     def columns(self, class_ids: set[int] | None) -> list[int]:
-        """Those of these classes; of all for None."""
-        every = self._found.class_ids.tolist()
-        return [column for column, class_id in enumerate(every) if class_ids is None or class_id in class_ids]
+        """The columns of these classes; all for None."""
+        of_run = self._predictions.class_ids.tolist()
+        return [column for column, class_id in enumerate(of_run) if class_ids is None or class_id in class_ids]
 
     def correct(self, db: Database, run: Run, columns: list[int], newest: int) -> None:
         """Bring some columns up to date with the decisions up to `newest`."""
@@ -97,9 +96,9 @@ class _Held:
         self.ranker.look(db, newest, columns)
 
     def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
-        class_id = int(self._found.class_ids[column])
+        class_id = int(self._predictions.class_ids[column])
         ids, states = cells.sure_between(db, class_id, run.trained_decision_id, newest, ANSWERS)
-        rows, known = self._found.rows(ids)
+        rows, known = self._predictions.rows(ids)
         base = self._trained[rows[known], column]
         usable = ~np.isnan(base)
         rows = rows[known][usable]

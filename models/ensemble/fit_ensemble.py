@@ -2,16 +2,16 @@
 
 What it adds to a head on pooled features, each measured on its own (docs/benchmarks.md):
 
-* Square roots of the features (regions.py).
-* Regions. Both models are trained on whole images, but also score the nine regions of every image, and the best region
-  speaks up for a small object that the average of the image drowns. Training on the regions themselves was worse with
+* Square roots of the features (basis.py).
+* Regions. Both models are trained on whole images, but also score the nine regions of every image: the best region
+  shows a small object that hardly changes the average of the image. Training on the regions themselves was worse with
   few labels: the best region of an image is a guess, and guesses are memorised.
-* A second opinion: ridge regression towards "was marked", which keeps the classes on one scale, where the gradient-
-  trained head orders the images of one class better.
-* Images without a label. The ridge model is fitted again with its own sharpened answers for them, at a fraction of the
-  weight of a person's; rescaled, so that sharpening makes no class more frequent than it was.
+* A second model: ridge regression towards "was marked", which keeps the classes on one scale; the gradient-trained head
+  orders the images of one class better.
+* Unlabeled images. The ridge model is fitted again with its own sharpened predictions for them, at a fraction of the
+  weight of a person's answers, and rescaled so that sharpening makes no class more frequent than it was.
 
-All of it is closed-form but the first head, so that 10,000 images are a matter of seconds.
+Only the first head needs gradient descent, so that 10,000 images take seconds.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,21 +27,21 @@ from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.training import Array, Epoch, Head, as_features, check_labels, fit, one_thread, standardisation
 from models.methods.auto import Auto
 
-SAMPLE = 2000  # images without a label that are learned from, and images from which averages are taken, at most
+SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
 ROWS = 512  # images scored at once
-SUREST = 1e-4  # probabilities of the ridge model are kept this far inside (0, 1): its answers are not bounded
+SUREST = 1e-4  # predictions of the ridge model, which are not bounded, are clipped to [SUREST, 1 - SUREST]
 
 
 class Ensemble:
-    """What `auto` has learned: probabilities for any image whose features are given.
+    """The two models of `auto`: they give probabilities for any image whose features are given.
 
     whole       a Head on the roots of pooled features
     weight      (D, C) of the ridge model, on centred roots of length 1
     centre      (D,) mean root of whole images
     middle      (D,) mean of what the ridge model was fitted to
-    marked      (C,) share of the labelled images on which each class was marked
-    gains       two (C,): how much higher than the whole the best part scores on average; taken off again
-    head_share  weight of the first against the second in the average of their logits
+    marked      (C,) share of the labeled images on which each class was marked
+    gains       two (C,): how much higher than the whole the best region scores on average; subtracted again
+    head_share  weight of the first model in the average of their logits
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -81,24 +81,24 @@ class Ensemble:
         return out
 
     def whole_and_best(self, roots: Tensor, region_codes: RegionCodes | None) -> list[tuple[Tensor, Tensor]]:
-        """For the head (logits) and the ridge model (answers): the whole image's score and its best part's, (N, C)."""
+        """For the head (logits) and the ridge model: the whole image's score and its best region's, (N, C)."""
         head, ridge = roots @ self.whole.weight.T + self.whole.bias, self.ridge_of_wholes(roots)
         if region_codes is None:
             return [(head, head), (ridge, ridge)]
-        there = self.centre @ self.whole.weight.T + self.whole.bias
+        at_centre = self.centre @ self.whole.weight.T + self.whole.bias
         both = region_codes.products(torch.cat([self.whole.weight.T, self.weight], dim=1))
         of_head, of_ridge = both.split(len(self.marked), dim=-1)
         return [
-            (head, of_head.amax(1) + there),
+            (head, of_head.amax(1) + at_centre),
             (ridge, (of_ridge / region_codes.lengths).amax(1) - self.middle @ self.weight),
         ]
 
     def ridge_of_wholes(self, roots: Tensor) -> Tensor:
-        """Answers of the ridge model above the average, (N, C), for roots (N, D) of pooled features."""
+        """Predictions of the ridge model less their average, (N, C), for roots (N, D) of pooled features."""
         return unit(roots, self.centre) @ self.weight - self.middle @ self.weight
 
     def ridge_of_regions(self, region_codes: RegionCodes) -> Tensor:
-        """The same of each image's best part, (N, C)."""
+        """The same of each image's best region, (N, C)."""
         return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
 
 
@@ -117,17 +117,17 @@ def fit_ensemble(
     should_stop: Callable[[], bool] | None = None,
     tell: Callable[[], None] = lambda: None,
 ) -> Iterator[Epoch]:
-    """Trains it from scratch; the iterator steps once an epoch of the first head, and all is in place at its end.
+    """Trains the ensemble from scratch; steps once an epoch of the first head, and is complete when the iterator ends.
 
-    features    (N, D) float16 or float32 of all images, also of those nobody has looked at
-    region_codes    of the same images; None where there are none: then it does without
-    rows        (n,) which of them are labelled
+    features    (N, D) float16 or float32 of all images, also of unlabeled ones
+    region_codes    of the same images; None to train without
+    rows        (n,) which of them are labeled
     labels      (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
                 seed
     tell        called now and then during the long steps
 
-    Raises ValueError as `fit` does, for rows there are not, region codes of other images, and features of images
-    without a label that are not finite.
+    Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
+    unlabeled images that are not finite.
     """
     everything, chosen = as_features(features, ensemble.whole.dimensions), torch.as_tensor(np.asarray(rows, np.int64))
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
@@ -136,7 +136,7 @@ def fit_ensemble(
         raise ValueError(f"There are region codes of {len(region_codes)} images and features of {len(everything)}.")
     known, usable = check_labels(labels, mask, len(chosen), ensemble.whole.classes)
     known = known if usable is None else known.masked_fill(~usable, UNSEEN)
-    standardisation(everything)  # says which rows are not finite
+    standardisation(everything)  # raises an error that names the rows that are not finite
     roots = root(as_tensor(everything[chosen]))
     steps = fit(
         ensemble.whole, roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr, batch=batch,
@@ -146,7 +146,7 @@ def fit_ensemble(
 
 
 def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell) -> Iterator[Epoch]:
-    """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then what both gain by regions."""
+    """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then the gains of both."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
     ensemble.centre = root(as_tensor(everything[sample])).mean(0) if region_codes is None else region_codes.basis.centre
@@ -166,17 +166,17 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usa
     tell()
     if region_codes is not None:
         ensemble.gains = gains_of(ensemble, root(as_tensor(everything[sample])), region_codes[sample])
-    # The last epoch is over only now: whoever stops at it finds a complete model.
+    # The last epoch is reported only when the model is complete.
     if last is not None:
         yield last
 
 
 @one_thread()
 def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
-    """How much higher the best part scores than the whole, on average over some images; (C,) for each model.
+    """How much higher the best region scores than the whole, on average over some images; (C,) for each model.
 
-    The best of nine is higher than the whole by chance alone, and more so for some classes: those would fill every
-    list that holds several classes.
+    The best of nine is higher than the whole by chance alone, and more so for some classes, which would then dominate
+    rankings over several classes.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
     pairs = ensemble.whole_and_best(roots, region_codes)
@@ -184,9 +184,9 @@ def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> li
 
 
 def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
-    """(n, C) what the ridge model shall answer: 1 where marked, -absent where a person ruled it out, 0 elsewhere.
+    """(n, C) targets of the ridge model: 1 where marked, -absent where a person ruled the class out, 0 elsewhere.
 
-    A cell that may not be used is given the average answer of its class, which asks for nothing.
+    A cell that may not be used gets the average of its class, which has no influence.
     """
     answers = (known == PRESENT).float() - absent * (known == ABSENT).float()
     return answers if usable is None else torch.where(usable, answers, answers.mean(0))
@@ -196,9 +196,9 @@ def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
 def fit_ridge(
     ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, region_codes: RegionCodes | None, tell
 ) -> None:
-    """Ridge regression on the labelled images, then again with its own answers for images without a label.
+    """Ridge regression on the labeled images, then again with its own predictions for unlabeled images.
 
-    roots (n, D) and answers (n, C) of the labelled images; free (m, D) roots and region codes of those without a label.
+    roots (n, D) and answers (n, C) of the labeled images; free (m, D) roots and region codes of unlabeled ones.
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
     """
@@ -221,8 +221,8 @@ def fit_ridge(
             guesses = (guesses + ensemble.ridge_of_regions(region_codes)) / 2
         guesses = (guesses + ensemble.marked).clamp(SUREST, 1 - SUREST)
         sharp = guesses**method.sharpness
-        # As many as before, and no more: without this, a class that is easy to see would take over. Not as many as
-        # people mark: who confirms suggestions marks the likely classes more often than they occur.
+        # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
+        # people mark, because who confirms suggestions marks the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         towards = (torch.cat([answers, soft]) - ensemble.marked) * weights
         ensemble.middle = both.mean
@@ -231,7 +231,7 @@ def fit_ridge(
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows that a ridge regression needs: how many (), their sum (D,), and their products (D, D)."""
+    """Sums over rows that a ridge regression needs: their number (), sum (D,), and products (D, D)."""
 
     count: float
     sum: Tensor
@@ -250,7 +250,7 @@ class Moments:
         return self.sum / self.count
 
     def solve(self, rows: Tensor, answers: Tensor, ridge: float) -> Tensor:
-        """(D, C): the weights on centred rows that answer best, in squares, with `ridge` times their own squares.
+        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares.
 
         rows (n, D), answers (n, C), already multiplied with the weights of their rows where those are not 1.
         """

@@ -1,8 +1,7 @@
-"""The regions of images in a form that can be scored many times a minute.
+"""Region codes: the nine regions of every image as 256 coordinates each, instead of 1280 features.
 
-Regions are large: nine times 1280 numbers an image. Every training scores all of them, so they are turned once into
-256 coordinates each, along the directions in which the regions of a sample differ most; what is lost is what hardly
-any region has. On eight collections the average precision of hidden positives changed by less than 0.002.
+Every training scores the regions of all images. They are projected once on the principal axes of the regions of a
+sample. On eight collections this changed the average precision of hidden positives by less than 0.002.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from torch import Tensor
 from models.ensemble.basis import Basis, as_tensor, root
 from models.linear.training import Array, one_thread
 
-SAMPLE = 1000  # images whose regions say which directions matter
+SAMPLE = 1000  # images from whose regions the axes are learned
 ROWS = 64  # images whose regions are in memory at once: 3 MB of 9 x 1280 float32, which a cache can hold
 
 
@@ -24,7 +23,7 @@ class RegionCodes:
     """The regions of some images: basis.centre + codes @ basis.axes.T, nearly.
 
     codes       (N, R, K) float16
-    lengths     (N, R, 1) float32: how far the region lies from the centre, exactly
+    lengths     (N, R, 1) float32: the exact distance of the region from the centre
     """
 
     basis: Basis
@@ -40,7 +39,7 @@ class RegionCodes:
         return RegionCodes(self.basis, self.codes[rows], self.lengths[rows])
 
     def joined(self, others: "RegionCodes") -> "RegionCodes":
-        """These images, and then those; both must have been made on the same basis."""
+        """These images, then the others; both on the same basis."""
         return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
@@ -50,12 +49,12 @@ class RegionCodes:
 
 @one_thread()
 def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
-    """The directions in which the roots of regions differ most from the mean root of whole images.
+    """The axes along which the roots of regions differ most from the mean root of whole images.
 
     features    (N, D), pooled
     regions     (N, R, D) of the same images, taken by an array of rows: a memory map will do
 
-    Raises ValueError when some of what it looks at is not finite.
+    Raises ValueError when some features or regions of the sample are not finite.
 
     Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
     """
@@ -77,7 +76,7 @@ def learn_basis(features: Array, regions, seed: int = 0) -> Basis:
 
 @one_thread()
 def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
-    """Regions (N, R, D), taken by slices, from row `first` on; tell is called every few dozen images."""
+    """Codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
     codes, lengths = [], []
     for start in range(first, len(regions), ROWS):
         tell()

@@ -1,9 +1,9 @@
-"""Probabilities that mean what they say: one rising map a class, from the model's logit to a calibrated logit.
+"""Calibration: one strictly increasing map a class, from the model's logit to a calibrated logit.
 
-A class has a slope and a shift of its own (Platt 1999), both pulled towards those of all classes together, the more so
-the fewer answers it has. How strongly is learned from how much classes differ (empirical Bayes): a class with three
-answers gets nearly the pooled map, one with a thousand nearly its own, and without any answer nothing is changed at
-all. Every map rises strictly, so the order within a class stays what the model made of it.
+A class has a slope and a shift of its own (Platt 1999), both shrunk towards those of all classes together. How strongly
+is estimated from how much classes differ (empirical Bayes): a class with three answers gets nearly the pooled map, one
+with a thousand nearly its own, and without any answer the map is the identity. The maps are strictly increasing, so
+the order of the images within a class stays as the model made it.
 """
 
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from scipy.special import expit, logit
 
 from models.statistics.logistic import LogisticFit, fit_logistic
 
-SUREST = 1e-7  # probabilities are kept this far inside (0, 1) before their logit is taken
+SUREST = 1e-7  # probabilities are clipped to [SUREST, 1 - SUREST] before their logit is taken
 # Lowest and highest (log of slope, shift): a model worse than chance is flattened, never turned round.
 LINES = np.array([np.log(0.02), -np.inf]), np.array([np.log(8.0), np.inf])
-IDENTITY = (0.7, 1.5)  # spread of the log of the slope, and of the shift, around those of no change; of all classes
-SPREAD = (0.3, 0.6)  # the same of one class around all, before anything is known of how much classes differ
+IDENTITY = (0.7, 1.5)  # prior standard deviations of the pooled (log of slope, shift) around the identity's
+SPREAD = (0.3, 0.6)  # prior standard deviations of a class's around the pooled ones
 BELIEF = 4.0  # classes that SPREAD is worth
-ROUNDS = 6
-PSEUDO, PLACES = 20.0, 20  # isotonic: answers in the sense of the Platt map that are mixed in, and at how many places
-STRAIGHT = 0.1  # and the share of the Platt map in the logit, so that it rises within a pool
-ANCHORED = 10.0  # answers of each class that the model's own word counts for, where nobody was asked
+ROUNDS = 6  # of expectation and maximisation
+PSEUDO, PLACES = 20.0, 20  # isotonic: pseudo-answers from the Platt map that are added, and at how many logits
+STRAIGHT = 0.1  # isotonic: share of the Platt map in the logit, so that the map increases within a pool
+ANCHORED = 10.0  # answers a class that the model's own probabilities count for, where nobody was asked
 
 Knots = tuple[np.ndarray, np.ndarray]
 
@@ -35,7 +35,7 @@ class Calibration:
     kind      its name in CALIBRATIONS
     slopes    (C,) float64 > 0
     shifts    (C,) float64
-    knots     class -> (k,) rising logits and (k,) rising values; beyond the ends the line goes on at slope 1
+    knots     class -> (k,) increasing logits and (k,) increasing values; beyond the ends the slope is 1
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Calibration:
     knots: dict[int, Knots] = field(default_factory=dict)
 
     def logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Calibrated logits (N, C) of the model's logits (N, C), in the same kind of float; nan stays nan.
+        """Calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
 
         columns    which classes the columns are, (n,) int; all of them by default
         """
@@ -67,13 +67,13 @@ class Calibration:
         return (result - self.shifts[classes]) / self.slopes[classes]
 
     def as_dict(self) -> dict:
-        """Of plain numbers, for JSON."""
-        knots = {str(one): [np.round(part, 5).tolist() for part in pair] for one, pair in self.knots.items()}
+        """As plain numbers, for JSON."""
+        knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
         return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
 
     def check(self, classes: int) -> None:
-        """Raises ValueError unless these are rising maps of so many classes."""
+        """Raises ValueError unless these are increasing maps of so many classes."""
         if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
             raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
         if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
@@ -85,16 +85,16 @@ class Calibration:
                 raise ValueError(f"knots of class {class_} must be finite")
 
     @classmethod
-    def from_dict(cls, found: dict | None) -> "Calibration | None":
-        """What `as_dict` told; None of None."""
-        if found is None:
+    def from_dict(cls, saved: dict | None) -> "Calibration | None":
+        """The inverse of `as_dict`; None for None."""
+        if saved is None:
             return None
-        knots = {int(one): (np.array(pair[0]), np.array(pair[1])) for one, pair in found["knots"].items()}
-        return cls(found["kind"], np.array(found["slopes"], float), np.array(found["shifts"], float), knots)
+        knots = {int(class_): (np.array(pair[0]), np.array(pair[1])) for class_, pair in saved["knots"].items()}
+        return cls(saved["kind"], np.array(saved["slopes"], float), np.array(saved["shifts"], float), knots)
 
 
 def raw_logits(probabilities: np.ndarray) -> np.ndarray:
-    """Logits of probabilities, of any shape, kept finite; nan stays nan. float16 becomes float32."""
+    """Finite logits of probabilities of any shape; nan stays nan, float16 becomes float32."""
     wide = np.asarray(probabilities, np.result_type(probabilities, np.float32))
     return logit(np.clip(wide, SUREST, 1 - SUREST))
 
@@ -108,26 +108,27 @@ def fit(
     n_classes: int,
     anchors: np.ndarray | None = None,
 ) -> Calibration:
-    """The calibration that agrees best with answers.
+    """The calibration that explains the answers best.
 
     kind         a name in CALIBRATIONS
     logits       (n,) of the answered cells, as the model gave them before they were answered; finite
-    classes      (n,) int, which class each is of, 0 .. n_classes - 1
+    classes      (n,) int, the class of each, 0 .. n_classes - 1
     present      (n,) bool, the answers
-    weights      (n,) >= 0, how many cells each stands for: the inverse of its chance to be asked about. Only their
+    weights      (n,) >= 0, how many cells each stands for: the inverse of its probability to be asked. Only their
                  proportions matter; the fewer of them carry most of the weight, the less the answers count (Kish 1965)
-    anchors      (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own word
-                 counts for ANCHORED answers a class. Without, answers about likely cells alone would say, along a line
-                 drawn far past them, what unlikely ones are worth. nan: not used
+    anchors      (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
+                 probabilities count for ANCHORED answers a class. Without anchors, answers about likely cells alone
+                 would decide about unlikely ones by extrapolation. nan: not used
 
-    With no answers at all the result is the identity. Raises ValueError for an unknown kind, shapes that differ,
-    logits that are not finite, negative weights, and classes there are not.
+    Without answers the result is the identity. Raises ValueError for an unknown kind, shapes that differ, logits that
+    are not finite, negative weights, and unknown classes.
     """
     if kind not in CALIBRATIONS:
         raise ValueError(f"No calibration is called {kind!r}. There is: {', '.join(CALIBRATIONS)}.")
     logits, classes, weights = np.asarray(logits, float), np.asarray(classes, np.int64), np.asarray(weights, float)
     answers = np.asarray(present, float)
-    shapes = {name: one.shape for name, one in (("classes", classes), ("present", answers), ("weights", weights))}
+    arrays = {"classes": classes, "present": answers, "weights": weights}
+    shapes = {name: array.shape for name, array in arrays.items()}
     if logits.ndim != 1 or any(shape != logits.shape for shape in shapes.values()):
         raise ValueError(f"logits are {logits.shape}, {shapes}; all must be (answers,).")
     if not np.isfinite(logits).all() or not (np.isfinite(weights).all() and (weights >= 0).all()):
@@ -148,7 +149,7 @@ def _platt(logits, classes, present, weights, n_classes) -> Calibration:
     """A slope and a shift a class.
 
     Platt, "Probabilistic outputs for support vector machines", 1999. Kull et al., "Beta calibration", AISTATS 2017,
-    say where it fails: with a model that is calibrated already, unless the identity is among the maps, as it is here.
+    show that it harms a model that is calibrated already, unless the identity is among the maps, as it is here.
     """
     return Calibration("platt", *_lines(logits, classes, present, weights, n_classes, shifted=True))
 
@@ -159,26 +160,26 @@ def _temperature(logits, classes, present, weights, n_classes) -> Calibration:
 
 
 def _isotonic(logits, classes, present, weights, n_classes) -> Calibration:
-    """Any rising map: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability
-    estimates", KDD 2002. Shrunk towards the Platt map of the class by answers in its sense that are mixed in before
-    neighbours are pooled; straight lines between the middles of the pools, so that no two logits become one."""
+    """Any increasing map: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability
+    estimates", KDD 2002. Shrunk towards the Platt map of the class by pseudo-answers from it; the map is a broken line
+    through the ends of the pools, and increases within them, so that different logits stay different."""
     slopes, shifts = _lines(logits, classes, present, weights, n_classes, shifted=True)
     knots = {}
     for class_ in np.unique(classes).tolist():
         of_class = classes == class_
         lines = slopes[class_] * logits[of_class] + shifts[class_]
-        found = _pools(lines, present[of_class], weights[of_class])
-        if found is not None:
-            knots[class_] = found
+        of_pools = _pools(lines, present[of_class], weights[of_class])
+        if of_pools is not None:
+            knots[class_] = of_pools
     return Calibration("isotonic", slopes, shifts, knots)
 
 
 CALIBRATIONS = {"platt": _platt, "temperature": _temperature, "isotonic": _isotonic}
-"""What `fit` can fit, by name."""
+"""The kinds of `fit`, by name."""
 
 
 def _effective(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Weights whose sum, in each class, is the number of equally weighted answers that would be worth as much."""
+    """Weights whose sum in a class is the number of equally weighted answers that would be worth as much."""
     total, squares = np.bincount(classes, weights, n_classes), np.bincount(classes, weights**2, n_classes)
     return weights * (total / np.maximum(squares, 1e-300))[classes]
 
@@ -189,7 +190,7 @@ def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np
     How much classes differ is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
     (Laplace); SPREAD counts as BELIEF classes in it, so that two classes alone do not decide it.
     """
-    # Turned around the mean logit and not around 0: there, slope and shift can be told apart.
+    # The slope turns around the mean logit and not around 0: there, slope and shift hardly depend on each other.
     middle = float(np.average(logits, weights=weights)) if shifted and weights.sum() else 0.0
     centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
 
@@ -210,38 +211,38 @@ def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np
     ]
     seen = np.bincount(classes, weights, n_classes) > 0
     spread = np.square(SPREAD) * free
-    each, centre = np.tile(pooled, (n_classes, 1)), pooled
+    lines, centre = np.tile(pooled, (n_classes, 1)), pooled
     for _ in range(ROUNDS if seen.any() else 0):
-        fitted = fit_lines(classes, each, centre, spread)
-        each, variance = fitted.coefficients, np.linalg.inv(fitted.information).diagonal(axis1=1, axis2=2)
-        # In the pooled line one class with many answers outvotes all the others; here every class has one voice.
-        centre = (BELIEF * pooled + each[seen].sum(0)) / (BELIEF + seen.sum())
-        apart = ((each - centre) ** 2 + variance)[seen].sum(0)
+        fitted = fit_lines(classes, lines, centre, spread)
+        lines, variance = fitted.coefficients, np.linalg.inv(fitted.information).diagonal(axis1=1, axis2=2)
+        # A class with many answers dominates the pooled line; in this mean all classes count the same.
+        centre = (BELIEF * pooled + lines[seen].sum(0)) / (BELIEF + seen.sum())
+        apart = ((lines - centre) ** 2 + variance)[seen].sum(0)
         spread = (BELIEF * np.square(SPREAD) + apart) / (BELIEF + seen.sum()) * free
-    slopes = np.exp(each[:, 0])
-    return slopes, each[:, 1] + middle * (1 - slopes)
+    slopes = np.exp(lines[:, 0])
+    return slopes, lines[:, 1] + middle * (1 - slopes)
 
 
 def _pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
-    """The knots of one class: pooled adjacent violators of its answers and of PSEUDO ones on the line; None for too
-    few to have two pools."""
+    """The knots of one class: pooled adjacent violators of its answers and of pseudo-answers on the line; None where
+    they make a single pool."""
     places = np.quantile(lines, np.linspace(0, 1, PLACES))
-    every = np.concatenate([lines, places])
+    logits = np.concatenate([lines, places])
     answers = np.concatenate([present, expit(places)])
     counts = np.concatenate([weights, np.full(PLACES, PSEUDO / PLACES)])
-    order = np.argsort(every, kind="stable")
+    order = np.argsort(logits, kind="stable")
     order = order[counts[order] > 0]
-    found = isotonic_regression(answers[order], weights=counts[order])
-    starts, counted = found.blocks[:-1], counts[order]
+    pooled = isotonic_regression(answers[order], weights=counts[order])
+    starts, counted = pooled.blocks[:-1], counts[order]
     sizes = np.add.reduceat(counted, starts)
     surest = 0.5 / (sizes.max() + 1)
-    values = logit(np.clip(found.x[starts], surest, 1 - surest))
-    # Both ends of every pool, and a little of the line: within a pool no two logits may become one.
-    ends = np.stack([starts, found.blocks[1:] - 1], 1).ravel()
-    logits, values = every[order][ends], np.repeat(values, 2)
+    values = logit(np.clip(pooled.x[starts], surest, 1 - surest))
+    # Both ends of every pool, and a share of the line, so that the map increases within a pool.
+    ends = np.stack([starts, pooled.blocks[1:] - 1], 1).ravel()
+    logits, values = logits[order][ends], np.repeat(values, 2)
     values = (1 - STRAIGHT) * values + STRAIGHT * logits
-    rising = np.concatenate([[True], np.diff(logits) > 1e-3])
-    return (logits[rising], values[rising]) if rising.sum() > 1 else None
+    apart = np.concatenate([[True], np.diff(logits) > 1e-3])
+    return (logits[apart], values[apart]) if apart.sum() > 1 else None
 
 
 def _along(values: np.ndarray, knots: Knots) -> np.ndarray:
