@@ -1,8 +1,8 @@
-"""A plane on which alike images lie together: t-SNE of some, the others placed beside the ones they are most like.
+"""2-d layout of features: t-SNE of random landmarks; other rows are placed between their nearest landmarks.
 
 t-SNE (van der Maaten and Hinton, "Visualizing Data using t-SNE", JMLR 2008; its Barnes-Hut form, van der Maaten, JMLR
-2014) takes minutes from some ten thousand rows on. Here it arranges a few thousand landmarks, drawn at random, and
-every other row takes the place between its nearest landmarks: a million rows cost one pass over them.
+2014) takes minutes for more than ten thousand rows. Here it arranges a few thousand landmarks; every other row takes
+one pass to place, also for a million rows.
 """
 
 import numpy as np
@@ -33,9 +33,9 @@ def layout(features: np.ndarray, seed: int = 0, landmarks: int = LANDMARKS) -> n
     """
     if features.ndim != 2:
         raise ValueError(f"Features are {features.shape}; they must be (rows, dimensions).")
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     with threadpool_limits(1):
-        chosen = np.sort(chance.permutation(len(features))[:landmarks])
+        chosen = np.sort(rng.permutation(len(features))[:landmarks])
         projected = _project(features, chosen)
         places = np.empty((len(features), 2), np.float32)
         places[chosen] = _arrange(projected[chosen], seed)
@@ -43,7 +43,7 @@ def layout(features: np.ndarray, seed: int = 0, landmarks: int = LANDMARKS) -> n
         others[chosen] = False
         if others.any():
             places[others] = _between(projected[others], projected[chosen], places[chosen])
-    return (places + chance.normal(scale=JITTER, size=places.shape).astype(np.float32)).clip(0, 1)
+    return (places + rng.normal(scale=JITTER, size=places.shape).astype(np.float32)).clip(0, 1)
 
 
 def _project(features: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -83,11 +83,11 @@ def _arrange(projected: np.ndarray, seed: int) -> np.ndarray:
 def _between(rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
     """For each row the mean of the places of its nearest landmarks, nearer ones counting more."""
     nearest = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(landmarks)), algorithm="brute").fit(landmarks)
-    found = np.empty((len(rows), 2), np.float32)
+    placed = np.empty((len(rows), 2), np.float32)
     for start in range(0, len(rows), CHUNK):
         distances, which = nearest.kneighbors(rows[start : start + CHUNK])
         # Neighbours may lie in two corners of the map, and between them is nothing alike: the nearest decides.
         weights = 1 / np.maximum(distances, 1e-6) ** 4
         weights /= weights.sum(axis=1, keepdims=True)
-        found[start : start + CHUNK] = (places[which] * weights[:, :, None]).sum(axis=1)
-    return found
+        placed[start : start + CHUNK] = (places[which] * weights[:, :, None]).sum(axis=1)
+    return placed

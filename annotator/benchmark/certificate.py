@@ -155,7 +155,7 @@ def _certificate(states: np.ndarray, accepted: np.ndarray, parts: list[dict]) ->
             counted[of] = usable(of, answered[of], part["unbiased"][of])
         counted_strata = count(drawn.strata, states[:, column], accepted[:, column], drawn.rows, counted)
         many = len(counted_strata["code"])
-        counts.append(counted_strata | {"of_class": np.full(many, column), "drawing": np.full(many, part["drawing"])})
+        counts.append(counted_strata | {"of_class": np.full(many, column), "audit": np.full(many, part["drawing"])})
     strata = Strata(**{name: np.concatenate([part[name] for part in counts]) for name in counts[0]})
     none = np.zeros(CLASSES, int)
     filled = (accepted & (states == OPEN)).sum(0)

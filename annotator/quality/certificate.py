@@ -132,7 +132,7 @@ def _strata(
         ]
         for number, (one, found) in enumerate(_sharpest(counted, len(image_ids))):
             many = len(found["code"])
-            counts.append(found | {"of_class": np.full(many, column), "drawing": np.full(many, number)})
+            counts.append(found | {"of_class": np.full(many, column), "audit": np.full(many, number)})
             parts.append((column, one, np.arange(rows, rows + many)))
             rows += many
     empty = np.zeros(0, np.int64)

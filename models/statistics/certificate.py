@@ -1,16 +1,16 @@
-"""How complete and how correct labels are, from random samples of their cells, with intervals that hold.
+"""Recall and precision of labels, with confidence intervals, from stratified random samples of their cells.
 
-A drawing cuts the cells of a class into strata and asks a random sample of each (drawing.py). How many positives a
-stratum holds, T, never changes; the sample says how many that can be. Whatever people or a model label afterwards is
-taken off: missing = T - positives labeled. So an old drawing stays right, and gets sharper with every decision.
+An audit cuts the cells of a class into strata and asks a random sample of each (stratified_sampling.py). The number of
+positives of a stratum, T, never changes; the sample bounds it. Positives that people or a model label afterwards are
+subtracted: missing = T - positives labeled. So an old audit stays valid, and gets more precise with every decision.
 
-The distribution of T that the exact test of one stratum stands for is a beta-binomial: T - x of the N - n cells that
-were not drawn, with Beta(x + 1, n - x) for the upper limit and Beta(x, n - x + 1) for the lower one, where x of n drawn
-cells are present. (Their quantiles are the exact hypergeometric limits, Buonaccorsi 1987.) Strata are added up by
+The exact test of one stratum corresponds to a beta-binomial distribution of T: T - x of the N - n cells that were not
+sampled, with Beta(x + 1, n - x) for the upper limit and Beta(x, n - x + 1) for the lower one, where x of n cells of the
+sample are present. (Their quantiles are the exact hypergeometric limits, Buonaccorsi 1987.) Strata are summed by
 drawing from these, as in Fay, Proschan & Brittain 2015, "Combining one-sample confidence procedures for inference in
-the two-sample case". A whole unit of doubt for every stratum would add up to far too much; as in Fay & Feuer 1997,
-"Confidence intervals for directly standardized rates", only the stratum in which it weighs most gets it, and the others
-as much of it as is positive in them. That the intervals hold is checked by simulation: `annotator bench certificate`.
+the two-sample case". The extra pseudo-count of 1 in every stratum would make the sum far too wide; as in Fay & Feuer
+1997, "Confidence intervals for directly standardized rates", only the stratum in which it weighs most gets all of it,
+the others in proportion to their rate of positives. Coverage is checked by simulation: `annotator bench certificate`.
 """
 
 from dataclasses import dataclass
@@ -26,22 +26,22 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata of all drawings, one row each, (H,) arrays; a class that nobody audited has one with nothing drawn.
+    """Strata of all audits, one row each, (H,) arrays; a class that nobody audited has one without a sample.
 
-    of_class     which class, 0 .. C - 1
-    drawing      which drawing; strata of one class in several drawings describe the same cells
-    code         which kind of stratum: the same code in other classes lends its rate where little was drawn
-    size         cells in it
-    drawn        cells of its sample that may be counted
-    positives    of these present
-    unsure       of these answered with "unsure": present or absent, nobody knows
-    present      cells of it that people have decided present by now
+    of_class     the class, 0 .. C - 1
+    audit        the audit; strata of one class in several audits describe the same cells
+    code         the kind of stratum; where little was sampled, the rate of the same code in other classes is used
+    size         number of cells
+    drawn        sampled cells that may be counted
+    positives    sampled cells that are present
+    unsure       sampled cells answered with "unsure": they count as present and as absent, whichever is worse
+    present      cells that people have decided present by now
     absent       ... absent by now
-    accepted     ... that a model has filled in as present by now
+    accepted     ... auto-accepted as present by now
     """
 
     of_class: np.ndarray
-    drawing: np.ndarray
+    audit: np.ndarray
     code: np.ndarray
     size: np.ndarray
     drawn: np.ndarray
@@ -57,12 +57,12 @@ class Labels:
     """The labels as they stand, (C,) int arrays.
 
     present      decided present by people
-    accepted     filled in as present by a model
-    guaranteed     (C,) float, the share of cells filled in that is right at least, 0 where nothing is guaranteed
+    accepted     auto-accepted as present
+    guaranteed   (C,) float, the guaranteed precision of auto-accepted cells, 0 where nothing is guaranteed
     expected     (C,) float, the same as it is estimated; nan where nobody can tell
     disagreed_present, disagreed_absent    cells on which two people disagree, by what their label says now
     guaranteed_in_all     a number, as `guaranteed`, of the cells of all classes together
-    looked, mistaken    a number each: second looks at cells that people had decided present, and how many were wrong
+    looked, mistaken    a number each: relabeled cells that people had decided present, and how many were wrong
     """
 
     present: np.ndarray
@@ -78,7 +78,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """One quantity, (C + 1,) float64, the last one over all classes: estimate (nan: nobody can tell), low, high."""
+    """One quantity, (C + 1,) float64, the last one over all classes: estimate (nan: unknown), low, high."""
 
     estimate: np.ndarray
     low: np.ndarray
@@ -89,7 +89,7 @@ class Bounds:
 class Certified:
     """recall and precision in [0, 1]; missing: positives that are not labeled, in cells.
 
-    in_strata    (H,) float64, the missing ones in each stratum, as the drawing it belongs to estimates them
+    in_strata    (H,) float64, missing positives of each stratum, estimated from its own audit
     """
 
     recall: Bounds
@@ -101,15 +101,15 @@ class Certified:
 def count(
     strata: np.ndarray, states: np.ndarray, accepted: np.ndarray, rows: np.ndarray, counted: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The rows of `Strata` that one drawing gives for one class, without `of_class` and `drawing`.
+    """The rows of `Strata` of one audit of one class, without `of_class` and `audit`.
 
-    strata      (N,) uint8 as they were drawn
+    strata      (N,) uint8 as of the audit
     states      (N,) int, what people say now: PRESENT, ABSENT, or anything else for a cell that is open
-    accepted    (N,) bool, filled in as present by a model now; counts where people say nothing
-    rows        (n,) int64, the cells drawn
-    counted     (n,) bool, which of them may be counted (drawing.usable)
+    accepted    (N,) bool, auto-accepted as present now; counts where people have decided nothing
+    rows        (n,) int64, the sampled cells
+    counted     (n,) bool, which of them may be counted (stratified_sampling.usable)
 
-    Cells that lay in no stratum and are open now (a decision was taken back, an image is new) are one without a sample.
+    Cells outside all strata that are open now (an undone decision, a new image) form one without a sample.
     """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
@@ -136,11 +136,11 @@ def count(
 def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
     """Recall, precision and missing positives of labels as they stand, with 95 % intervals.
 
-    draws    how often the sums are drawn; more of them make the ends of the intervals steadier
+    draws    Monte Carlo draws of the sums; more draws make the limits less noisy
 
-    Decisions of people are taken as true, but for the share of mistakes that second looks found, which lowers
-    precision, and cells on which people disagree, which count either way. Without any sample of a class the interval of
-    its recall reaches from what would hold if every unknown cell were positive up to 1.
+    Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
+    and cells on which people disagree, which count either way. Without a sample of a class the interval of its recall
+    reaches from the recall if every unknown cell were positive up to 1.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
@@ -176,7 +176,7 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Right ones among the accepted, at worst and at best, and missing ones: (draws, C + 1) float64 each."""
+    """Correct ones among the accepted, at worst and at best, and missing positives: (draws, C + 1) float64 each."""
 
     worst: np.ndarray
     best: np.ndarray
@@ -187,8 +187,7 @@ class _Sums:
 def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> _Sums:
     """Sums over the strata of each class, and over all of them."""
     by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
-    # What was guaranteed counts for cells filled in after a drawing. Those that were filled in when it was drawn are a
-    # stratum with a sample of its own.
+    # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
     each = _cases(strata, *by_class, np.where(own, 0.0, labels.guaranteed[strata.of_class]))
     every = _cases(strata, *over_all, np.where(own, 0.0, labels.guaranteed_in_all))
@@ -228,11 +227,11 @@ def _at_most(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws of how many cells of one kind (present ones, or absent ones) each stratum has at the most, (draws, H).
+    """Draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
 
     found     (H,) of this kind in the samples
     least, others    (H,) known to be of this kind, and of the other
-    returns   for sums over a class, and for sums over all classes: the unit of doubt is in other strata
+    returns   for sums over a class, and for sums over all classes: the pseudo-count is in other strata
     """
     n, rest = strata.drawn, strata.size - strata.drawn
 
@@ -242,7 +241,7 @@ def _at_most(
 
     pooled = (np.bincount(strata.code, found)[strata.code] + 0.5) / (np.bincount(strata.code, n)[strata.code] + 1)
     rate = (found + pooled) / (n + 1)
-    # Where most cells are of this kind the others are the rare ones, whose least is without any unit of doubt.
+    # Where most cells are of this kind the others are rare, and their lower limit has no pseudo-count.
     more = np.where(rate > 0.5, 1.0, np.maximum(rate, found / np.maximum(n, 1)))
     by_class = np.broadcast_to(strata.size - others, (draws, len(n))).astype(np.float64)
     sampled = np.flatnonzero(_worth(strata))
@@ -258,7 +257,7 @@ def _at_most(
 
 
 def _worth(strata: Strata) -> np.ndarray:
-    """(H,) bool: a sample says more than what is known without one, which is how many cells are still open."""
+    """(H,) bool: a sample bounds the positives better than the number of open cells does."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
@@ -272,7 +271,7 @@ def _doubt(strata: Strata) -> np.ndarray:
 
 
 def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
-    """Of every class the stratum with the most doubt, once of those accepted and once of the others."""
+    """The stratum of each class with the most doubt, one of the accepted cells and one of the others."""
     group = 2 * strata.of_class + (strata.code == ACCEPTED_PRESENT)
     order = np.lexsort((-doubt, group))
     first = order[np.unique(group[order], return_index=True)[1]]
@@ -280,7 +279,7 @@ def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 
 def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
-    """(H,) each: positives nobody has labeled, and right ones among the accepted."""
+    """(H,) each: missing positives, and correct ones among the accepted."""
     told = strata.drawn - strata.unsure
     rate = strata.positives / np.maximum(told, 1)
     sampled = strata.size * (told > 0)
@@ -297,8 +296,8 @@ def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weights(strata: Strata, classes: int) -> np.ndarray:
-    """(H,) how much each drawing counts for its class: by the cells that were answered, never by their answers."""
-    key = strata.drawing * classes + strata.of_class
+    """(H,) weight of each audit in its class, by the number of answered cells and not by their answers."""
+    key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)
     share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
     weight = np.where(np.bincount(key) > 0, np.maximum(drawn / (1 - share), 1e-9), 0)
@@ -307,7 +306,7 @@ def _weights(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _known(strata: Strata, classes: int) -> np.ndarray:
-    """(C + 1,) bool: a sample says how much is missing, or nothing is left that could be."""
+    """(C + 1,) bool: there is a sample of what is missing, or no cell is left that could be."""
     other = strata.code != ACCEPTED_PRESENT
     told = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
     told |= np.bincount(strata.of_class, _rest(strata), minlength=classes) == 0
@@ -315,17 +314,17 @@ def _known(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _rest(strata: Strata) -> np.ndarray:
-    """(H,) cells that no person has decided and no model has filled in as present."""
+    """(H,) cells that are neither decided nor auto-accepted as present."""
     return strata.size - strata.present - strata.absent - strata.accepted
 
 
 def _beta(rng: np.random.Generator, a: np.ndarray, b: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    # numpy takes no zeros: so little is the same as none.
+    # numpy refuses zeros; with 1e-9 all draws are 0 or 1, as they should be.
     return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
-    """part / whole, and `otherwise` where the whole is nothing."""
+    """part / whole, and `otherwise` where the whole is 0."""
     empty = whole <= 0
     return np.where(empty, otherwise, part / np.where(empty, 1, whole))
 

@@ -1,7 +1,7 @@
-"""How good a ranking is, and whether its probabilities mean what they say. Numpy only, so a page can use it.
+"""Quality of rankings and of probabilities. Numpy only, so that pages can use it.
 
-Scores that are nan (a class without a model) rank behind all others; they are never left out, since a positive that no
-model can find is a positive missed.
+Scores that are nan (a class without a model) rank behind all others. They are never left out: a positive that no model
+can find is missed.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from models.labels import UNSEEN
 
 @dataclass(frozen=True)
 class HiddenAP:
-    """How well the hidden positives are found, in two ways of counting."""
+    """Average precision of hidden positives."""
 
-    cells: float  # one ranking of all unseen cells: what a person sees who is shown suggestions of all classes
-    classes: float  # mean over the classes that hide a positive: frequent classes count no more than rare ones
+    cells: float  # of one ranking of all unseen cells, as in suggestions of all classes
+    classes: float  # mean over the classes with hidden positives
 
 
 def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
@@ -83,7 +83,7 @@ def mean_average_precision(
 
 
 def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> HiddenAP:
-    """How well the positives that nobody has marked are ranked above the cells that are truly absent.
+    """Average precision of the positives that nobody has marked, among the unseen cells.
 
     probabilities   (N, C) float
     labels          (N, C) int8, what is known; only cells that are 0 (not looked at) are ranked
@@ -143,11 +143,11 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
 
 
 def best_threshold(present: int, chances: np.ndarray) -> float:
-    """From which probability on unknown cells are best filled in as present: the largest expected F1 of all labels.
+    """The probability from which on unknown cells count as present for the largest expected F1 of all labels.
 
     present    cells that are known to be present
-    chances    (n,) calibrated probabilities of the unknown ones, in any order; nan (no model) is never filled in
-    returns    a probability; 1 where filling in anything would lower it
+    chances    (n,) calibrated probabilities of the unknown ones, in any order; nan (no model) is never counted
+    returns    a probability; 1 where any further positive would lower it
 
     The best threshold is half of the F1 it reaches, so below 0.5 wherever labels are far from complete: Lipton, Elkan
     and Naryanaswamy, "Optimal Thresholding of Classifiers to Maximize F1 Measure", ECML PKDD 2014.
@@ -162,16 +162,16 @@ def best_threshold(present: int, chances: np.ndarray) -> float:
 def confident_threshold(chances: np.ndarray, expected_error: float, worst: float) -> float:
     """The lowest threshold at which few enough of the cells at or above it are expected to be wrong; nan for none.
 
-    chances           (n,) calibrated probabilities that a cell is what it would be filled in as, in any order; nan
-                      (no model) is never filled in
+    chances           (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is
+                      never counted
     expected_error    largest mean of 1 - chance over the cells at or above the threshold
-    worst             largest 1 - chance of any of them: many certain cells do not pay for one that is a guess
+    worst             largest 1 - chance of any of them: many certain cells do not make up for a guess
 
-    It is one of the chances: equal ones are filled in together or not at all.
+    The threshold is one of the chances: equal ones are on the same side.
     """
     ranked = np.sort(chances[~np.isnan(chances)].astype(np.float64))[::-1]
     wrong = 1 - ranked
-    # Both conditions hold up to one place and nowhere behind it: the mean of a rising sequence rises, too.
+    # Both conditions hold up to one place and nowhere after it, as the mean of an increasing sequence increases, too.
     good = (np.cumsum(wrong) <= expected_error * np.arange(1, len(wrong) + 1) + 1e-12) & (wrong <= worst + 1e-12)
     last = np.append(ranked[1:] != ranked[:-1], True) if len(ranked) else np.zeros(0, bool)
     fits = np.flatnonzero(good & last)

@@ -1,11 +1,10 @@
-"""How many cells of a population are wrong at most, by a random sample that may be looked at again and again.
+"""Upper bounds of the number of wrong cells in a population, valid at any time while a random sample grows.
 
-Automatic acceptance looks after every training whether a promise holds. An interval that is right 95 times of 100 at
-one look is wrong at some look far more often. These bounds hold at all looks together: the evidence against "w cells or
-more are wrong" is a bet that wins while answers are right and fair if w are wrong, and no fair bet ever multiplies what
-was put in by 20 with a chance of more than 1 in 20 (Ville 1939). Waudby-Smith & Ramdas, "Confidence sequences for
-sampling without replacement", NeurIPS 2020, and "Estimating means of bounded random variables by betting", JRSS B 2024.
-numpy only.
+Auto-accept checks its guarantee after every training. An interval with 95 % confidence at one check is wrong at some
+check far more often. These bounds hold at all checks together: the null hypothesis "w cells or more are wrong" is
+tested by a bet whose expected capital does not grow under it. The capital then ever exceeds 20 times the stake with
+probability at most 1/20 (Ville 1939). Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement",
+NeurIPS 2020, and "Estimating means of bounded random variables by betting", JRSS B 2024. numpy only.
 """
 
 from bisect import bisect_left
@@ -16,23 +15,23 @@ import numpy as np
 
 CONFIDENCE = 0.95
 CANDIDATES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
-"""Probabilities from which on cells may be filled in, set before anything is known of a project."""
-ROOM = 1.3  # a sample is so many times larger than one without mistakes would have to be
+"""Thresholds of the probability above which cells may be auto-accepted, fixed before any answer is seen."""
+ROOM = 1.3  # size of a sample, relative to the smallest one that suffices when it has no mistake
 POSSIBLE = (0.995, *(percent / 100 for percent in range(99, 50, -1)))
-"""Precisions that can be promised instead of one that cannot, the highest first."""
+"""Precisions that can be guaranteed instead of one that cannot, the highest first."""
 BETS = ((0.0, 0.5), (0.2, 0.25), (0.5, 0.15), (0.8, 0.1))
-"""How many wrong ones each bettor expects, as a share of what is to be refuted, and what is put on each. The first one
-has the most to win from a sample without any mistake, and loses everything at the first."""
+"""(share of the null hypothesis's wrong cells that a bet expects, stake). The first bet gains most from a sample
+without a mistake, and loses everything at the first mistake."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Cells of one class as they were drawn at random, before anything about them was known.
+    """A stratified random sample of the cells of one class.
 
     scores     (N,) float, of every cell of the population when the sample was drawn; never changed afterwards
-    strata     (N,) int, in which stratum each was drawn
-    rows       (n,) int64, the cells drawn that may be counted, each stratum's in its own random order
-    wrong      (n,) bool, what was found
+    strata     (N,) int, the stratum of each
+    rows       (n,) int64, the sampled cells that may be counted, each stratum's in its own random order
+    wrong      (n,) bool, whether the answer showed a mistake
     """
 
     scores: np.ndarray
@@ -42,12 +41,12 @@ class Sample:
 
 
 def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
-    """How many cells of a population are wrong at most.
+    """Upper bound of the number of wrong cells in a population.
 
     wrong         (n,) bool, a simple random sample without replacement in the order in which it was drawn
     population    N >= n
-    returns       0 .. N; the true number is larger with a chance of at most 1 - confidence, and that holds for all n at
-                  once: whoever looks after every answer and stops when it suits keeps this chance
+    returns       0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also
+                  when the sample is checked after every answer and sampling stops at any time
 
     Raises ValueError for a sample larger than the population.
     """
@@ -65,10 +64,10 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
 
 @lru_cache(maxsize=4096)
 def needed(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
-    """How many answers without a mistake show that enough of the other cells of a population are right.
+    """How many answers without a mistake show that the other cells of a population have this precision.
 
-    precision    what shall be right at least of the cells that were not drawn
-    returns      0 .. N; N (all of them) where there are too few cells to let one be wrong
+    precision    smallest share of the cells outside the sample that must be right
+    returns      0 .. N; N (all of them) where the population is too small to allow one mistake
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
         if most_wrong(np.zeros(drawn, bool), population, confidence) <= _allowed(population - drawn, precision):
@@ -79,23 +78,23 @@ def needed(population: int, precision: float, confidence: float = CONFIDENCE) ->
 
 
 def possible_precision(population: int, share: float) -> float | None:
-    """The highest precision that a sample of at most a share of the population can show, with some room for mistakes;
-    None where not even the lowest of POSSIBLE can.
+    """The highest precision that a sample of at most a share of the population can show, with room for some mistakes;
+    None below the lowest of POSSIBLE.
 
     share    in (0, 1]
     """
-    # The lower the precision, the smaller the sample: looked for by halving.
+    # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
     place = bisect_left(POSSIBLE, True, key=lambda precision: sample_size(population, precision) <= share * population)
     return POSSIBLE[place] if place < len(POSSIBLE) else None
 
 
 def sample_size(population: int, precision: float) -> int:
-    """How many cells of a population to draw, so that a model that keeps the promise with some room can show it."""
+    """How many cells of a population to sample, so that a model somewhat better than the precision can show it."""
     return min(population, int(np.ceil(ROOM * needed(population, precision))))
 
 
 def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
-    """A simple random sample of some of the population, from one that was drawn with different shares of each stratum.
+    """A simple random sample of a subpopulation, from a sample with different shares of each stratum.
 
     chosen     (N,) bool, by scores and strata only
     returns    places (m,) in `sample.rows`, in random order
@@ -121,14 +120,14 @@ def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a sample says of the cells above a threshold.
+    """The result of testing thresholds with a sample.
 
-    threshold    the one that may be used; None: none may
-    audited      sampled cells counted: above it; with None, above the first one that failed, or, when the sample was
-                 too small to show anything, above the lowest
-    wrong        of them
-    at_most      cells above it that are wrong, audited or not, at most
-    tested       False: the sample was too small, whatever had been found in it
+    threshold    the lowest one that may be used; None: none
+    audited      sampled cells above it; with None, above the first threshold that failed or, when the sample was too
+                 small for a test, above the lowest
+    wrong        wrong ones among them
+    at_most      upper bound of the wrong cells above the threshold, audited or not
+    tested       False: the sample was too small to show anything
     """
 
     threshold: float | None
@@ -147,18 +146,17 @@ def lowest_threshold(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Verdict:
-    """The lowest of some thresholds above which cells may be filled in.
+    """The lowest of some thresholds above which cells may be auto-accepted.
 
-    open_          (N,) bool, cells of the population that nobody has answered: those that would be filled in
-    known_wrong    (N,) bool, cells that people have answered, and found wrong; their part of the mistakes is known
-    precision      what shall be right at least of the cells filled in, in (0, 1)
-    candidates     (K,) thresholds, set beforehand
+    open_          (N,) bool, cells of the population that nobody has answered: those that would be accepted
+    known_wrong    (N,) bool, cells that people have answered and found wrong; these mistakes are known
+    precision      smallest share of the accepted cells that must be right, in (0, 1)
+    candidates     (K,) thresholds, fixed beforehand
     seed           of this sample
 
-    Thresholds are tried from the highest one on, and the first that fails ends it: then trying many of them costs
-    nothing (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates above
-    which so little was sampled that not even a sample without mistakes would be enough are passed over; how much was
-    sampled says nothing about what was found.
+    Thresholds are tested in descending order until one fails, so that testing several needs no correction
+    (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates are skipped
+    where the sample above them is too small even without a mistake; its size does not depend on the answers.
     """
     if not 0 < precision < 1:
         raise ValueError(f"The precision is {precision}; it must lie between 0 and 1, such as 0.99.")
@@ -166,16 +164,16 @@ def lowest_threshold(
     for threshold in sorted(np.asarray(candidates, float).tolist(), reverse=True):
         above = sample.scores >= threshold
         left, population = int((open_ & above).sum()), int(above.sum())
-        found, allowed = int((known_wrong & above).sum()), _allowed(left, precision)
+        already_wrong, allowed = int((known_wrong & above).sum()), _allowed(left, precision)
         wrong = sample.wrong[in_one_order(sample, above, seed)]
-        now = Verdict(threshold, len(wrong), int(wrong.sum()), most_wrong(wrong, population, confidence))
+        verdict = Verdict(threshold, len(wrong), int(wrong.sum()), most_wrong(wrong, population, confidence))
         if best is None and (not left or most_wrong(wrong & False, population, confidence) > allowed):
-            too_small = replace(now, threshold=None, tested=False)
+            too_small = replace(verdict, threshold=None, tested=False)
             continue
-        # More mistakes found than the sample allows for: then it was one of the few that mislead.
-        if now.at_most > allowed + found or found > now.at_most:
-            return best or replace(now, threshold=None)
-        best = now
+        # More known mistakes than the bound allows: the sample is one of the few for which the bound does not hold.
+        if verdict.at_most > allowed + already_wrong or already_wrong > verdict.at_most:
+            return best or replace(verdict, threshold=None)
+        best = verdict
     return best or too_small
 
 
@@ -184,9 +182,9 @@ def _allowed(cells: int, precision: float) -> int:
 
 
 def _log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
-    """The logarithm of what one unit bet against "at least `least` cells are wrong" has become."""
+    """The logarithm of the capital of a unit bet against "at least `least` cells are wrong"."""
     before = np.concatenate([[0], np.cumsum(wrong)[:-1]]) if len(wrong) else np.zeros(0)
-    # The chance that the next one is wrong, if just `least` are.
+    # The probability that the next one is wrong, if exactly `least` are.
     chance = np.clip((least - before) / (population - np.arange(len(wrong))), 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         won = [

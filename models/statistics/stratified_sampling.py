@@ -1,7 +1,7 @@
-"""Which cells of a class are drawn for an audit: strata by what is thought of them, and a random sample in each.
+"""Stratified random samples of the cells of a class, for an audit: strata by model scores, simple samples within.
 
-Whatever the scores are worth, the sample is fair: every cell of a stratum is as likely to be drawn as any other, and
-how many there were and were drawn is known. Good scores only make the intervals narrower. numpy only.
+The sample is unbiased whatever the scores are worth: all cells of a stratum are equally likely to be drawn, and the
+sizes of stratum and sample are known. Better scores only make the intervals narrower. numpy only.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ LOOK_PRESENT, LOOK_ABSENT = 20, 21
 OUTSIDE = 255
 
 UNKNOWN = 0
-PER_STRATUM = 8  # cells of a stratum before another one is opened: fewer say nothing
-FEWEST = 3
-SPREAD = 0.5  # of a class's cells are drawn by the size of the strata alone, for models that are not worth their scores
+PER_STRATUM = 8  # sampled cells for each stratum; with fewer, fewer strata are made
+FEWEST = 3  # sampled cells of a stratum, at least
+SPREAD = 0.5  # share of the sample that is allocated by the size of the strata alone, for uninformative scores
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A sample of one class.
 
-    strata    (N,) uint8, the stratum of every cell; OUTSIDE for those that are in none
-    rows      (n,) int64, the cells drawn, in the random order in which they are to be asked
+    strata    (N,) uint8, the stratum of every cell; OUTSIDE for cells in none
+    rows      (n,) int64, the sampled cells, in the random order in which they are to be asked
     """
 
     strata: np.ndarray
@@ -32,15 +32,15 @@ class Drawn:
 
 
 def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> Drawn:
-    """Draw cells of one class that people have not decided.
+    """Sample cells of one class that people have not decided.
 
     kinds      (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out
     scores     (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum)
-    cells      how many to draw; fewer when there are not as many
+    cells      size of the sample; smaller when there are not as many
 
     Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
-    stratification"); half of the cells go to the strata by their size and half by size times the standard deviation
-    that is expected in them (Neyman 1934), at least FEWEST to each.
+    stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
+    deviation (Neyman 1934), at least FEWEST to each.
     """
     strata = np.full(len(kinds), OUTSIDE, np.uint8)
     for kind in (ACCEPTED_PRESENT, ACCEPTED_ABSENT):
@@ -55,46 +55,45 @@ def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random
     wanted = SPREAD * sizes / sizes.sum() + (1 - SPREAD) * sums / max(sums.sum(), 1e-12)
     shares = share_out(min(cells, int(sizes.sum())), wanted, sizes, FEWEST)
     rows = [
-        rng.choice(np.flatnonzero(strata == code), few, replace=False) for code, few in zip(codes, shares, strict=True)
+        rng.choice(np.flatnonzero(strata == code), share, replace=False)
+        for code, share in zip(codes, shares, strict=True)
     ]
     return Drawn(strata, rng.permutation(np.concatenate(rows)))
 
 
-def share_out(many: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) -> np.ndarray:
-    """A whole number for each place: `many` in all, in proportion to what is wanted, within bounds.
+def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) -> np.ndarray:
+    """Whole numbers (K,) int64 of a given sum, in proportion to what is wanted, within bounds.
 
-    many       how many in all; no more than most.sum()
+    total      the sum; at most most.sum()
     wanted     (K,) float >= 0, any scale
-    most       (K,) int, the most each can take
-    fewest     each takes as many first, as far as that goes
-    returns    (K,) int64
+    most       (K,) int, upper bounds
+    fewest     a lower bound, as far as the total allows
     """
-    shares = np.minimum(most, min(fewest, many // max(len(most), 1))).astype(np.int64)
-    while (left := many - int(shares.sum())) > 0:
+    shares = np.minimum(most, min(fewest, total // max(len(most), 1))).astype(np.int64)
+    while (left := total - int(shares.sum())) > 0:
         room = shares < most
         ideal = np.where(room, np.maximum(wanted, 1e-12), 0.0)
-        ideal = ideal / ideal.sum() * many
+        ideal = ideal / ideal.sum() * total
         lacking = np.where(room, np.maximum(ideal - shares, 1e-9), 0.0)
-        more = np.minimum((lacking / lacking.sum() * left).astype(np.int64), most - shares)
-        if not more.any():
-            more = np.zeros_like(shares)
-            more[np.argsort(-lacking, kind="stable")[: min(left, int(room.sum()))]] = 1
-        shares += more
+        added = np.minimum((lacking / lacking.sum() * left).astype(np.int64), most - shares)
+        if not added.any():
+            added = np.zeros_like(shares)
+            added[np.argsort(-lacking, kind="stable")[: min(left, int(room.sum()))]] = 1
+        shares += added
     return shares
 
 
 def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
-    """Which drawn cells of one stratum may be counted while others of it wait for their answer.
+    """Which sampled cells of one stratum may be counted while others of it wait for their answer.
 
     places      (n,) int, each cell's place in the random order
-    answered    (n,) bool, decided since the drawing, by whatever work
-    in_audit    (n,) bool, and this by an answer of the audit
+    answered    (n,) bool, decided since the sample was drawn, in the audit or elsewhere
+    in_audit    (n,) bool, decided by an answer of the audit
     returns     (n,) bool
 
     All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
-    gap. Ordinary work answers likely cells first: what it has answered further down would make positives seem
-    common, and leaving it out where it lies in between would make them seem rare. A beginning of a random order is
-    itself a random sample.
+    gap: a beginning of a random order is itself a random sample. Ordinary work answers likely cells first; its answers
+    after the gap would overestimate the positives, and leaving out those before it would underestimate them.
     """
     order = np.argsort(places, kind="stable")
     whole = answered[order]
@@ -108,7 +107,7 @@ def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np
 
 
 def _variance(scores: np.ndarray) -> np.ndarray:
-    """(N,) float, p (1 - p) with a model's certainty taken with a grain of salt; the same everywhere without one."""
+    """(N,) float, p (1 - p) of probabilities shrunk a little towards their mean; constant without a model."""
     p = np.where(np.isnan(scores), 0.5, scores.astype(np.float64))
     p = 0.95 * p + 0.05 * (p.mean() if len(p) else 0.5)
     return np.maximum(p * (1 - p), 1e-5)
