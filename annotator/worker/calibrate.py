@@ -6,6 +6,7 @@ the run turns them back into logits. The order of the images within a class stay
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,7 @@ def threshold_of(calibration: Calibration | None, threshold: float) -> float:
     return float(np.clip(thresholds.mean(), LOWEST, HIGHEST))
 
 
-def _of_run(class_ids: object, saved: dict | None) -> tuple[Calibration | None, np.ndarray]:
+def _of_run(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
     """A run's calibration, checked, and its classes (C,) int64. Raises one of several errors for a damaged row."""
     columns = np.array(class_ids, np.int64)
     calibration = Calibration.from_dict(saved)

@@ -39,30 +39,33 @@ class Updater:
         Raises DiskFull: the previous version stays, and the next call tries again.
         """
         run = runs.current_run(db)
-        if run is None or cache.folder != db.paths.features(run.backbone) or not self._load(db, run, cache):
+        if run is None or cache.folder != db.paths.features(run.backbone):
+            return None
+        loaded = self._load(db, run, cache)
+        if loaded is None:
             return None
         if decisions.newest_decision(db) <= run.last_decision_id:
             return None
         changed, newest = cells.changed_classes(db, run.last_decision_id)
-        columns = self._run.columns(changed)
+        columns = loaded.columns(changed)
         if columns:
-            self._run.correct(db, run, columns, newest)
+            loaded.correct(db, run, columns, newest)
             folder = db.paths.run(run.id, run.version + 1)
-            save_array(folder / "probabilities.npy", self._run.probabilities, sync=False)
-            rankings.save(folder, self._run.ranker.rankings())
+            save_array(folder / "probabilities.npy", loaded.probabilities, sync=False)
+            rankings.save(folder, loaded.ranker.rankings())
         runs.advance(db, run.id, run.version + bool(columns), newest)
         return runs.current_run(db)
 
-    def _load(self, db: Database, run: Run, cache: FeatureCache) -> bool:
-        """Load this run and the codes of its images; False where that is impossible."""
+    def _load(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
+        """This run and the codes of its images; None where they cannot be had."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
             trained = read_predictions(db)
             if trained is None or trained.run.id != run.id:
-                return False  # a newer run has just come
+                return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
-                return False  # a shard was damaged: its images are embedded again, and a training follows
+                return None  # a shard was damaged: its images are embedded again, and a training follows
             codes = self._codes.of(
                 cache,
                 len(features),
@@ -70,7 +73,7 @@ class Updater:
                 lambda basis, first: encode(basis, features, first),
             )
             self._run = _LoadedRun(db, trained, codes[_rows_of(trained.image_ids, image_ids)])
-        return True
+        return self._run
 
 
 class _LoadedRun:

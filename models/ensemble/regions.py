@@ -35,8 +35,8 @@ class RegionCodes:
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
         """Some of the images."""
-        rows = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
-        return RegionCodes(self.basis, self.codes[rows], self.lengths[rows])
+        chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
+        return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
 
     def joined(self, others: "RegionCodes") -> "RegionCodes":
         """These images, then the others; both on the same basis."""

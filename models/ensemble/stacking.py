@@ -31,7 +31,7 @@ from models.labels import PRESENT, UNSEEN
 from models.linear.training import Array, Epoch
 from models.methods.auto import Auto
 from models.statistics.calibration import raw_logits
-from models.statistics.stacker import Scores, fit_stacker, importance_weights, other_classes
+from models.statistics.stacker import Scores, Stacker, fit_stacker, importance_weights, other_classes
 
 UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
 ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
@@ -121,17 +121,23 @@ class StackedModel:
         images = self.rows[answered]
         held_out = self._held_out(centre, answered, columns)
         weights = importance_weights(held_out.mean[:, 0], scores.mean[labels == UNSEEN])
-        probabilities, present = expit(scores.mean), self.labels[answered, columns] == PRESENT
-        for _ in range(ROUNDS):
-            others = other_classes(labels, probabilities)
-            others_of_cells = others[images, columns][:, None]
-            stacker = fit_stacker(held_out, others_of_cells, columns, present, weights, auto.shape[1])
-            probabilities = expit(stacker.logits(scores, others))
+        present = self.labels[answered, columns] == PRESENT
+
+        def fit(others: np.ndarray) -> Stacker:
+            cells = others[images, columns][:, None]
+            return fit_stacker(held_out, cells, columns, present, weights, auto.shape[1])
+
+        others = other_classes(labels, expit(scores.mean))
+        stacker = fit(others)
+        for _ in range(ROUNDS - 1):
+            others = other_classes(labels, expit(stacker.logits(scores, others)))
+            stacker = fit(others)
+        probabilities = expit(stacker.logits(scores, others))
         probabilities[np.isnan(auto)] = np.nan
         # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat it,
         # and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
         modelled = ~np.isnan(auto[images, columns])
-        of_cells = expit(stacker.logits_of_cells(held_out, others_of_cells, columns))
+        of_cells = expit(stacker.logits_of_cells(held_out, others[images, columns][:, None], columns))
         probabilities[images[modelled], columns[modelled]] = of_cells[modelled]
         self.probabilities, self.calibrated = probabilities.astype(np.float32), True
 

@@ -24,20 +24,20 @@ def linear_stand_in(features: np.ndarray, probabilities: np.ndarray, tell: Calla
 
     Raises ValueError when the lengths differ.
     """
-    features = as_features(features, features.shape[1])
+    tensor = as_features(features, features.shape[1])
     if len(features) != len(probabilities):
         raise ValueError(f"There are {len(features)} rows of features and {len(probabilities)} of probabilities.")
     wanted = torch.from_numpy(np.asarray(probabilities, np.float32))
     known = ~torch.isnan(wanted).all(0)
     rows = ~torch.isnan(wanted[:, known]).any(1)
-    head = Head(features.shape[1], wanted.shape[1])
+    head = Head(tensor.shape[1], wanted.shape[1])
     if not (known.any() and rows.any()):
         return head
-    d = features.shape[1]
+    d = tensor.shape[1]
     products, answers = torch.zeros(d + 1, d + 1), torch.zeros(d + 1, int(known.sum()))
-    mean = torch.cat([chunk.sum(0, keepdim=True) for _, chunk in chunks(features[rows])]).sum(0) / int(rows.sum())
+    mean = torch.cat([chunk.sum(0, keepdim=True) for _, chunk in chunks(tensor[rows])]).sum(0) / int(rows.sum())
     logits = torch.logit(wanted[rows][:, known], SUREST)
-    for start, chunk in chunks(features[rows]):
+    for start, chunk in chunks(tensor[rows]):
         tell()
         with_one = torch.cat([chunk - mean, torch.ones(len(chunk), 1)], dim=1)
         products += with_one.T @ with_one

@@ -371,7 +371,8 @@ def as_features(features: Array, dimensions: int) -> Tensor:
 
 def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -> tuple[Tensor, Tensor | None]:
     """Labels and mask as tensors. Raises ValueError for whatever does not fit."""
-    labels, mask = (torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in (labels, mask))
+    labels = torch.from_numpy(labels) if isinstance(labels, np.ndarray) else labels
+    mask = torch.from_numpy(mask) if isinstance(mask, np.ndarray) else mask
     if images == 0:
         raise ValueError("There is no image to train on. Label at least one first.")
     if tuple(labels.shape) != (images, classes):

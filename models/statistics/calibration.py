@@ -7,6 +7,7 @@ the order of the images within a class stays as the model made it.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -63,10 +64,10 @@ class Calibration:
         result = raw_logits(probabilities)
         for class_, knots in self.knots.items():
             of_class = classes == class_
-            result[of_class] = _along(result[of_class], knots[::-1])
+            result[of_class] = _along(result[of_class], (knots[1], knots[0]))
         return (result - self.shifts[classes]) / self.slopes[classes]
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON."""
         knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
@@ -85,7 +86,7 @@ class Calibration:
                 raise ValueError(f"knots of class {class_} must be finite")
 
     @classmethod
-    def from_dict(cls, saved: dict | None) -> "Calibration | None":
+    def from_dict(cls, saved: dict[str, Any] | None) -> "Calibration | None":
         """The inverse of `as_dict`; None for None."""
         if saved is None:
             return None

@@ -174,6 +174,10 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
     )
 
 
+Limits = tuple[np.ndarray, np.ndarray]
+"""Lower and upper limits, (draws, H) each."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Sums:
     """Correct ones among the accepted, at worst and at best, and missing positives: (draws, C + 1) float64 each."""
@@ -209,13 +213,13 @@ def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.nda
     return [worst, best, np.where(own, 0, few - best), np.where(own, rest, many - worst)]
 
 
-def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Generator) -> tuple:
+def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[Limits, Limits]:
     """The positives of each stratum, (low, high), each (draws, H): to be added up by class, and over all classes."""
     present = strata.positives + strata.unsure
     absent = strata.drawn - strata.positives
     high = _at_most(strata, present, strata.present, strata.absent, weights, draws, rng)
     low = _at_most(strata, absent, strata.absent, strata.present, weights, draws, rng)
-    return tuple((strata.size - few, many) for few, many in zip(low, high, strict=True))
+    return (strata.size - low[0], high[0]), (strata.size - low[1], high[1])
 
 
 def _at_most(
@@ -318,7 +322,7 @@ def _rest(strata: Strata) -> np.ndarray:
     return strata.size - strata.present - strata.absent - strata.accepted
 
 
-def _beta(rng: np.random.Generator, a: np.ndarray, b: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def _beta(rng: np.random.Generator, a: np.ndarray | int, b: np.ndarray | int, shape: tuple[int, int]) -> np.ndarray:
     # numpy refuses zeros; with 1e-9 all draws are 0 or 1, as they should be.
     return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
 

@@ -68,24 +68,24 @@ def fit_logistic(
     objective = _Objective(predictor, answers, mean, _matrix(precision), offset, weights, groups)
     low, high = bounds or (-np.inf, np.inf)
     coefficients = np.clip(mean if start is None else start, low, high)
-    here, active = objective.at(coefficients), np.ones(len(mean), bool)
-    for _ in range(STEPS):
-        gradient, information = objective.derivatives(coefficients, here)
+    current, active = objective.at(coefficients), np.ones(len(mean), bool)
+    steps = 0
+    while True:
+        gradient, information = objective.derivatives(coefficients, current)
         at_bound = (coefficients <= low) & (gradient > 0) | (coefficients >= high) & (gradient < 0)
         step = _solve(information, gradient, at_bound) * active[:, None]
-        gain, enough = (gradient * step).sum(1), GAIN * (1 + here.cost)
+        gain, enough = (gradient * step).sum(1), GAIN * (1 + current.cost)
         while True:
             moved = np.clip(coefficients - step, low, high)
-            there = objective.at(moved)
-            worse = (gain > enough) & ~(there.cost <= here.cost - FALL * gain)
+            evaluated = objective.at(moved)
+            worse = (gain > enough) & ~(evaluated.cost <= current.cost - FALL * gain)
             if not worse.any():
                 break
             step[worse], gain[worse] = step[worse] / 2, gain[worse] / 2
-        coefficients, here = moved, there
-        active &= gain > enough
-        if not active.any():
-            break
-    return LogisticFit(coefficients, information)
+        coefficients, current = moved, evaluated
+        active, steps = active & (gain > enough), steps + 1
+        if steps == STEPS or not active.any():
+            return LogisticFit(coefficients, information)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +115,12 @@ class _Objective:
         cost = self._summed(self.weights * (np.logaddexp(0, logits) - self.answers * logits))
         return _Evaluation(cost + ((apart @ self.precision) * apart).sum(1) / 2, logits, slopes)
 
-    def derivatives(self, coefficients: np.ndarray, here: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
         """The gradient (G, k) and the expected second derivatives (G, k, k)."""
-        chances = expit(here.logits)
+        chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
-        gradient = self._moments(here.slopes, missed[:, None])[:, :, 0]
-        information = self._moments(here.slopes, here.slopes * curvature[:, None])
+        gradient = self._moments(at.slopes, missed[:, None])[:, :, 0]
+        information = self._moments(at.slopes, at.slopes * curvature[:, None])
         return gradient + (coefficients - self.mean) @ self.precision, information + self.precision
 
     def _predict(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +140,7 @@ class _Objective:
         """(G, k, m) sums of the products of left (n, k) and right (n, m)."""
         if self.groups is None:
             return (left.T @ right)[None]
-        return np.stack([[self._summed(one * other) for other in right.T] for one in left.T]).transpose(2, 0, 1)
+        return np.stack([[self._summed(column * other) for other in right.T] for column in left.T]).transpose(2, 0, 1)
 
 
 def _matrix(precision: np.ndarray) -> np.ndarray:

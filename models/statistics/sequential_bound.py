@@ -160,7 +160,7 @@ def lowest_threshold(
     """
     if not 0 < precision < 1:
         raise ValueError(f"The precision is {precision}; it must lie between 0 and 1, such as 0.99.")
-    best = None
+    best, too_small = None, Verdict(None, 0, 0, 0, tested=False)
     for threshold in sorted(np.asarray(candidates, float).tolist(), reverse=True):
         above = sample.scores >= threshold
         left, population = int((open_ & above).sum()), int(above.sum())
