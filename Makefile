@@ -22,6 +22,7 @@ lint: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 	$(BIN)/python tests/get_typescript.py
 	$(BIN)/python -m pytest tests/test_scripts.py
 
