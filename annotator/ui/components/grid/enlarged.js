@@ -85,7 +85,7 @@ export class Enlarged {
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   key(key, event) {
-    const away = key === "Escape" || (key === "PageDown" && !event.shiftKey && this.stage.scale <= 1);
+    const away = key === "Escape" || (key === "PageDown" && !event.shiftKey && this.stage.view.scale <= 1);
     if (away) this.dialog.close();
     else if (this.stage.key(key, event)) return true;
     else if (key === " " && !event.repeat) this.onTurn();

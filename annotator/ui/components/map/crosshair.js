@@ -114,7 +114,7 @@ export class Crosshair {
     const { width, height } = this.plane;
     const aside = Math.min(left - EDGE, 0) || Math.max(left - width + EDGE, 0);
     const above = Math.min(top - EDGE, 0) || Math.max(top - height + EDGE, 0);
-    if (aside || above) this.plane.pan(-aside, -above);
+    if (aside || above) this.plane.view.panBy(-aside, -above);
     else this.plane.moved();
     if (this.anchor) this.#stretch();
     this.told.onPoint(this.index);

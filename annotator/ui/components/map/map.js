@@ -17,7 +17,6 @@ import { Plane } from "./plane.js";
 
 const REFRESH = 10_000; // milliseconds between two looks at what has changed
 const HURRY = 3000; // the same while there is no map yet
-const ZOOM = 1.5;
 const NEAR = 14; // pixels from a point within which a click means it
 
 const HINTS = [
@@ -100,9 +99,9 @@ class MapPage {
     this.modes = [["Select", false], ["Move", true]].map(([text, moving]) =>
       el("button", { type: "button", "aria-pressed": String(!moving), onclick: () => this.#setMoving(Boolean(moving)) }, String(text)));
     const tools = el("div", { class: "maptools", role: "group", "aria-label": "View" },
-      el("button", { type: "button", "aria-label": "Nearer", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.zoom(ZOOM) }, "+"),
-      el("button", { type: "button", "aria-label": "Further away", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.zoom(1 / ZOOM) }, "−"),
-      el("button", { type: "button", "aria-label": "The whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.fit() }, "⤢"));
+      el("button", { type: "button", "aria-label": "Nearer", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.view.step(1) }, "+"),
+      el("button", { type: "button", "aria-label": "Further away", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.view.step(-1) }, "−"),
+      el("button", { type: "button", "aria-label": "The whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.view.showAll() }, "⤢"));
     const left = el("div", { class: "left" },
       el("div", { class: "plane" }, this.plane.base, this.plane.over, this.field, this.empty, this.card.element, tools),
       this.count);
@@ -282,21 +281,18 @@ class MapPage {
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
     if (this.card.dialog.open || typing(event)) return false;
-    if (this.crosshair.arrow(key, event.shiftKey)) return true;
+    if (this.crosshair.arrow(key, event.shiftKey) || this.#zoomed(key)) return true;
     const act = {
       Enter: () => this.crosshair.enter(),
       Escape: () => this.#drop(),
       " ": () => this.gestures.hold(),
-      PageUp: () => this.#zoomAtCrosshair(ZOOM),
-      PageDown: () => this.#zoomAtCrosshair(1 / ZOOM),
-      Home: () => this.plane.fit(),
       a: () => this.#selectView(),
       g: () => this.#send(),
       "?": () => this.help.open(),
       F1: () => this.help.open(),
     }[key];
     if (!act) return false;
-    if (!event.repeat || key.startsWith("Page")) act();
+    if (!event.repeat) act();
     return true;
   }
 
@@ -307,12 +303,13 @@ class MapPage {
     }
   }
 
-  /** @param {number} factor */
-  #zoomAtCrosshair(factor) {
-    const at = this.plane.crosshair;
-    if (at) this.plane.zoom(factor, ...this.plane.toScreen(...at));
-    else this.plane.zoom(factor);
-    if (this.crosshair.index >= 0) this.#ring(this.crosshair.index);
+  /** A key zooms, around the crosshair where there is one. @param {string} key */
+  #zoomed(key) {
+    const { plane, crosshair } = this;
+    const [left, top] = plane.crosshair ? plane.toScreen(...plane.crosshair) : [plane.width / 2, plane.height / 2];
+    if (!plane.view.key(key, { x: left - plane.width / 2, y: top - plane.height / 2 })) return false;
+    if (key !== "Home" && crosshair.index >= 0) this.#ring(crosshair.index);
+    return true;
   }
 }
 

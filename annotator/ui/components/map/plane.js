@@ -1,12 +1,14 @@
 // @ts-check
 /**
- * The plane the points lie in: what part of it is seen, and everything drawn on it. Two canvases: the points, drawn anew
- * only when they or the view have changed, and above them the selection, the crosshair and the ring, which move.
+ * The plane the points lie in, and everything drawn on it. Two canvases: the points, redrawn only when they or the view
+ * change, and above them the selection, the crosshair and the ring, which move.
  */
 
+import { PanZoom } from "../shared/panzoom.js";
 import { sprites } from "./dots.js";
 
-const DEEPEST = 60; // times the whole map
+const CLOSEST = 60; // times the whole map
+const STEP = 1.5; // one press of a zoom key or button
 const SMALLEST = 1.7; // pixels, half a point's width
 const LARGEST = 6.5;
 const RIM = 26; // pixels around the whole map
@@ -35,15 +37,25 @@ export class Plane {
     /** Index of the point with a ring around it. */
     this.ringed = -1;
     this.width = this.height = 0;
-    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    // The whole map never leaves the canvas: there is nothing beyond it.
+    this.view = new PanZoom({
+      sizes: () => ({ content: this.extent, window: this.extent }),
+      scales: () => [1, CLOSEST],
+      onView: () => this.changed(),
+      step: STEP,
+    });
     this.due = { base: false, over: false };
   }
 
   /** @param {number} width @param {number} height CSS pixels */
   resize(width, height) {
     if (width === this.width && height === this.height) return;
+    const [across, down] = this.extent;
     this.width = width;
     this.height = height;
+    // The same place of the map stays in the middle.
+    this.view.x *= this.extent[0] / across;
+    this.view.y *= this.extent[1] / down;
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round(width * devicePixelRatio);
       canvas.height = Math.round(height * devicePixelRatio);
@@ -51,7 +63,7 @@ export class Plane {
     this.changed();
   }
 
-  /** Pixels the whole map takes at zoom 1. */
+  /** CSS pixels [width, height] that the whole map takes at scale 1. */
   get extent() {
     return [Math.max(this.width - 2 * RIM, 1), Math.max(this.height - 2 * RIM, 1)];
   }
@@ -60,55 +72,26 @@ export class Plane {
   get radius() {
     const room = Math.sqrt((this.width * this.height) / Math.max(this.points.ids.length, 1));
     const alone = Math.min(Math.max(0.17 * room, SMALLEST), LARGEST);
-    return Math.min(alone * this.view.zoom ** 0.3, LARGEST + 1.5);
+    return Math.min(alone * this.view.scale ** 0.3, LARGEST + 1.5);
   }
 
   /** @param {number} x @param {number} y in the map @returns {[number, number]} pixels */
   toScreen(x, y) {
-    const [across, down] = this.extent;
-    return [
-      (x - this.view.x) * across * this.view.zoom + this.width / 2,
-      (y - this.view.y) * down * this.view.zoom + this.height / 2,
-    ];
+    const { scale, x: right, y: down } = this.view;
+    const [width, height] = this.extent;
+    return [(x - 0.5) * width * scale + right + this.width / 2, (y - 0.5) * height * scale + down + this.height / 2];
   }
 
   /** @param {number} left @param {number} top pixels @returns {[number, number]} in the map */
   toMap(left, top) {
-    const [across, down] = this.extent;
-    return [
-      (left - this.width / 2) / (across * this.view.zoom) + this.view.x,
-      (top - this.height / 2) / (down * this.view.zoom) + this.view.y,
-    ];
+    const { scale, x: right, y: down } = this.view;
+    const [width, height] = this.extent;
+    return [(left - this.width / 2 - right) / (width * scale) + 0.5, (top - this.height / 2 - down) / (height * scale) + 0.5];
   }
 
-  /** @param {number} factor @param {number} [left] @param {number} [top] pixels of the place that stays where it is */
-  zoom(factor, left = this.width / 2, top = this.height / 2) {
-    const [x, y] = this.toMap(left, top);
-    this.view.zoom = Math.min(Math.max(this.view.zoom * factor, 1), DEEPEST);
-    const [newX, newY] = this.toMap(left, top);
-    this.view.x += x - newX;
-    this.view.y += y - newY;
-    this.#settle();
-  }
-
-  /** @param {number} left @param {number} top pixels that what is seen moves by */
-  pan(left, top) {
-    const [across, down] = this.extent;
-    this.view.x -= left / (across * this.view.zoom);
-    this.view.y -= top / (down * this.view.zoom);
-    this.#settle();
-  }
-
-  /** @param {number} x @param {number} y in the map */
-  centre(x, y) {
-    this.view.x = x;
-    this.view.y = y;
-    this.#settle();
-  }
-
-  fit() {
-    this.view = { x: 0.5, y: 0.5, zoom: 1 };
-    this.changed();
+  /** @param {number} left @param {number} top pixels of the place that comes to the middle */
+  centre(left, top) {
+    this.view.panBy(this.width / 2 - left, this.height / 2 - top);
   }
 
   /** What is seen, as corners in the map. @returns {[number, number][]} */
@@ -116,14 +99,6 @@ export class Plane {
     const [left, top] = this.toMap(0, 0);
     const [right, bottom] = this.toMap(this.width, this.height);
     return [[left, top], [right, top], [right, bottom], [left, bottom]];
-  }
-
-  /** The whole map never leaves the canvas: there is nothing beyond it. */
-  #settle() {
-    const half = 0.5 / this.view.zoom;
-    this.view.x = Math.min(Math.max(this.view.x, half), 1 - half);
-    this.view.y = Math.min(Math.max(this.view.y, half), 1 - half);
-    this.changed();
   }
 
   /** @param {number} left @param {number} top @param {number} within pixels @returns {number} index, or -1 */
@@ -150,10 +125,10 @@ export class Plane {
   /** @param {(left: number, top: number) => number} cost of a point, in pixels */
   #best(cost) {
     let best = -1;
-    let least = Infinity;
+    let lowest = Infinity;
     for (let index = 0; index < this.points.ids.length; index += 1) {
-      const one = cost(...this.toScreen(this.points.x[index], this.points.y[index]));
-      if (one < least) [best, least] = [index, one];
+      const price = cost(...this.toScreen(this.points.x[index], this.points.y[index]));
+      if (price < lowest) [best, lowest] = [index, price];
     }
     return best;
   }

@@ -1,15 +1,15 @@
 // @ts-check
 /**
- * The place where a picture is looked at: fit, closer, brighter, moved about. Zoom and pan are one transform of the
- * frame, so that whatever lies over the picture goes along; brightness is a filter of the picture alone.
+ * The stage shows one picture: whole, closer, brighter, moved about. Zoom and pan are one transform of the frame, so
+ * that whatever lies over the picture goes along; brightness is a filter of the picture alone.
  *
- * A new picture is one replaceChildren of the frame. The frame's size is the style sheet's affair (container units), so
- * nothing is measured until somebody zooms.
+ * A new picture is one replaceChildren of the frame. The style sheet sizes the frame (container units), so nothing is
+ * measured until somebody zooms.
  */
 
 import { el } from "./dom.js";
+import { PanZoom } from "./panzoom.js";
 
-const STEP = 1.4; // one press of a zoom key
 const CLOSEST = 12; // times fit, or four times 1:1 where that is more
 const PAN = 0.2; // of the stage, one press
 const BRIGHTER = 1.25;
@@ -44,26 +44,23 @@ export class Stage {
     this.onSwipe = onSwipe;
     this.words = words ?? { left: "", right: "" };
     this.item = null;
-    this.scale = 1;
-    this.x = 0;
-    this.y = 0;
     this.brightness = 1;
     this.sharp = false;
-    /** @type {Map<number, {x: number, y: number}>} fingers, or the mouse, that are down */
-    this.pointers = new Map();
-    /** @type {{x: number, y: number, pointer: number} | null} */
-    this.swipe = null;
     this.frame = el("div", { class: "frame" });
     this.message = el("div", { class: "empty", hidden: true });
     this.badge = el("div", { class: "swipe", "aria-hidden": "true" });
     this.tools = this.#buildTools();
     this.element = el("div", { class: "stage" }, this.frame, this.message, this.badge, this.tools);
-    this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
-    this.element.addEventListener("pointerdown", (event) => this.#down(event));
-    this.element.addEventListener("pointermove", (event) => this.#move(event));
-    for (const end of ["pointerup", "pointercancel"]) {
-      this.element.addEventListener(end, (/** @type {any} */ event) => this.#up(event));
-    }
+    this.view = new PanZoom({
+      sizes: () => ({
+        content: [this.frame.offsetWidth, this.frame.offsetHeight],
+        window: [this.element.clientWidth, this.element.clientHeight],
+      }),
+      scales: () => this.item && [Math.min(1, this.#pixels()), Math.max(CLOSEST, 4 * this.#pixels())],
+      onView: () => this.#draw(),
+      onHome: () => this.fitOrPixels(),
+    });
+    this.view.listen(this.element, (event, at) => this.#press(event, at));
   }
 
   /**
@@ -76,7 +73,7 @@ export class Stage {
     this.frame.style.setProperty("--ratio", String(item.width / item.height));
     this.frame.replaceChildren(item.picture, ...overlays);
     if (!this.message.hidden) this.message.hidden = true;
-    if (this.scale !== 1 || this.x || this.y) this.#place(1, 0, 0);
+    if (this.view.scale !== 1) this.view.showAll();
   }
 
   /** Words instead of a picture, and what may be pressed. @param {string} text @param {Element[]} more */
@@ -88,13 +85,13 @@ export class Stage {
     this.frame.replaceChildren();
     this.message.hidden = false;
     this.message.replaceChildren(text, ...more);
-    if (this.scale !== 1 || this.x || this.y) this.#place(1, 0, 0);
+    if (this.view.scale !== 1) this.view.showAll();
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} whether the key was the stage's */
   key(key, event) {
-    const plain = { PageUp: () => this.zoom(STEP), PageDown: () => this.zoom(1 / STEP), Home: () => this.fitOrPixels() };
-    const shifted = {
+    if (!event.shiftKey) return this.view.key(key);
+    const act = {
       PageUp: () => this.lighten(BRIGHTER),
       PageDown: () => this.lighten(1 / BRIGHTER),
       Home: () => this.lighten(0),
@@ -102,36 +99,22 @@ export class Stage {
       ArrowRight: () => this.pan(-1, 0),
       ArrowUp: () => this.pan(0, 1),
       ArrowDown: () => this.pan(0, -1),
-    };
-    const act = (event.shiftKey ? shifted : plain)[key];
-    if (!act) return false;
-    act();
-    return true;
-  }
-
-  /** @param {number} factor @param {{x: number, y: number}} [at] from the middle of the stage: what stays where it is */
-  zoom(factor, at = { x: 0, y: 0 }) {
-    if (!this.item) return;
-    const pixels = this.#pixels();
-    const scale = Math.min(Math.max(this.scale * factor, Math.min(1, pixels)), Math.max(CLOSEST, 4 * pixels));
-    // Passing by the whole picture, the hand stops there: nobody means 97 %.
-    const next = (this.scale - 1) * (scale - 1) < 0 ? 1 : scale;
-    const by = next / this.scale;
-    this.#place(next, at.x - (at.x - this.x) * by, at.y - (at.y - this.y) * by);
+    }[key];
+    act?.();
+    return Boolean(act);
   }
 
   /** From anything else to the whole picture, from there to one pixel of the picture for one of the screen. */
   fitOrPixels() {
     if (!this.item) return;
-    if (this.scale !== 1) this.#place(1, 0, 0);
-    else this.#place(this.#pixels(), 0, 0);
+    if (this.view.scale !== 1) this.view.showAll();
+    else this.view.place(this.#pixels(), 0, 0);
   }
 
   /** @param {number} right @param {number} down in steps, the way the picture moves */
   pan(right, down) {
-    if (!this.item) return;
     const { clientWidth, clientHeight } = this.element;
-    this.#place(this.scale, this.x + right * PAN * clientWidth, this.y + down * PAN * clientHeight);
+    this.view.panBy(right * PAN * clientWidth, down * PAN * clientHeight);
   }
 
   /** @param {number} factor 0: as the picture is */
@@ -151,8 +134,8 @@ export class Stage {
       "div",
       { class: "stage-tools", role: "toolbar", "aria-label": "View of the picture" },
       this.level,
-      toolButton("further", "Further away", "PageDown", () => this.zoom(1 / STEP)),
-      toolButton("closer", "Closer", "PageUp", () => this.zoom(STEP)),
+      toolButton("further", "Further away", "PageDown", () => this.view.step(-1)),
+      toolButton("closer", "Closer", "PageUp", () => this.view.step(1)),
       this.fitButton,
       toolButton("darker", "Darker", "Shift+PageDown", () => this.lighten(1 / BRIGHTER)),
       toolButton("brighter", "Brighter", "Shift+PageUp", () => this.lighten(BRIGHTER)),
@@ -165,27 +148,19 @@ export class Stage {
     return this.item.width / (shown * (window.devicePixelRatio || 1));
   }
 
-  /** @param {number} scale @param {number} x @param {number} y of the frame's middle from the stage's, CSS pixels */
-  #place(scale, x, y) {
-    this.scale = Math.abs(scale - 1) < 0.001 ? 1 : scale;
-    if (this.scale === 1) {
-      this.x = this.y = 0;
-      this.frame.style.transform = "";
-    } else {
-      const roomX = Math.max(0, (this.frame.offsetWidth * this.scale - this.element.clientWidth) / 2);
-      const roomY = Math.max(0, (this.frame.offsetHeight * this.scale - this.element.clientHeight) / 2);
-      this.x = Math.min(Math.max(x, -roomX), roomX);
-      this.y = Math.min(Math.max(y, -roomY), roomY);
-      this.frame.style.transform = `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
-    }
-    this.element.classList.toggle("zoomed", this.scale > 1);
-    if (this.scale > 1) this.#sharpen();
+  /** Put the frame where the view has it. */
+  #draw() {
+    const { scale, x, y } = this.view;
+    this.frame.style.transform = scale === 1 ? "" : `translate(${x}px, ${y}px) scale(${scale})`;
+    this.element.classList.toggle("zoomed", scale > 1);
+    if (scale > 1) this.#sharpen();
     this.#say();
   }
 
   #say() {
     const words = [];
-    if (this.scale !== 1 && this.item) words.push(`${Math.round((100 * this.scale) / this.#pixels())} %`);
+    const { scale } = this.view;
+    if (scale !== 1 && this.item) words.push(`${Math.round((100 * scale) / this.#pixels())} %`);
     if (this.brightness !== 1) words.push(`light ${Math.round(100 * this.brightness)} %`);
     this.level.replaceChildren(words.join(", "));
   }
@@ -211,63 +186,27 @@ export class Stage {
       .catch(() => {}); // the reduced copy stays, which is better than nothing
   }
 
-  // Hands
-
-  /** @param {WheelEvent} event */
-  #wheel(event) {
-    if (!this.item || (event.deltaY > 0 && this.scale <= Math.min(1, this.#pixels()))) return;
-    event.preventDefault();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    const speed = event.ctrlKey ? 0.01 : 0.002; // a pinch on a touch pad comes as a small wheel with Ctrl
-    this.zoom(Math.exp(-event.deltaY * lines * speed), this.#from(event));
-  }
-
-  /** @param {MouseEvent} event from the middle of the stage */
-  #from(event) {
-    const box = this.element.getBoundingClientRect();
-    return { x: event.clientX - box.left - box.width / 2, y: event.clientY - box.top - box.height / 2 };
-  }
-
-  /** @param {PointerEvent} event */
-  #down(event) {
+  /**
+   * What a pressed pointer does: a finger on the whole picture may swipe, all else pans.
+   * @param {PointerEvent} event @param {import("./panzoom.js").Place} start
+   */
+  #press(event, start) {
     const target = /** @type {Element} */ (event.target);
-    if (!this.item || event.button !== 0 || target.closest("button, a, input")) return;
-    this.pointers.set(event.pointerId, this.#from(event));
-    const mayswipe = this.onSwipe && event.pointerType !== "mouse" && this.scale === 1 && this.pointers.size === 1;
-    this.swipe = mayswipe ? { ...this.#from(event), pointer: event.pointerId } : null;
-    if (!mayswipe) this.#dropSwipe();
-    // The pointer is held, so that a drag that leaves the stage goes on, and its end is always heard.
-    this.element.setPointerCapture(event.pointerId);
+    if (!this.item || event.button !== 0 || target.closest("button, a, input")) return null;
+    if (!this.onSwipe || event.pointerType === "mouse" || this.view.scale !== 1) return this.view.panning;
+    return {
+      move: (/** @type {{x: number}} */ at) => this.#drawSwipe(at.x - start.x),
+      end: (/** @type {{x: number}} */ at) => {
+        this.#dropSwipe();
+        const by = at.x - start.x;
+        if (Math.abs(by) >= SWIPE) this.onSwipe(by > 0 ? "right" : "left");
+      },
+      cancel: () => this.#dropSwipe(),
+    };
   }
 
-  /** @param {PointerEvent} event */
-  #move(event) {
-    const before = this.pointers.get(event.pointerId);
-    if (!before) return;
-    const now = this.#from(event);
-    this.pointers.set(event.pointerId, now);
-    if (this.swipe) this.#drawSwipe(now);
-    else if (this.pointers.size === 2) {
-      const [other] = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
-      const spread = (/** @type {{x: number, y: number}} */ one) => Math.hypot(one.x - other.x, one.y - other.y);
-      const middle = { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 };
-      this.zoom(spread(now) / Math.max(spread(before), 1), middle);
-    } else if (this.scale !== 1) this.#place(this.scale, this.x + now.x - before.x, this.y + now.y - before.y);
-  }
-
-  /** @param {PointerEvent} event */
-  #up(event) {
-    const place = this.pointers.get(event.pointerId);
-    this.pointers.delete(event.pointerId);
-    if (!this.swipe || this.swipe.pointer !== event.pointerId) return;
-    const by = place.x - this.swipe.x;
-    this.#dropSwipe();
-    if (event.type === "pointerup" && Math.abs(by) >= SWIPE) this.onSwipe(by > 0 ? "right" : "left");
-  }
-
-  /** @param {{x: number, y: number}} now */
-  #drawSwipe(now) {
-    const by = now.x - this.swipe.x;
+  /** @param {number} by CSS pixels to the right */
+  #drawSwipe(by) {
     if (Math.abs(by) < TAP) return;
     const way = by > 0 ? "right" : "left";
     this.frame.style.transform = `translateX(${by}px)`;
@@ -277,10 +216,9 @@ export class Stage {
   }
 
   #dropSwipe() {
-    this.swipe = null;
     if (!this.badge.dataset.way) return;
     this.badge.dataset.way = "";
-    this.#place(this.scale, this.x, this.y);
+    this.#draw();
   }
 }
 
