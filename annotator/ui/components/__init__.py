@@ -24,21 +24,21 @@ const mounted = new WeakMap();
 export default function (component) {
   const { data, parentElement } = component;
   const url = new URL(`/api/script/${data.token}/%s/%s.js`, window.location.origin).href;
-  let one = mounted.get(parentElement);
-  if (!one) {
-    one = { gone: false, page: null };
-    mounted.set(parentElement, one);
-    one.module = import(url);
+  let entry = mounted.get(parentElement);
+  if (!entry) {
+    entry = { gone: false, page: null };
+    mounted.set(parentElement, entry);
+    entry.module = import(url);
   }
-  one.module.then((module) => {
-    if (one.gone) return;
-    if (one.page) one.page.update(component);
-    else one.page = module.mount(component);
+  entry.module.then((module) => {
+    if (entry.gone) return;
+    if (entry.page) entry.page.update(component);
+    else entry.page = new module.default(component);
   });
   return () => {
-    one.gone = true;
+    entry.gone = true;
     mounted.delete(parentElement);
-    if (one.page) one.page.unmount();
+    if (entry.page) entry.page.unmount();
   };
 }
 """

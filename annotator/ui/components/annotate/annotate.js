@@ -9,10 +9,9 @@ import { ClassList, likelihoods } from "./classlist.js";
 import { STATE_WORDS, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
-import { Hand } from "../shared/hand.js";
-import { onward } from "../shared/onward.js";
 import { Order } from "./order.js";
-import { Session } from "../shared/session.js";
+import { Page } from "../shared/page.js";
+import { onward, placeholder } from "../shared/placeholder.js";
 import { STAGE_KEYS, Stage } from "../shared/stage.js";
 import { typing } from "../shared/keys.js";
 
@@ -21,6 +20,7 @@ const ABSENT = -1;
 const UNSURE = 0;
 const PAUSE = 250; // milliseconds an image is on screen before its likely classes are listed: never just before a quick next key
 
+const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
 const WIDE = window.matchMedia("(min-width: 761px)");
 
 const HINTS = [
@@ -56,52 +56,19 @@ const KEYS = [
   { title: "Look closer", rows: STAGE_KEYS },
 ];
 
-/** @param {any} component */
-export function mount(component) {
-  return new AnnotatePage(component);
-}
-
-class AnnotatePage {
+export default class AnnotatePage extends Page {
   /** @param {any} component */
   constructor(component) {
+    super(component, { name: "annotate", keys: KEYS, hints: HINTS });
+  }
+
+  build() {
+    const { session } = this;
     this.stay = false;
     this.unsure = false;
     this.pause = 0;
     /** What the words beside the picture are about. @type {any} */
     this.shown = null;
-    this.session = new Session(component, {
-      page: "annotate",
-      keys: KEYS,
-      hints: HINTS,
-      onKey: (key, event) => this.key(key, event),
-      onUndo: (step, how) => this.tookBack(step, how),
-    });
-    this.build();
-    this.setClasses();
-    /** @type {Hand} */
-    this.hand = this.session.hand = new Hand({
-      session: this.session,
-      mode: "annotate",
-      follows: "run",
-      request: () => ({ mode: "annotate", order: this.order.name }),
-      onShow: () => this.show(),
-      onNews: () => this.news(),
-    });
-  }
-
-  /** A rerun of the page: a fresh pass, perhaps another class. @param {any} component */
-  update(component) {
-    if (this.session.fresh(component)) this.setClasses();
-  }
-
-  unmount() {
-    clearTimeout(this.pause);
-    this.card.hide();
-    this.session.close();
-  }
-
-  build() {
-    const { session } = this;
     this.stage = new Stage();
     this.caption = el("div", { class: "caption" });
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
@@ -124,7 +91,7 @@ class AnnotatePage {
     this.flagging = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
       keyButton("Earlier", "ArrowLeft", () => this.earlier()),
-      keyButton("Later", "ArrowRight", () => this.later()));
+      keyButton("Later", "ArrowRight", () => this.later(NEWEST)));
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
     this.stayButton = keyButton("Stay", ".", () => this.toggleStay(), { "aria-pressed": "false" });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
@@ -139,18 +106,32 @@ class AnnotatePage {
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
       session.help.dialog, this.flagging.element, this.card.element);
+    this.#setClasses();
   }
 
-  setClasses() {
+  showClasses() {
+    this.#setClasses();
+    this.paint();
+  }
+
+  #setClasses() {
     this.list.setClasses(this.session.classes);
     this.finder.setClasses(this.session.classes);
-    if (this.hand) this.show();
+  }
+
+  queue() {
+    return { follows: /** @type {"run"} */ ("run"), request: () => ({ mode: "annotate", order: this.order.name }) };
+  }
+
+  close() {
+    clearTimeout(this.pause);
+    this.card.hide();
   }
 
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event */
-  key(key, event) {
+  press(key, event) {
     if (this.flagging.element.open) return this.flagging.key(key, event);
     if (event.composedPath()[0] === this.finder.field && key !== "find") {
       if (key !== "?") return this.finder.key(event);
@@ -178,7 +159,7 @@ class AnnotatePage {
       ".": once(() => this.toggleStay()),
       ",": once(() => this.openFlag()),
       ArrowLeft: () => this.earlier(),
-      ArrowRight: () => this.later(),
+      ArrowRight: () => this.later(NEWEST),
       Escape: () => this.card.hide(),
     }[key];
     if (!command) return false;
@@ -230,28 +211,24 @@ class AnnotatePage {
     const before = item.labels;
     const all = this.session.classes.length;
     const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
-    const first = Number(before.length === 0 && labels.length > 0);
-    const one = Number(decision.action !== "skip");
-    const become = (/** @type {any[]} */ now, /** @type {number} */ sign) => {
-      item.labels = now;
-      this.hand.count(sign * first, sign * one, sign * (partly(labels) - partly(before)));
+    const labeled = Number(before.length === 0 && labels.length > 0);
+    const decided = Number(decision.action !== "skip");
+    const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
+      item.labels = next;
+      this.hand.count(sign * labeled, sign * decided, sign * (partly(labels) - partly(before)));
     };
-    become(labels, 1);
-    this.session.decide({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
+    this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
+      forward: () => {
+        become(labels, 1);
+        if (goOn && this.hand.current?.id === item.id) this.hand.advance();
+        else this.comeTo(item);
+      },
       back: () => {
         become(before, -1);
         this.bringBack(item);
-        this.session.say(`Taken back: ${this.inWords(decision)}.`);
       },
-      again: () => {
-        become(labels, 1);
-        if (goOn && this.hand.current?.id === item.id) this.hand.advance();
-        else this.bringBack(item);
-        this.session.say(`Done again: ${this.inWords(decision)}.`);
-      },
+      words: this.inWords(decision),
     });
-    if (goOn) this.hand.advance();
-    else this.showLabels();
   }
 
   openFlag() {
@@ -264,24 +241,16 @@ class AnnotatePage {
     const item = this.hand.current;
     const before = item?.flag ?? "";
     if (!item || note === before) return;
-    const put = (/** @type {string} */ now) => {
-      item.flag = now || null;
-      this.bringBack(item);
-    };
-    item.flag = note || null;
-    this.session.decide({ action: "flag", image: item.id, note, source: "click", milliseconds: this.hand.looked }, {
-      back: () => put(before),
-      again: () => put(note),
+    this.perform({ action: "flag", image: item.id, note, source: "click", milliseconds: this.hand.looked }, {
+      forward: () => {
+        item.flag = note || null;
+        this.comeTo(item);
+      },
+      back: () => {
+        item.flag = before || null;
+        this.bringBack(item);
+      },
     });
-    this.showLabels();
-  }
-
-  async earlier() {
-    if (!(await this.hand.earlier())) this.session.say("There is no earlier image.");
-  }
-
-  later() {
-    if (!this.hand.later()) this.session.say("This is the newest image. Label it, or press Space to skip it.");
   }
 
   toggleUnsure() {
@@ -304,13 +273,16 @@ class AnnotatePage {
     else if (item) this.label(item, Number(button.dataset.class), ABSENT, false);
   }
 
-  /** A key is about the picture that is on screen; while there is none it is about nothing. */
   ready() {
-    if (this.hand.ready) return this.hand.current;
-    if (!this.hand.current) return null;
-    this.session.say("Loading image...");
-    this.shown = null; // its arrival takes these words away
-    return null;
+    const item = super.ready();
+    if (!item) this.shown = null; // the picture's arrival takes the words away
+    return item;
+  }
+
+  /** @param {any} item */
+  comeTo(item) {
+    super.comeTo(item);
+    this.showLabels();
   }
 
   /** @param {any} item */
@@ -320,11 +292,10 @@ class AnnotatePage {
   }
 
   /**
-   * Something from before a reload, or given on another page, was taken back or done again: the image comes as the
-   * server has it then.
+   * The image of a step that is not in hand any more comes as the server has it.
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async tookBack({ entry }, how) {
+  async foreignStep({ entry }, how) {
     const words = `${how === "undone" ? "Taken back" : "Done again"}: ${this.inWords(entry)}.`;
     if (entry?.image != null) {
       const item = await this.hand.recall(entry.image);
@@ -347,16 +318,15 @@ class AnnotatePage {
 
   news() {
     this.order.tell(this.hand.news.run != null);
-    if (!this.hand.current) this.show();
+    super.news();
   }
 
-  show() {
-    const item = this.hand?.current;
+  paint() {
+    /** @type {any} */
+    const item = this.hand.current;
     if (item) item.arrived ??= item.labels;
-    if (!item) this.stage.empty(this.hand?.news.empty || "One moment...", onward(this.hand?.news.onward));
-    else if (item.broken) this.stage.empty(`${item.name} cannot be shown: ${item.broken} Press Space to go on.`);
-    else if (item.loaded) this.stage.show(item);
-    else this.stage.empty("Loading image...");
+    if (item?.loaded) this.stage.show(item);
+    else this.stage.empty(placeholder(this.hand), ...(item ? [] : [onward(this.hand.news.onward)]));
     this.list.forgetLikely();
     this.showLabels();
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
@@ -365,7 +335,7 @@ class AnnotatePage {
   }
 
   showLabels() {
-    const item = this.hand?.current;
+    const item = this.hand.current;
     const labels = item?.labels ?? [];
     this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
     const partly = labels.length > 0 && ` · ${labels.length} of ${this.session.classes.length} classes answered`;
@@ -377,7 +347,7 @@ class AnnotatePage {
     if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Change the note" }, `Flag: ${item.flag}`));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
-    this.pause = window.setTimeout(() => this.list.showLikely(this.hand?.current), PAUSE);
+    this.pause = window.setTimeout(() => this.list.showLikely(this.hand.current), PAUSE);
   }
 
   /** @param {any} label */

@@ -7,11 +7,10 @@
 import { Board } from "../grid/board.js";
 import { Deciding } from "../grid/deciding.js";
 import { HINTS, KEYS, isRelabel } from "./words.js";
-import { Hand } from "../shared/hand.js";
 import { Headline } from "./headline.js";
+import { Page } from "../shared/page.js";
 import { Picture } from "./picture.js";
-import { onward } from "../shared/onward.js";
-import { Session } from "../shared/session.js";
+import { onward } from "../shared/placeholder.js";
 import { batchInWords } from "../grid/words.js";
 import { el, keyButton } from "../shared/dom.js";
 import { restore } from "../grid/tiles.js";
@@ -30,28 +29,20 @@ const PRESENT = 1;
  *   marked as; known: its cells were answered as present before, and are asked once more
  */
 
-/** @param {any} component */
-export function mount(component) {
-  return new AutopilotPage(component);
-}
-
-class AutopilotPage {
+export default class AutopilotPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    this.session = new Session(component, {
-      page: "autopilot",
-      keys: KEYS,
-      hints: HINTS,
-      onKey: (key, event) => this.key(key, event),
-      onKeyUp: (key) => this.board.released(key),
-      onUndo: ({ entry }, how) => this.session.say(batchInWords(entry, how, this.session.names)),
-    });
+    super(component, { name: "autopilot", keys: KEYS, hints: HINTS });
+  }
+
+  build() {
+    const { session } = this;
     /** What is on screen. @type {Action | null} */
     this.shown = null;
     this.headline = new Headline();
     this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
     this.board = new Board({
-      session: this.session,
+      session,
       size: USUAL,
       next: () => this.nextGrid(),
       onMarks: (view) => {
@@ -60,42 +51,12 @@ class AutopilotPage {
       },
     });
     this.picture = new Picture({
-      session: this.session,
+      session,
       onDecide: () => this.decide(),
       onSkip: () => this.skip(),
       onLabel: (id, state, stay) => this.label(id, state, stay),
     });
     this.bar = el("div", { class: "bar" }, this.deciding.starts, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
-    this.build();
-    this.hand = this.session.hand = new Hand({
-      session: this.session,
-      mode: "autopilot",
-      path: "/api/autopilot",
-      low: IN_HAND,
-      want: IN_HAND,
-      steady: 1,
-      request: () => ({}),
-      cells: (action) => cellsOf(/** @type {any} */ (action)),
-      waiting: () => this.waiting(),
-      load: (action) => this.load(/** @type {any} */ (action)),
-      onShow: () => this.show(),
-      onNews: () => this.showNews(),
-    });
-    this.show();
-  }
-
-  /** After a rerun of the page. @param {any} component */
-  update(component) {
-    if (this.session.fresh(component)) this.picture.setClasses();
-  }
-
-  unmount() {
-    this.board.close();
-    this.session.close();
-  }
-
-  build() {
-    const { session } = this;
     session.element.replaceChildren(
       el("div", { class: "head" }, this.headline.element, this.headline.tally, session.toolbar),
       session.help.hints,
@@ -108,10 +69,31 @@ class AutopilotPage {
     );
   }
 
+  queue() {
+    return {
+      path: "/api/autopilot",
+      low: IN_HAND,
+      want: IN_HAND,
+      steady: 1,
+      request: () => ({}),
+      cells: (/** @type {any} */ action) => cellsOf(action),
+      waiting: () => this.waiting(),
+      load: (/** @type {any} */ action) => this.load(action),
+    };
+  }
+
+  showClasses() {
+    this.picture.setClasses();
+  }
+
+  close() {
+    this.board.close();
+  }
+
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  key(key, event) {
+  press(key, event) {
     if (this.picture.action) return this.picture.key(key, event);
     if (this.board.enlarged.isOpen) return this.board.key(key, event);
     const command = { Enter: () => this.decide(), ".": () => this.skip() }[key];
@@ -120,13 +102,23 @@ class AutopilotPage {
     return true;
   }
 
+  /** @param {string} key */
+  release(key) {
+    this.board.released(key);
+  }
+
+  /** @param {any} step @param {"undone" | "redone"} how */
+  foreignStep({ entry }, how) {
+    this.session.say(batchInWords(entry, how, this.session.names));
+  }
+
   /** Save what is on screen, as it is marked there. */
   decide() {
     const action = this.shown;
     if (!action) return;
     if (action.kind === "click") this.done(action);
     else if (action.grid) this.decideGrid(action);
-    else if (this.ready()) this.batch(action, this.picture.cells());
+    else if (this.picture.ready()) this.batch(action, this.picture.cells());
   }
 
   /** @param {Action} action */
@@ -153,7 +145,7 @@ class AutopilotPage {
   /** One class of an image of which a single label is asked for. @param {number} id @param {number} state @param {boolean} stay */
   label(id, state, stay) {
     const action = this.shown;
-    if (!action || !this.ready()) return;
+    if (!action || !this.picture.ready()) return;
     const [before, after] = [action.marks, new Map(action.marks).set(id, state)];
     const score = new Map(action.scores).get(id);
     const entry = { action: "label", source: action.source, image: action.item.id, class: id, state, score, run: runOf(action) };
@@ -165,7 +157,7 @@ class AutopilotPage {
 
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
-    if (!this.ready()) return;
+    if (!this.picture.ready()) return;
     this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, 1, true, () => {});
   }
 
@@ -182,24 +174,17 @@ class AutopilotPage {
       this.hand.count(0, way * decided);
       this.headline.count(found, milliseconds, way);
     };
-    const leave = () => {
-      if (goOn) this.leave(action);
-      else this.picture.marked();
-    };
-    const screen = {
+    this.perform(entry && { ...entry, milliseconds }, {
+      forward: () => {
+        become(1);
+        if (goOn) this.leave(action);
+        else this.picture.marked();
+      },
       back: () => {
         become(-1);
         this.bringBack(action);
       },
-      again: () => {
-        become(1);
-        leave();
-      },
-    };
-    become(1);
-    if (entry) this.session.decide({ ...entry, milliseconds }, screen);
-    else this.session.visit(screen);
-    leave();
+    });
   }
 
   /** Not this one now: something else instead, of another kind or class where there is any. */
@@ -207,17 +192,17 @@ class AutopilotPage {
     const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     if (!action || (action.loaded && action !== this.shown)) return;
     const cells = cellsOf(action);
-    const pass = () => {
-      for (const cell of cells) this.hand.passed.add(cell);
-      this.hand.queue = this.hand.queue.filter((other) => other.passedOn || !alike(action, /** @type {any} */ (other)));
-      this.leave(action);
-    };
-    const back = () => {
-      for (const cell of cells) this.hand.passed.delete(cell);
-      this.bringBack(action);
-    };
-    this.session.visit({ back, again: pass });
-    pass();
+    this.perform(null, {
+      forward: () => {
+        for (const cell of cells) this.hand.passed.add(cell);
+        this.hand.queue = this.hand.queue.filter((other) => other.passedOn || !alike(action, /** @type {any} */ (other)));
+        this.leave(action);
+      },
+      back: () => {
+        for (const cell of cells) this.hand.passed.delete(cell);
+        this.bringBack(action);
+      },
+    });
   }
 
   /** @param {Action} action it has been dealt with */
@@ -233,10 +218,6 @@ class AutopilotPage {
   }
 
   // What comes and goes
-
-  ready() {
-    return this.picture.ready();
-  }
 
   /** @param {Action} action */
   load(action) {
@@ -260,19 +241,19 @@ class AutopilotPage {
       entry.cells ? entry.cells.map(([image, id]) => [image, id]) : entry.image == null ? [] : [[entry.image, 0]]);
   }
 
-  showNews() {
-    if (this.hand?.current) return;
-    if (this.hand?.news.empty && this.hand.passed.size) {
+  news() {
+    if (this.hand.current || !this.hand.news.empty || !this.hand.passed.size) super.news();
+    else {
       // Nothing is left but what was skipped: now is its turn.
       this.hand.passed.clear();
       this.hand.ask();
-    } else this.show();
+    }
   }
 
-  show() {
-    const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand?.current ?? null));
+  paint() {
+    const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     const action = current?.loaded ? current : null;
-    const words = !current && this.hand && !this.hand.passed.size ? this.hand.news.empty : "";
+    const words = current || this.hand.passed.size ? "" : this.hand.news.empty;
     if (action ? action === this.shown : !this.shown && this.said === words) return;
     this.shown = action;
     this.said = action ? null : words;

@@ -8,10 +8,9 @@ import { Board } from "./board.js";
 import { Choice, SIZES } from "./choice.js";
 import { Counting } from "./counting.js";
 import { HINTS, KEYS, batchInWords } from "./words.js";
-import { Hand } from "../shared/hand.js";
+import { Page } from "../shared/page.js";
 import { Picker } from "./picker.js";
-import { onward } from "../shared/onward.js";
-import { Session } from "../shared/session.js";
+import { onward } from "../shared/placeholder.js";
 import { Surroundings } from "./surroundings.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { restore, unbuild } from "./tiles.js";
@@ -19,27 +18,18 @@ import { restore, unbuild } from "./tiles.js";
 const LOW = 4; // grids; each is 12 to 48 pictures
 const WANT = 6;
 
-/** @param {any} component */
-export function mount(component) {
-  return new GridPage(component);
-}
-
-class GridPage {
+export default class GridPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    this.session = new Session(component, {
-      page: "grid",
-      keys: KEYS,
-      hints: HINTS,
-      onKey: (key, event) => this.key(key, event),
-      onKeyUp: (key) => this.board.released(key),
-      onUndo: (step, how) => this.told(step, how),
-    });
+    super(component, { name: "grid", keys: KEYS, hints: HINTS });
+  }
+
+  build() {
     this.choice = new Choice(this.session.data);
     this.board = new Board({
       session: this.session,
       size: this.choice.size,
-      next: () => /** @type {any} */ (this.hand.queue.find((one) => !one.passedOn)),
+      next: () => /** @type {any} */ (this.hand.queue.find((grid) => !grid.passedOn)),
       onMarks: (view) => this.around.deciding.showMarks(view, view.name),
     });
     this.counting = new Counting(this.session, () => this.showCounts());
@@ -57,47 +47,46 @@ class GridPage {
     this.around.build(this.session, this.board.host, [this.picker.dialog, this.board.enlarged.dialog]);
     this.around.setSize(this.choice.size);
     this.around.setChoice(this.choice);
-    this.hand = this.session.hand = new Hand({
-      session: this.session,
-      mode: "grid",
+    this.recount();
+  }
+
+  queue() {
+    return {
       path: "/api/grid",
       low: LOW,
       want: WANT,
       steady: 1,
       request: () => this.choice.request,
-      cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
+      cells: (/** @type {any} */ grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
       waiting: () => this.session.outbox.cells(),
-      load: (grid) => {
+      load: (/** @type {any} */ grid) => {
         grid.hidesPredictions = grid.waiting != null;
-        return this.board.load(/** @type {any} */ (grid), this.named(grid.class)?.name ?? "");
+        return this.board.load(grid, this.named(grid.class)?.name ?? "");
       },
-      onShow: () => this.show(),
-      onNews: () => this.showNews(),
-    });
-    this.show();
-    this.recount();
+    };
   }
 
-  /** After a rerun of the page. @param {any} component */
+  /** @param {any} component */
   update(component) {
-    const changed = this.session.fresh(component);
-    if (this.choice.offer(this.session.data)) {
-      this.around.setChoice(this.choice);
-      this.restart();
-    }
-    const grid = changed && this.board.view?.grid;
+    super.update(component);
+    if (!this.choice.offer(this.session.data)) return;
+    this.around.setChoice(this.choice);
+    this.restart();
+  }
+
+  showClasses() {
+    const grid = this.board.view?.grid;
     if (grid) this.around.show(grid, this.named(grid.class), this.counting.counts);
   }
 
-  unmount() {
+  close() {
     this.board.close();
-    this.session.close();
   }
 
   // What the person does
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
-  key(key, event) {
+  press(key, event) {
     if (key !== "Shift" && this.picker.dialog.open) return this.picker.key(key, event);
     if (this.board.enlarged.isOpen) return this.board.key(key, event);
     const command = {
@@ -113,21 +102,20 @@ class GridPage {
     return true;
   }
 
+  /** @param {string} key */
+  release(key) {
+    this.board.released(key);
+  }
+
   /** Save every tile that is on screen, as it is marked there. */
   decide() {
     if (!this.board.ready()) return;
     const { grid } = this.board.view;
     const cells = this.board.view.cells();
     for (const tile of grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, grid.class]);
-    const screen = {
-      back: () => this.bringBack(grid, cells),
-      again: () => this.goOn(grid, cells),
-    };
-    if (cells.length) {
-      const entry = { action: "batch", source: grid.hidesPredictions ? "audit" : "grid", cells, run: grid.run, milliseconds: this.hand.looked };
-      this.session.decide(entry, screen);
-    } else this.session.visit(screen);
-    this.goOn(grid, cells);
+    const source = grid.hidesPredictions ? "audit" : "grid";
+    const entry = cells.length ? { action: "batch", source, cells, run: grid.run, milliseconds: this.hand.looked } : null;
+    this.perform(entry, { forward: () => this.goOn(grid, cells), back: () => this.bringBack(grid, cells) });
     this.board.keep(grid, (old) => old === this.hand.current || this.hand.queue.includes(old));
   }
 
@@ -150,8 +138,8 @@ class GridPage {
     this.recount();
   }
 
-  /** An undo or redo of what was decided before a reload, or on another page: it is not on screen. @param {any} step @param {"undone" | "redone"} how */
-  told({ entry }, how) {
+  /** @param {any} step @param {"undone" | "redone"} how */
+  foreignStep({ entry }, how) {
     this.session.say(batchInWords(entry, how, this.session.names));
     this.recount();
   }
@@ -205,10 +193,10 @@ class GridPage {
     this.hand.restart();
   }
 
-  show() {
-    const grid = /** @type {import("./tiles.js").Grid | null} */ (/** @type {any} */ (this.hand?.current ?? null));
+  paint() {
+    const grid = /** @type {import("./tiles.js").Grid | null} */ (/** @type {any} */ (this.hand.current));
     const view = (grid?.loaded && grid.view) || null;
-    const words = !grid && this.hand ? this.hand.news.empty : "";
+    const words = grid ? "" : this.hand.news.empty;
     if (view ? view === this.board.view : this.said === words && !this.board.view) return;
     this.said = view ? null : words;
     if (view) {
@@ -246,17 +234,13 @@ class GridPage {
     this.hand.queue = this.hand.queue.filter((other) => other.class === grid.class);
   }
 
-  showNews() {
-    if (!this.hand?.current) this.show();
-  }
-
   /** @param {number | null | undefined} id */
   named(id) {
     return this.session.classes.find((one) => one.id === id);
   }
 
   showCounts() {
-    if (!this.hand?.current) this.hand?.ask(); // what was the last grid of this class has been saved
+    if (!this.hand.current) this.hand.ask(); // what was the last grid of this class has been saved
     this.around.showCounts(this.counting.counts.get(this.board.view?.grid.class ?? this.choice.class));
     this.picker.news(this.counting.counts);
   }

@@ -25,13 +25,7 @@ const HINTS = [
   "The wheel comes nearer; a click shows an image in large.",
 ];
 
-/** @param {any} component */
-export function mount(component) {
-  const page = new MapPage(component);
-  return { update: (/** @type {any} */ next) => page.update(next), unmount: () => page.close() };
-}
-
-class MapPage {
+export default class MapPage {
   constructor({ data, parentElement, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     this.api = new Api(data.token);
@@ -75,7 +69,7 @@ class MapPage {
     this.colouring.setClasses(data.classes);
   }
 
-  close() {
+  unmount() {
     this.closed = true;
     clearTimeout(this.timer);
     this.stopListening();

@@ -7,30 +7,22 @@
 
 import { percent } from "./chips.js";
 import { Filter } from "./filter.js";
-import { Hand } from "../shared/hand.js";
-import { typing } from "../shared/keys.js";
 import { HINTS, KEYS } from "./words.js";
+import { Page } from "../shared/page.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
-import { Session } from "../shared/session.js";
+import { typing } from "../shared/keys.js";
 
+const NEWEST = "The next image is a new one: Space goes on to it.";
 const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
-/** @param {any} component */
-export function mount(component) {
-  return new ReviewPage(component);
-}
-
-class ReviewPage {
+export default class ReviewPage extends Page {
   /** @param {any} component */
   constructor(component) {
-    const { project, threshold, classes, annotators } = component.data;
-    this.session = new Session(component, {
-      page: "review",
-      keys: KEYS,
-      hints: HINTS,
-      onKey: (key, event) => this.key(key, event),
-      onUndo: (step, how) => this.olderStep(step.entry, how),
-    });
+    super(component, { name: "review", keys: KEYS, hints: HINTS });
+  }
+
+  build() {
+    const { project, threshold, classes, annotators } = this.session.data;
     this.answeredAt = 0;
     this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
     this.screen = new ReviewScreen(this.session, this.filter, {
@@ -39,33 +31,34 @@ class ReviewPage {
       done: () => this.done(),
       pass: () => this.pass(),
       earlier: () => this.earlier(),
-      later: () => this.later(),
-    });
-    this.hand = this.session.hand = new Hand({
-      session: this.session,
-      mode: "review",
-      low: 24,
-      want: 32,
-      request: () => ({ mode: "review", filter: this.filter.request }),
-      onShow: () => this.screen.show(),
-      onNews: () => this.news(),
+      later: () => this.later(NEWEST),
     });
   }
 
-  /** A rerun of the page: a fresh pass, perhaps another class. @param {any} component */
-  update(component) {
-    if (!this.session.fresh(component)) return;
+  queue() {
+    return { low: 24, want: 32, request: () => ({ mode: "review", filter: this.filter.request }) };
+  }
+
+  paint() {
+    this.screen.show();
+  }
+
+  news() {
+    if (this.hand.current) this.screen.rest();
+    else this.paint();
+  }
+
+  showClasses() {
     this.filter.setClasses(this.session.classes);
     this.screen.rename();
   }
 
-  unmount() {
-    this.session.close();
+  close() {
     this.screen.close();
   }
 
   /** @param {string} key @param {KeyboardEvent} event */
-  key(key, event) {
+  press(key, event) {
     if (typing(event)) return this.filter.key(key, event);
     if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
     if (this.screen.stage.key(key, event)) return true;
@@ -88,7 +81,7 @@ class ReviewPage {
       Enter: () => this.done(),
       " ": () => this.pass(),
       ArrowLeft: () => this.earlier(),
-      ArrowRight: () => this.later(),
+      ArrowRight: () => this.later(NEWEST),
       "/": () => this.filter.focus(),
       find: () => this.filter.focus(),
     };
@@ -136,12 +129,13 @@ class ReviewPage {
    */
   decide(item, entry, places, state) {
     const before = places.map((at) => item.suggestions[at].given ?? null);
-    const give = () => {
-      this.give(item, places, places.map(() => state));
-      this.hand.count(0, places.length);
-      this.goOn(item, places);
-    };
-    this.session.decide(entry, {
+    this.perform(entry, {
+      forward: () => {
+        this.comeTo(item);
+        this.give(item, places, places.map(() => state));
+        this.hand.count(0, places.length);
+        this.goOn(item, places);
+      },
       back: () => {
         this.give(item, places, before);
         this.hand.count(0, -places.length);
@@ -149,12 +143,7 @@ class ReviewPage {
         this.screen.select(places[0]);
         this.screen.rest();
       },
-      again: () => {
-        this.hand.bringBack(item);
-        give();
-      },
     });
-    give();
   }
 
   /** @param {any} item @param {number[]} places @param {(number | null)[]} states */
@@ -181,24 +170,20 @@ class ReviewPage {
   done() {
     const item = this.ready();
     if (!item) return;
-    const complete = () => {
-      this.hand.count(0, 1);
-      item.complete = true;
-      this.leave();
-    };
-    this.session.decide({ action: "done", source: "done", image: item.id, milliseconds: this.spent() }, {
+    this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.spent() }, {
+      forward: () => {
+        this.comeTo(item);
+        this.hand.count(0, 1);
+        item.complete = true;
+        this.leave();
+      },
       back: () => {
         this.hand.count(0, -1);
         item.complete = false;
         this.hand.bringBack(item);
         this.screen.rest();
       },
-      again: () => {
-        this.hand.bringBack(item);
-        complete();
-      },
     });
-    complete();
   }
 
   /** On to the next image, this one's open suggestions left open. */
@@ -206,27 +191,18 @@ class ReviewPage {
     /** @type {any} */
     const item = this.hand.current;
     if (!item) return;
-    this.session.visit({
-      back: () => this.hand.bringBack(item),
-      again: () => {
-        this.hand.bringBack(item);
+    this.perform(null, {
+      forward: () => {
+        this.comeTo(item);
         this.leave();
       },
+      back: () => this.hand.bringBack(item),
     });
-    this.leave();
   }
 
   leave() {
     this.hand.passed.add(this.hand.current.id);
     this.hand.advance();
-  }
-
-  async earlier() {
-    if (!(await this.hand.earlier())) this.session.say("There is no earlier image.");
-  }
-
-  later() {
-    if (!this.hand.later()) this.session.say("The next image is a new one: Space goes on to it.");
   }
 
   /** @param {1 | -1} way */
@@ -236,10 +212,10 @@ class ReviewPage {
   }
 
   /**
-   * A decision from before a reload, or of another page, was taken back or done once more.
-   * @param {any} entry @param {"undone" | "redone"} how
+   * The answers of a step that is not in hand any more are shown on the image as the server has it.
+   * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async olderStep(entry, how) {
+  async foreignStep({ entry }, how) {
     const words = how === "undone" ? "Taken back" : "Done again";
     const cells = entry.cells ?? (entry.class == null ? [] : [[entry.image, entry.class, entry.state, entry.score]]);
     const id = entry.image ?? cells[0]?.[0];
@@ -270,24 +246,12 @@ class ReviewPage {
     return [current, ...queue, ...earlierItems].find((item) => item?.id === id);
   }
 
-  /** The item a key is about: the one whose picture is on screen. @returns {any} */
-  ready() {
-    if (this.hand.ready) return this.hand.current;
-    if (this.hand.current) this.session.say("Loading image...");
-    return null;
-  }
-
   /** Milliseconds since the image came, or since the answer before this one. */
   spent() {
     const now = performance.now();
     const since = Math.max(this.hand.shownAt, this.answeredAt);
     this.answeredAt = now;
     return Math.round(now - since);
-  }
-
-  news() {
-    if (this.hand.current) this.screen.rest();
-    else this.screen.show();
   }
 }
 

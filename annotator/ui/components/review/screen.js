@@ -10,7 +10,7 @@ import { Heat } from "./heat.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Known } from "./known.js";
 import { Line } from "./line.js";
-import { onward } from "../shared/onward.js";
+import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 
 const AHEAD = 4; // images whose lists are built and whose heat maps are fetched before they are needed
@@ -54,7 +54,7 @@ export class ReviewScreen {
   /** The item in hand, or words where there is none. */
   show() {
     /** @type {any} */
-    const item = this.session.hand?.current ?? null;
+    const item = this.session.hand.current;
     const held = this.place.contains(this.session.root.activeElement);
     this.chips = item ? this.list(item) : null;
     const kept = item?.suggestions[this.at];
@@ -65,8 +65,9 @@ export class ReviewScreen {
       this.stage.show(item, [this.heat.layer]);
     } else {
       this.heat.show(null, null);
-      const more = item ? [] : [onward(this.session.hand?.news.onward), ...(this.filter.active ? [this.#unfilter()] : [])];
-      this.stage.empty(this.#instead(item), ...more);
+      const { hand } = this.session;
+      const clear = this.filter.active && hand.news.of != null ? [this.#unfilter()] : [];
+      this.stage.empty(placeholder(hand), ...(item ? [] : [onward(hand.news.onward), ...clear]));
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
     if (chip) this.#point(at, chip);
@@ -158,7 +159,6 @@ export class ReviewScreen {
       el("div", { class: "session" }, trail, toolbar));
     const work = el("div", { class: "work" }, left, side);
     element.replaceChildren(help.hints, this.filter.element, work, foot.element, help.dialog);
-    this.stage.empty("One moment...");
   }
 
   /** What no key is about, once the picture is there. */
@@ -179,13 +179,6 @@ export class ReviewScreen {
     for (const item of next) this.list(item);
     const chips = [current, ...next].flatMap((item) => item?.suggestions ?? []);
     this.heatmaps.want(chips.filter((chip) => chip.run_id != null));
-  }
-
-  /** Words where there is no picture. @param {any} item */
-  #instead(item) {
-    if (!item) return this.session.hand?.news.empty || "One moment...";
-    if (item.broken) return `${item.name} cannot be shown: ${item.broken} Press Space to go on.`;
-    return "Loading image...";
   }
 
   #unfilter() {

@@ -21,16 +21,21 @@ const LOOK_AGAIN = 3000; // with nothing in hand
 
 /** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
 
+/**
+ * @typedef {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
+ *            path?: string, request?: () => object, low?: number, want?: number,
+ *            load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
+ *            steady?: number, follows?: "version" | "run"}} HandOptions
+ *   path, request   the route that is asked, and what it is asked besides
+ *   low, want       so many items are asked for as soon as fewer than `low` are left
+ *   load            fetches and decodes what an item shows; without it, its picture
+ *   cells           what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
+ *   steady          how many of the next items stay as they are, whatever the model learns
+ *   follows         the rest is asked for anew when the model has learned from single decisions, or only after a new run
+ */
+
 export class Hand {
-  /**
-   * @param {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
-   *          path?: string, request?: () => object, low?: number, want?: number,
-   *          load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
-   *          steady?: number, follows?: "version" | "run"}} options
-   *   cells: what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
-   *   steady: how many of those that come next stay as they are, whatever the model learns
-   *   follows: the rest is asked for anew when the model has learned from single decisions, or only after a new run
-   */
+  /** @param {HandOptions} options */
   constructor({
     session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, cells, waiting, steady = 2,
     follows = "version",

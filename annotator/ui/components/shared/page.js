@@ -1,0 +1,141 @@
+// @ts-check
+/**
+ * The base of the hot pages (Annotate, Review, Grid, Autopilot): one item on screen, a key decides, the next item is
+ * there in the next frame. The base wires the session (decisions that are never lost, undo, keys, help, foot) to the
+ * hand (the items fetched ahead, and their leases) and follows Streamlit's reruns. A page is one class that says:
+ *
+ *   build()              make the elements and put them into session.element
+ *   queue()              what to ask the server for: options of Hand
+ *   paint()              put hand.current on screen, or placeholder(hand) while there is nothing to show
+ *   press(key, event)    what a key does; true when it was the page's
+ *
+ * and, where it needs to: release, news, foreignStep, showClasses, close.
+ *
+ * Between a key and its frame stands nothing but perform() and paint(). Whatever can wait goes through afterPaint.
+ */
+
+import { Hand } from "./hand.js";
+import { Session } from "./session.js";
+
+/** @typedef {import("./hand.js").Item} Item */
+
+export class Page {
+  /**
+   * @param {any} component what Streamlit hands over: data, parentElement, setTriggerValue
+   * @param {{name: string, keys: {title: string, rows: [string | string[], string][]}[], hints: string[]}} about
+   *   name: also what its leases and its hints are kept under; keys: what the help lists; hints: for a first visit
+   */
+  constructor(component, { name, keys, hints }) {
+    this.session = new Session(component, {
+      page: name,
+      keys,
+      hints,
+      onKey: (key, event) => this.press(key, event),
+      onKeyUp: (key) => this.release(key),
+      onUndo: (step, how) => this.foreignStep(step, how),
+    });
+    this.build();
+    /** @type {Hand} */
+    this.hand = this.session.hand = new Hand({
+      session: this.session,
+      mode: name,
+      onShow: () => this.paint(),
+      onNews: () => this.news(),
+      ...this.queue(),
+    });
+    this.paint();
+  }
+
+  /** Streamlit ran the page's script again: a fresh token, perhaps other classes. @param {any} component */
+  update(component) {
+    if (this.session.fresh(component)) this.showClasses();
+  }
+
+  unmount() {
+    this.close();
+    this.session.close();
+  }
+
+  // What a page says of itself
+
+  build() {}
+
+  /** @returns {Partial<import("./hand.js").HandOptions>} */
+  queue() {
+    return {};
+  }
+
+  paint() {}
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  press(key, event) {
+    return false;
+  }
+
+  /** A key was let go. @param {string} key */
+  release(key) {}
+
+  /** The server's counts are there, perhaps with items. */
+  news() {
+    if (!this.hand.current) this.paint();
+  }
+
+  /**
+   * A step from before a reload, or of another page, was undone or redone: nothing here knows how to show it.
+   * @param {import("./session.js").Step} step @param {"undone" | "redone"} how
+   */
+  foreignStep(step, how) {}
+
+  /** The project has other classes, or other names of them. */
+  showClasses() {}
+
+  /** The page is left; its session is closed after this. */
+  close() {}
+
+  // What a page does
+
+  /**
+   * Take a step that undo takes back and redo repeats.
+   * @param {any} entry the decision without its uuid; null where there is nothing to store
+   * @param {{forward: () => void, back: () => void, words?: string}} screen
+   *   forward, back   put the screen as it is after the step, and as it was before
+   *   words           of the step, to be said when it is undone or redone
+   */
+  perform(entry, { forward, back, words }) {
+    const say = (/** @type {string} */ how) => words && this.session.say(`${how}: ${words}.`);
+    const screen = {
+      back: () => {
+        back();
+        say("Taken back");
+      },
+      again: () => {
+        forward();
+        say("Done again");
+      },
+    };
+    if (entry) this.session.decide(entry, screen); // safe in the browser before anything changes on screen
+    else this.session.visit(screen);
+    forward();
+  }
+
+  /** Have an item on screen that may have been left since. @param {Item} item */
+  comeTo(item) {
+    if (this.hand.current?.id !== item.id) this.hand.bringBack(item);
+  }
+
+  /** The item that a key is about: the one whose picture is on screen. @returns {Item | null} */
+  ready() {
+    if (this.hand.ready) return this.hand.current;
+    if (this.hand.current) this.session.say("Loading image...");
+    return null;
+  }
+
+  async earlier() {
+    if (!(await this.hand.earlier())) this.session.say("There is no earlier image.");
+  }
+
+  /** @param {string} words where the next image is a new one */
+  later(words) {
+    if (!this.hand.later()) this.session.say(words);
+  }
+}
