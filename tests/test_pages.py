@@ -9,11 +9,10 @@ from streamlit.testing.v1 import AppTest
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.store import classes, configuration, decisions, jobs
-from annotator.ui import context, frame
+from annotator.ui import context, frame, navigation
 from annotator.ui.pages import settings
 from models import catalogue
 
-PAGES = ("annotate", "autopilot", "review", "progress", "certificate", "export", "settings")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one
@@ -35,7 +34,7 @@ def show(project):
     return run
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [page.name for page in navigation.PAGES])
 def test_a_page_of_a_new_project_shows_no_exception(show, name):
     test = show(name)
     assert not test.exception and not test.error

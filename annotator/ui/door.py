@@ -1,8 +1,8 @@
-"""The door: ASGI middleware in front of everything this process serves, Streamlit's pages and WebSocket included.
+"""Access control: ASGI middleware in front of everything this process serves, Streamlit's pages and WebSocket included.
 
 A browser gets in with a one-time key in the address (`/?key=...`), which `annotator serve` and `annotator link` print.
-The key becomes a cookie and leaves the address. Without the cookie nothing is answered. The cookie alone is not enough
-for a request that names another origin: browsers send cookies of one port of this machine to every other port of it.
+The key is exchanged for a cookie and removed from the address. Without the cookie nothing is answered. A request that
+names another origin is refused even with the cookie: browsers send the cookies of one port of a machine to all of them.
 """
 
 import html
@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotator.ui.keys import Keys, cookie_name
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
 
-HOSTS = ("127.0.0.1", "localhost")  # no page of another name may reach in (DNS rebinding)
-HEALTH = "/_stcore/health"  # open, so that a script can wait for the server; it says nothing but "ok"
+HOSTS = ("127.0.0.1", "localhost")  # requests for any other name are refused (DNS rebinding)
+HEALTH = "/_stcore/health"  # open to all, so that a script can wait for the server; the answer is only "ok"
 HEADERS = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
@@ -41,7 +41,7 @@ this browser or another, run <code>annotator link PROJECT</code> on the machine 
 
 
 class Door:
-    """The middleware. tokens: what signs cookies; keys: the one-time keys of this run, None where there are none."""
+    """The middleware. tokens: signs the cookies; keys: the one-time keys of this run, None if it has none."""
 
     def __init__(self, app: ASGIApp, tokens: Callable[[], Tokens], keys: Keys | None = None):
         self.app, self.tokens, self.keys = app, tokens, keys
@@ -62,35 +62,35 @@ class Door:
             await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is answered instead of what was asked for; None for whoever may come in."""
+        """The answer to a request that is not let through; None for one that is."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not _is_own(host):
             return PlainTextResponse(f"This server answers to {' and '.join(HOSTS)} only.\n", 403)
         if origin != f"http://{host}" and (origin is not None or scope["type"] == "websocket"):
             return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
         port = scope["server"][1]
-        known = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
+        admitted = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
-            return None if known else Response()
+            return None if admitted else Response()
         key = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("key")
         if key is not None and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
-            # Who is in already needs no key: theirs stays good for somebody else.
-            if known:
+            # A browser with access does not use the key up: another browser can still take it.
+            if admitted:
                 return self._welcome(scope, headers, None)
             if self.keys is not None and self.keys.take(key):
                 return self._welcome(scope, headers, port)
-        if known:
+        if admitted:
             return None
         if scope["path"] == HEALTH:
             return PlainTextResponse("ok")
         return _closed(scope, key)
 
     def _welcome(self, scope: Scope, headers: Headers, port: int | None) -> Response:
-        """To the same address without the key; with a port, the cookie is given."""
+        """Redirect to the same address without the key; with a port, also set the cookie."""
         place = _without_key(scope)
         if headers.get("sec-fetch-site") == "cross-site":
-            # A strict cookie does not follow a redirect that began on another site (a chat, a mail, the file that
-            # opens the browser). What this page itself asks for begins here.
+            # Browsers send no strict cookie along a redirect that began on another site (a chat, a mail, the file that
+            # opens the browser). A request that this page makes begins on our own site.
             text = f'<meta http-equiv="refresh" content="0; url={html.escape(place)}">'
             answer: Response = HTMLResponse(PAGE % (text, f'<p><a href="{html.escape(place)}">Continue</a></p>'))
         else:
@@ -109,7 +109,7 @@ class Door:
 
 
 def _closed(scope: Scope, key: str | None) -> Response:
-    """What whoever has no cookie is told."""
+    """The answer to a request without the cookie."""
     if scope["path"].startswith("/api/"):
         text = "This browser's access has run out. Run annotator link PROJECT and open the address that it prints."
         return JSONResponse({"error": text}, 403, headers={"cache-control": "no-store"})
@@ -133,22 +133,22 @@ def _is_own(host: str) -> bool:
 
 
 def _with_headers(send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
-    """`send` that adds what forbids browsers to frame our pages, and our pages to fetch anything from elsewhere."""
+    """`send` with headers: other sites may not frame our pages, and our pages may not fetch anything from elsewhere."""
 
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.update(HEADERS)
             headers["content-security-policy"] = _policy(host)
         await send(message)
 
-    return sent
+    return send_with_headers
 
 
 def _policy(host: str) -> str:
     return (
         "default-src 'self'; "
-        # Streamlit's pages and charts need these two; what they must not do is fetch from elsewhere.
+        # Streamlit's pages and charts need inline scripts and eval; neither can fetch from elsewhere.
         "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; media-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
         f"connect-src 'self' data: blob: ws://{host if _is_own(host) else ''}; "

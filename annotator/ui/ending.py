@@ -24,7 +24,7 @@ log = logging.getLogger("annotator.ending")
 
 
 class Ending:
-    """What one process does at its end."""
+    """The last steps of one process, and the clock that forces its end."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
@@ -33,11 +33,11 @@ class Ending:
         self._begun = threading.Event()
 
     def add_last_step(self, step: Callable[[], None]) -> None:
-        """Take this step at the end, after those added before. A step that raises is logged; the next one follows."""
+        """Take this step at the end, after those added before. A step that raises is logged; the next one is taken."""
         self._steps.append(step)
 
     def take_last_steps(self) -> None:
-        """Take all steps that have not been taken; returns when they are done."""
+        """Take all steps that have not been taken, and return when they are done."""
         with self._taking:
             while self._steps:
                 step = self._steps.pop(0)
@@ -49,7 +49,7 @@ class Ending:
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Within, SIGINT and SIGTERM also start the clock. Only in the main thread; elsewhere nothing changes."""
+        """Inside this context SIGINT and SIGTERM also start the clock. Outside the main thread it does nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -75,7 +75,7 @@ class Ending:
         if self._begun.is_set():
             return
         self._begun.set()
-        # Daemon threads go on while Python waits for the others at its end, so this clock ends that wait as well.
+        # Daemon threads run on while Python waits for all others at its exit, so this clock ends that wait as well.
         threading.Thread(target=self._take_steps_late, name="last steps", daemon=True).start()
         threading.Thread(target=self._exit_late, args=[128 + number], name="forced end", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""What every page shares: the look around it, errors a person can read, and the name of who is at work."""
+"""What all pages share: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ COOKIE = "annotator_name"
 LONGEST_NAME = 60
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
-_FOUND_LATER = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
+_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
 [data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
@@ -32,7 +32,7 @@ STYLE = """<style>
 
 
 def style() -> None:
-    """Less of Streamlit's furniture, more room for the picture."""
+    """Hide Streamlit's own menus and margins to make room for the image."""
     st.html(STYLE)
 
 
@@ -46,9 +46,9 @@ def errors_shown() -> Iterator[None]:
 
 
 def annotator_name() -> str:
-    """Who is at work here. Asks once and stops the page until a name is given.
+    """The name of the annotator. Asks for it once, and stops the page until it is given.
 
-    The components keep the name in a cookie, so that a reload, which is a new session for Streamlit, still knows it.
+    The components keep the name in a cookie, because a reload is a new session for Streamlit.
     """
     name = st.session_state.get("name") or _clean(_cookie())
     if not name:
@@ -60,19 +60,19 @@ def annotator_name() -> str:
 
 
 def token() -> str:
-    """The pass for this person's components."""
+    """The token for this person's components."""
     return context.tokens().mint(annotator_name())
 
 
 def escaped(text: object) -> str:
-    """What people, files or other programs have written, as plain text inside Streamlit's Markdown.
+    """Text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
 
-    Every text of Streamlit's is Markdown: boxes, captions, help, labels of widgets and their options. Punctuation is
-    escaped; where Streamlit replaces something in the finished text, whatever was escaped (:shortcodes:, arrows,
-    addresses), an invisible word joiner keeps it from being found. Lines stay lines.
+    Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
+    is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner keeps
+    them from being recognised. Line breaks are kept.
     """
     lines = str(text).strip("\r\n").splitlines()
-    return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _FOUND_LATER.sub(JOINER, _indented(line))) for line in lines)
+    return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _REPLACED.sub(JOINER, _indented(line))) for line in lines)
 
 
 def error(text: object) -> None:
@@ -91,12 +91,12 @@ def warning(text: object) -> None:
 
 
 def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
-    """A link to another page of the app, by the path in its address, with what the address says besides."""
+    """A link to another page of the app; `query` are the parameters of its address."""
     st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
 
 
 def forget_name() -> None:
-    """Let somebody else take over this browser."""
+    """Ask for a name again: somebody else takes over this browser."""
     st.session_state["name"] = ""
     st.session_state["asked"] = True
 
@@ -127,13 +127,13 @@ def _ask() -> None:
 
 
 def same_person(name: str, known: Iterable[str]) -> str:
-    """The name among `known` that differs from this one in capitals or blanks only; "" for none or a known one."""
+    """The name among `known` that differs from `name` in capitals or blanks only; "" if none does or `name` is known."""
     known = list(known)
-    alike = [other for other in known if _looks(other) == _looks(name)]
+    alike = [other for other in known if _normalised(other) == _normalised(name)]
     return "" if name in known or not alike else alike[0]
 
 
-def _looks(name: str) -> str:
+def _normalised(name: str) -> str:
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -144,7 +144,7 @@ def _begin_as(name: str) -> None:
 
 
 def _indented(line: str) -> str:
-    # Blanks that begin a line would make code of it, or vanish.
+    # Markdown would read blanks at the start of a line as code, or drop them.
     line = line.expandtabs(4)
     return "\u00a0" * (len(line) - len(line.lstrip(" "))) + line.lstrip(" ")
 

@@ -1,8 +1,9 @@
-"""The ways in: keys that are taken once, the addresses they stand in, and the cookie they become."""
+"""How a browser gets access: one-time keys, the addresses that carry them, and the cookie they are exchanged for."""
 
 import secrets
 import threading
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -11,13 +12,13 @@ from annotator.settings import Paths
 from annotator.store.database import Database
 from annotator.ui.tokens import Tokens
 
-STORAGE_NAME = "storage_name"  # the setting; without it the name follows from the secret, as it always did
+STORAGE_NAME = "storage_name"  # a setting; without it the name is derived from the secret
 
 
 class Keys:
-    """The one-time keys of one run of the server: each is taken once.
+    """The one-time keys of one run of the server: each is accepted once.
 
-    What was used is remembered in memory only. A key names the run it was made for, so a restart revives none.
+    Used keys are kept in memory only. A key names the run it was made for, so none is valid after a restart.
     """
 
     def __init__(self, tokens: Tokens, run: str):
@@ -26,7 +27,7 @@ class Keys:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> bool:
-        """Whether this key opens; from then on it does not."""
+        """Accept a key. Returns whether it was valid and unused; it is used from then on."""
         name = self._tokens.key_name(key, self._run)
         if name is None:
             return False
@@ -37,16 +38,16 @@ class Keys:
 
 
 def own_secret(db: Database, *, renew: bool = False) -> bool:
-    """Whether the project was given a new secret: because it is a copy of another one, or because that is wanted.
+    """Give the project a new secret when it is a copy of another one, or with `renew`. Returns whether it got one.
 
-    A copy lies at another path and in other files. A project that was renamed keeps its files, one that was restored
-    from a backup its path; both keep their secret.
+    A copy has another path and other files. A renamed project keeps its files and one restored from a backup keeps its
+    path; both keep their secret.
     """
     secret, home = db.paths.secret, db.setting("secret_home")
     copied = secret.exists() and home is not None and _differs(home, _home(db))
     changed = copied or (renew and secret.exists())
     if changed:
-        # Before the secret goes, so that a kill in between loses nothing that a browser still has to send.
+        # Before the secret is removed, so that a kill in between loses nothing that a browser still has to send.
         db.set_setting(STORAGE_NAME, secrets.token_hex(8) if copied else storage_name(db))
         secret.unlink()
     Tokens(secret)
@@ -56,23 +57,23 @@ def own_secret(db: Database, *, renew: bool = False) -> bool:
 
 
 def storage_name(db: Database) -> str:
-    """Under which name browsers keep what they have not sent to this project: a new secret does not change it, since
-    nobody would look for their decisions under the old one; a copy has a name of its own."""
+    """The name under which browsers store what they have not yet sent to this project. It survives a new secret, or those
+    decisions would be lost; a copy has its own."""
     return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
 
 
-def _home(db: Database) -> list:
+def _home(db: Database) -> list[Any]:
     return [str(db.paths.project), db.paths.secret.stat().st_ino]
 
 
-def _differs(home: list, here: list) -> bool:
-    return home[0] != here[0] and home[1] != here[1]
+def _differs(home: list[Any], other: list[Any]) -> bool:
+    return home[0] != other[0] and home[1] != other[1]
 
 
 def fresh_link(project: Path) -> str:
-    """An address that lets one more browser in, once, within ten minutes.
+    """An address that gives one more browser access, once, within ten minutes.
 
-    Raises AnnotatorError when there is no such project, or nobody serves it.
+    Raises AnnotatorError when there is no such project, or it is not being served.
     """
     db = Database(project)
     try:
@@ -93,12 +94,12 @@ def address_with(address: str, key: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """Browsers do not tell ports apart in cookies, so the name does: several projects can be open at once."""
+    """The name of the cookie. It contains the port, which browsers ignore: several projects can be open at once."""
     return f"annotator_{port}"
 
 
 def pass_for(project: Path, address: str) -> tuple[str, str]:
-    """Name and value of the cookie that opens this address of a project: for tests and measurements."""
+    """Name and value of the cookie that gives access to this address of a project, for tests and measurements."""
     port = int(address.split("/")[2].partition(":")[2])
     return cookie_name(port), Tokens(Paths(project).secret).cookie(port)
 

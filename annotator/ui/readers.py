@@ -1,10 +1,10 @@
-"""Threads that read image files, apart from those that answer everything else.
+"""A thread pool that reads image files, separate from the threads that answer everything else.
 
-A stalled disk (a network drive that is away, a broken USB disk) blocks whoever reads from it. Decisions must not wait
-behind such readers, so pictures have threads of their own. A reading that takes longer than the deadline is given up:
-its request is answered, its thread is left behind, and another takes its place. The number of those left behind is
-bounded; while so many hang, pictures are refused at once. Time for decoding, or for waiting until there is memory for
-it, does not count (store/reading.py). The threads are daemons: none keeps the process from ending.
+A stalled disk (a disconnected network drive, a broken USB disk) blocks every thread that reads from it. Decisions must
+not wait behind such reads, so images have threads of their own. A read that takes longer than the deadline is given up:
+its request is answered, its thread is abandoned, and a new one takes its place. The number of abandoned threads is
+bounded; beyond it, requests for images are refused at once. Time for decoding, or for waiting until there is memory for
+it, does not count (store/reading.py). The threads are daemons, so none keeps the process from ending.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from typing import Any
 from annotator.errors import NoAnswer
 from annotator.store.reading import Clock, timed
 
-AT_ONCE = 8  # readings in progress
-MOST_HUNG = 16  # threads left behind
-DEADLINE = 15.0  # seconds for one reading
+AT_ONCE = 8  # reads in progress
+MOST_HUNG = 16  # abandoned threads
+DEADLINE = 15.0  # seconds for one read
 SLOW = 1.5  # seconds after which a thread is not counted as one of AT_ONCE
-LOOK = 0.2  # seconds between two looks at the clocks
+CHECK_EVERY = 0.2  # seconds between two checks of the clocks
 
 WHAT_TO_DO = (
     "Is a network drive away, or a disk unplugged? Everything else goes on working. "
@@ -30,12 +30,12 @@ WHAT_TO_DO = (
 
 
 class _Call:
-    """One reading. Everything but `clock` is changed by the event loop's thread only."""
+    """One read. Everything but `clock` is changed by the event loop's thread only."""
 
     def __init__(self, file: Hashable, work: Callable[[], Any]):
         self.file, self.work = file, work
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future = self.loop.create_future()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
         self.asked = time.monotonic()
         self.clock: Clock | None = None  # once a thread has taken it
         self.hung = False
@@ -43,7 +43,7 @@ class _Call:
 
 
 class Readers:
-    """The threads, and what they are at. One event loop uses it."""
+    """The threads and the reads in progress. Used by one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, most_hung: int = MOST_HUNG, deadline: float = DEADLINE):
         self.at_once, self.most_hung, self.deadline = at_once, most_hung, deadline
@@ -57,8 +57,8 @@ class Readers:
     async def read(self, file: Hashable, kind: Hashable, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns or raises, called in one of the threads.
 
-        file    what is read: while a reading of it hangs, none is begun
-        kind    what is made of it: a request for the same while one is in progress waits for that one
+        file    what is read: while a read of it hangs, no other is started
+        kind    what is made of it: requests for the same file and kind share one read
 
         Raises NoAnswer when the disk does not answer.
         """
@@ -70,7 +70,7 @@ class Readers:
             self._queue.put(call)
             self._start_threads()
         while not call.future.done():
-            await asyncio.wait({call.future}, timeout=LOOK)
+            await asyncio.wait({call.future}, timeout=CHECK_EVERY)
             if not call.future.done():
                 if self._is_late(call):
                     self._give_up(call)
@@ -86,7 +86,7 @@ class Readers:
     def _is_late(self, call: _Call) -> bool:
         if call.clock is not None:
             return call.clock.seconds() > self.deadline
-        # Still in the queue: late when nothing at all gets on.
+        # Still in the queue: late when no read at all makes progress.
         at_work = [other.clock.seconds() for other in self._calls.values() if other.clock is not None]
         idle = time.monotonic() - max(call.asked, self._last_end)
         return idle > self.deadline and all(seconds > 0 for seconds in at_work)
@@ -101,11 +101,11 @@ class Readers:
         call.future.set_exception(
             NoAnswer(f"The disk does not answer: nothing came within {self.deadline:g} seconds. {WHAT_TO_DO}")
         )
-        call.future.exception()  # seen, also when the request has gone
+        call.future.exception()  # marks it as retrieved when the request has gone
         self._start_threads()
 
     def _start_threads(self) -> None:
-        # A reading that is slow already holds up no other: it may be of another disk.
+        # A slow read does not block others, which may be of another disk: it does not count as one of AT_ONCE.
         at_work = [call.clock.seconds() for call in self._calls.values() if call.clock is not None and not call.hung]
         stuck = self._hung + sum(seconds > SLOW for seconds in at_work)
         while self._threads - stuck < min(self.at_once, len(self._calls)) and stuck < self.most_hung:
@@ -129,7 +129,7 @@ class Readers:
     def _end(self, call: _Call, result: Any, error: Exception | None) -> None:
         if not call.dropped:
             self._last_end = time.monotonic()
-        if call.hung:  # after all: one thread has become too many
+        if call.hung:  # it ended after it was given up: one thread is too many
             self._hung -= 1
             self._hung_files[call.file] -= 1
             if not self._hung_files[call.file]:

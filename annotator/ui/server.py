@@ -1,4 +1,4 @@
-"""The app's process: Streamlit pages, our routes beside them, and the watch over the worker. On 127.0.0.1 only."""
+"""The page process: Streamlit pages, our routes beside them, and the watch over the worker, on 127.0.0.1 only."""
 
 import html
 import os
@@ -26,13 +26,14 @@ from annotator.ui import context
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
 from annotator.ui.keys import Keys, address_with, own_secret
+from annotator.ui.navigation import PAGES
 from annotator.ui.routes import ROUTES
 from annotator.ui.sockets import set_up_connections
 from annotator.ui.streamlit_options import ADDRESS, options
 from annotator.ui.watch import Watch
 
-# In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and until
-# somebody had opened the first page an address like /grid, also after a restart, led to an empty one.
+# In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
+# an empty page for an address like /grid until somebody has opened the first page.
 SCRIPT = Path(__file__).parent / "entry" / "app.py"
 RENEWED = "The project has a new secret: every browser needs a new address (annotator link).\n"
 COPIED = (
@@ -42,14 +43,14 @@ COPIED = (
 
 
 def build_app(run: str) -> st.App:
-    """The ASGI application of the project that is open, and its watch; keys made for this run open it."""
+    """The ASGI application of the open project, with the watch over its worker; keys made for this run give access."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
         watch = Watch(context.db())
         ending = Ending()
         ending.add_last_step(watch.stop)
-        ending.add_last_step(fold)  # not left to the end of the process: uvicorn ends it by the signal it was sent
+        ending.add_last_step(fold)  # not at the exit of the process: uvicorn ends it by the signal it was sent
         with ending.on_signals():
             watch.start()
             try:
@@ -61,21 +62,21 @@ def build_app(run: str) -> st.App:
 
 
 def page_app(keys: Keys | None = None, **options) -> st.App:
-    """The pages and routes of the project that is open, behind the door, with further options of st.App."""
+    """The pages and routes of the open project behind the access control; `options` are further ones of st.App."""
     set_up_connections()
     door = Middleware(Door, tokens=context.tokens, keys=keys)
-    return st.App(SCRIPT, routes=[*ROUTES, Route("/annotate", _to_first_page)], middleware=[door], **options)
+    return st.App(SCRIPT, routes=[*ROUTES, Route(f"/{PAGES[0].name}", _to_first_page)], middleware=[door], **options)
 
 
 async def _to_first_page(request: Request) -> RedirectResponse:
-    # Streamlit knows its first page as "/" only, and calls the address that stands in a bookmark a page not found.
+    # Streamlit knows its first page as "/" only and answers "page not found" for the address in a bookmark.
     return RedirectResponse("/")
 
 
 def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = False) -> None:
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
-    new_secret    no cookie or pass given out so far is accepted any more
+    new_secret    no cookie or token given out before is accepted any more
 
     Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
     being served already.
@@ -109,7 +110,7 @@ def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = 
 
 
 def free_port(first: int) -> int:
-    """The first free port from here on. Raises AnnotatorError when a hundred are taken."""
+    """The first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
     for port in range(first, min(first + 100, 65536)):
         if _is_free(port):
             return port
@@ -127,7 +128,7 @@ def _is_free(port: int) -> bool:
 
 
 def _announce(link: str, port: int, opener: Path | None) -> None:
-    """Say how to get in once the app answers there, and open it through this file where there is a desktop."""
+    """Print the address once the app answers, and open a browser through the file `opener` if there is one."""
     for _ in range(600):
         with socket.socket() as probe:
             probe.settimeout(1)

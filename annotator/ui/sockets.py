@@ -1,13 +1,14 @@
-"""Connections: small answers leave at once, and a request that is never finished is not waited for.
+"""Connections: small answers are sent at once, and a request that is never completed is dropped.
 
-Streamlit binds its socket without naming TCP as the protocol, and asyncio then leaves Nagle's algorithm on for every
-connection: the second half of a small answer waited for the browser to acknowledge the first, 40 ms on Linux. And
-uvicorn waits for the rest of a request for ever, so a few hundred of them would hold all connections there are.
+Streamlit binds its socket without naming TCP as the protocol, so asyncio leaves Nagle's algorithm on: the second half
+of a small answer then waits until the browser has acknowledged the first, 40 ms on Linux. And uvicorn waits for the
+rest of a request without limit, so a few hundred unfinished requests would take up all connections.
 """
 
 import asyncio
 import functools
 import socket
+from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -16,46 +17,51 @@ PATIENCE = 20.0  # seconds for the head of a request, and for each further piece
 
 
 class Patient(AutoHTTPProtocol):
-    """uvicorn's protocol, with an end to waiting for the rest of a request."""
+    """uvicorn's protocol with a time limit for the rest of a request."""
+
+    # Of uvicorn's two implementations, which share no declared type.
+    cycle: Any
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._look()
+        self._watch_request()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        self._watch_request()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._forget()
+        self._stop_clock()
         super().connection_lost(error)
 
-    def _look(self) -> None:
+    def _watch_request(self) -> None:
         cycle = self.cycle
         in_head = cycle is None or cycle.response_complete
         if self.transport.get_protocol() is not self or not (in_head or cycle.more_body):
-            self._forget()  # a WebSocket by now, or a request that is here in full
+            self._stop_clock()  # a WebSocket, or a request that has arrived in full
             return
         if not in_head:
-            self._forget()  # a body may be large and its way slow, as long as it moves
+            self._stop_clock()  # a large body may be slow as long as it arrives
         if self._deadline is None:
             self._deadline = self.loop.call_later(PATIENCE, self.transport.close)
 
-    def _forget(self) -> None:
+    def _stop_clock(self) -> None:
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
 
 
 def set_up_connections() -> None:
-    """Both for the connections of the server that is started next."""
-    # Not Streamlit's public interface: where a later version has it no more, answers are slower, and half-sent requests
-    # are waited for.
+    """Apply both to the connections of the server that is started next."""
+    # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
+    # requests keep their connections.
     bind = getattr(starlette_server, "_bind_socket", None)
-    chosen = getattr(starlette_server, "_get_uvicorn_config_kwargs", None)
-    if bind is None or chosen is None or hasattr(bind, "__wrapped__"):
+    config = getattr(starlette_server, "_get_uvicorn_config_kwargs", None)
+    if bind is None or config is None or hasattr(bind, "__wrapped__"):
         return
 
     @functools.wraps(bind)
@@ -65,4 +71,4 @@ def set_up_connections() -> None:
         return listening
 
     starlette_server._bind_socket = bound
-    starlette_server._get_uvicorn_config_kwargs = lambda: chosen() | {"http": Patient}
+    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient}

@@ -1,13 +1,14 @@
 """Streamlit's options. None of them is read from a file or the environment.
 
 Streamlit obeys `.streamlit/config.toml` and `secrets.toml` of the working folder (a downloaded data set, say) and of
-the home, also when they change while it runs. One line of such a file lets pages of other origins in, drives the app
-without a pass, or fetches fonts from the net. So no file is read at all, and every option that touches security or the
-network is pinned besides. tests/test_streamlit_options.py fails when Streamlit adds an option that nobody has judged.
+the home, also when they change while it runs. One line of such a file admits pages of other origins, drives the app
+without a token, or fetches fonts from the net. So no file is read, and every option that concerns security or the
+network is pinned. tests/test_streamlit_options.py fails when Streamlit adds an option that nobody has judged.
 """
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from streamlit import config, net_util
 from streamlit.web import bootstrap
@@ -71,20 +72,20 @@ LOOK = {
 }
 
 
-def options(port: int) -> dict[str, object]:
-    """What st.App.run is given; from now on Streamlit reads no file and no variable for anything else."""
+def options(port: int) -> dict[str, Any]:
+    """The options for st.App.run. From now on Streamlit reads no file and no environment variable for any other."""
     _replace(config, "get_config_files", lambda name: [])
-    # Asked on a foreign origin; the first asks a server on the net. Ours is known: there is nothing to look up.
+    # Called for a foreign origin; the first would ask a server on the net. Our address is known.
     _replace(net_util, "get_external_ip", lambda: None)
     _replace(net_util, "get_internal_ip", lambda: None)
-    _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from beside what was started
+    _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
     for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
         del os.environ[name]
     return PINNED | LOOK | {"server.port": port, "browser.serverPort": port}
 
 
-def _replace(module: object, name: str, function: Callable) -> None:
-    # Not Streamlit's public interface. One that has it no more must not be served half open.
+def _replace(module: object, name: str, function: Callable[..., Any]) -> None:
+    # Not Streamlit's public interface. A version without it must not be served without this protection.
     if not hasattr(module, name):
         raise RuntimeError(f"This version of Streamlit has no {name}. Install the one that pyproject.toml names.")
     setattr(module, name, function)

@@ -1,8 +1,8 @@
 """What the project's secret signs: tokens, cookies, and the keys in addresses.
 
-The page script mints a token for the person who gave their name and hands it to its component; every route checks
-it. A cookie says that a browser may come in (door.py), a key gives it the cookie. The secret lies in the project
-folder, so that tokens and cookies still hold after the server was restarted.
+The page script mints a token for the person who gave their name and passes it to its component; every route checks
+it. A cookie gives a browser access (door.py), a key is exchanged for the cookie. The secret is in the project folder,
+so tokens and cookies stay valid when the server is restarted.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from pathlib import Path
+from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
@@ -19,7 +20,7 @@ from annotator.store.folders import sync_folder
 DAY = 24 * 3600
 VALID_DAYS = 30
 KEY_SECONDS = 600.0
-WHOLE = re.compile(rb"[0-9a-f]{64}")  # a secret: after a power cut a file may be of the right size and hold zeros
+WHOLE = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the file may hold zeros
 
 
 class Tokens:
@@ -30,16 +31,18 @@ class Tokens:
         self._signer = URLSafeSerializer(secret, salt="annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
         self._keys = URLSafeSerializer(secret, salt="annotator key")
-        # Names what browsers keep (keys.storage_name): one may have been served several projects at the same address.
+        # Part of the name of what browsers store (keys.storage_name): one address may have served several projects.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
-        """A token for this person. The same all day, so that a browser's cache of images stays good."""
+        """A token for this person. It is the same all day, so that a browser's image cache stays valid."""
         return self._signer.dumps([annotator, _today() + VALID_DAYS])
 
     def author(self, token: str) -> str | None:
-        """Whose token this is or was, None when it is not one of ours. Who gave a decision is known also when it comes
-        late, from a browser that could not send it for a month."""
+        """The person a token was minted for, also after it has expired; None when it is not one of ours.
+
+        A decision that a browser could not send for a month still has its author.
+        """
         try:
             annotator, _ = self._signer.loads(token)
         except (BadSignature, ValueError, TypeError):
@@ -47,39 +50,39 @@ class Tokens:
         return annotator
 
     def annotator(self, token: str) -> str | None:
-        """Whose token this is, None when it is not one of ours or has run out."""
-        found = _loaded(self._signer, token)
-        if found is None:
+        """The person a token was minted for; None when it is not one of ours or has expired."""
+        content = _loaded(self._signer, token)
+        if content is None:
             return None
-        annotator, last_day = found
+        annotator, last_day = content
         return annotator if _today() <= last_day else None
 
     def cookie(self, port: int) -> str:
-        """What a browser shows from now on at this port."""
+        """The cookie that gives a browser access at this port."""
         return self._cookies.dumps([port, _today() + VALID_DAYS])
 
     def admits(self, cookie: str, port: int) -> bool:
-        """Whether this is a cookie of ours for this port that has not run out."""
-        found = _loaded(self._cookies, cookie)
-        return found is not None and found[0] == port and _today() <= found[1]
+        """Whether this is one of our cookies, for this port, and not expired."""
+        content = _loaded(self._cookies, cookie)
+        return content is not None and content[0] == port and _today() <= content[1]
 
     def key(self, run: str, seconds: float | None = KEY_SECONDS) -> str:
-        """A key for one run of the server, good for this long; None: as long as that run lasts."""
+        """A key for one run of the server, valid for so many seconds; None: as long as that run lasts."""
         return self._keys.dumps([run, secrets.token_urlsafe(12), None if seconds is None else time.time() + seconds])
 
     def key_name(self, key: str, run: str) -> str | None:
-        """What tells a key from all others; None when it is not one of this run, or has run out."""
-        found = _loaded(self._keys, key)
-        if found is None or found[0] != run or (found[2] is not None and time.time() > found[2]):
+        """The unique name of a key; None when it is not of this run or has expired."""
+        content = _loaded(self._keys, key)
+        if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
             return None
-        return found[1]
+        return content[1]
 
 
 def _today() -> int:
     return int(time.time()) // DAY
 
 
-def _loaded(signer: URLSafeSerializer, text: str) -> list | None:
+def _loaded(signer: URLSafeSerializer, text: str) -> list[Any] | None:
     try:
         return signer.loads(text)
     except (BadSignature, ValueError, TypeError):
@@ -94,7 +97,7 @@ def _secret(path: Path) -> str:
         text = path.read_bytes()
         if WHOLE.fullmatch(text):
             return text.decode()
-        path.unlink()  # a kill or power cut between making and writing it: nobody can have been given a token yet
+        path.unlink()  # cut off between creating and writing it: no token can have been given out yet
         return _secret(path)
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(32))

@@ -1,24 +1,23 @@
-"""Mounting the components: real .js and .css files, served as modules by a route of ours.
+"""Mounting the components: plain ES modules and style sheets, one folder a page, beside shared/.
 
-Streamlit takes a component's script as one string. Ours is a loader that imports the real module from /api/script, so
-that the files stay plain ES modules that import each other.
+Streamlit takes a component's script as one string. That string is a loader that imports the module
+components/<name>/<name>.js from /api/script. Its default export is a class: constructed with what Streamlit hands a
+component, updated after every rerun of the page's script, unmounted when the page is left (shared/page.js).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from annotator.records import Class
-from annotator.ui import context, frame
+from annotator.ui import context, frame, navigation
 from annotator.ui.keys import storage_name
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
-# Besides its own: what a page shows parts of.
-BORROWED = {"grid": ("grid/tiles.css",), "autopilot": ("grid/tiles.css", "annotate/annotate.css")}
 LOADER = """
 const mounted = new WeakMap();
 export default function (component) {
@@ -44,25 +43,27 @@ export default function (component) {
 """
 
 
-def mount(name: str, known: Sequence[Class], **more: object) -> None:
-    """Put the component of this name on the page, with what every one of them needs.
+def mount(name: str, known: Sequence[Class], styles: Sequence[str] = (), **more: object) -> None:
+    """Put the component of this name on the page.
 
     known    the project's classes
-    more     what only this one needs, as JSON
+    styles   style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of
+    more     what only this component needs, as JSON
     """
     data = {
         "token": frame.token(),
         "annotator": frame.annotator_name(),
         "project": storage_name(context.db()),
-        "classes": [asdict(one) for one in known],
+        "classes": [asdict(class_) for class_ in known],
+        "pages": navigation.titles_and_addresses(),
     }
-    _component(name)(data=data | more, key=name, on_expired_change=lambda: None)
+    _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)
 
 
 @cache
-def _component(name: str):
-    """The component in the folder of this name, with the shared and its own styles; call it with data= and key=."""
-    files = (*SHARED, *BORROWED.get(name, ()), f"{name}/{name}.css")
+def _component(name: str, styles: tuple[str, ...]) -> Callable:
+    """Streamlit's component with the script and style sheets of this folder; call it with data= and key=."""
+    files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
     script = LOADER % (name, name)
-    return st.components.v2.component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=script)
+    return component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=script)

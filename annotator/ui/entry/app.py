@@ -1,11 +1,11 @@
-"""Streamlit's entry: who is at work, and the pages."""
+"""Streamlit's entry: the navigation bar and the page that is open."""
 
-from collections.abc import Callable
 from importlib import import_module
 
 import streamlit as st
 
 from annotator.ui import frame
+from annotator.ui.navigation import PAGES, Entry
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
 ICON = (
@@ -14,27 +14,19 @@ ICON = (
 )
 
 
-def _opened(name: str) -> Callable[[], None]:
-    """The page in pages/<name>.py, read when it is opened: the charts of Progress take half a second, which the first
-    page after a start need not wait for."""
-    return lambda: import_module(f"annotator.ui.pages.{name}").page()
+def _page(entry: Entry) -> st.Page:
+    """The page in pages/<name>.py. It is imported when it is opened: the charts of Progress take half a second, which
+    the first page after a start need not wait for."""
+
+    def show() -> None:
+        import_module(f"annotator.ui.pages.{entry.name}").page()
+
+    first = entry is PAGES[0]
+    return st.Page(show, title=entry.title, icon=entry.icon, url_path=entry.name, default=first)
 
 
 st.set_page_config(page_title="Annotator", page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")
 frame.style()
-page = st.navigation(
-    [
-        st.Page(_opened("annotate"), title="Annotate", icon=":material/touch_app:", url_path="annotate", default=True),
-        st.Page(_opened("autopilot"), title="Autopilot", icon=":material/auto_awesome:", url_path="autopilot"),
-        st.Page(_opened("grid"), title="Grid", icon=":material/grid_view:", url_path="grid"),
-        st.Page(_opened("review"), title="Review", icon=":material/fact_check:", url_path="review"),
-        st.Page(_opened("map"), title="Map", icon=":material/bubble_chart:", url_path="map"),
-        st.Page(_opened("progress"), title="Progress", icon=":material/monitoring:", url_path="progress"),
-        st.Page(_opened("certificate"), title="Certificate", icon=":material/verified:", url_path="certificate"),
-        st.Page(_opened("export"), title="Export", icon=":material/download:", url_path="export"),
-        st.Page(_opened("settings"), title="Settings", icon=":material/tune:", url_path="settings"),
-    ],
-    position="top",
-)
+page = st.navigation([_page(entry) for entry in PAGES], position="top")
 with frame.errors_shown():
     page.run()

@@ -14,4 +14,4 @@ def page() -> None:
     if not known:
         first_form()
         return
-    mount("autopilot", known)
+    mount("autopilot", known, styles=["grid/tiles.css", "annotate/annotate.css"])

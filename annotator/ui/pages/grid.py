@@ -17,7 +17,7 @@ def page() -> None:
     if not known:
         first_form()
         return
-    mount("grid", known, selection=_selection(), audit=st.query_params.get("audit") == "1")
+    mount("grid", known, styles=["grid/tiles.css"], selection=_selection(), audit=st.query_params.get("audit") == "1")
 
 
 def _selection() -> dict | None:

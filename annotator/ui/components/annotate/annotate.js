@@ -60,6 +60,8 @@ export default class AnnotatePage extends Page {
   /** @param {any} component */
   constructor(component) {
     super(component, { name: "annotate", keys: KEYS, hints: HINTS });
+    this.build();
+    this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }) });
   }
 
   build() {
@@ -117,10 +119,6 @@ export default class AnnotatePage extends Page {
   #setClasses() {
     this.list.setClasses(this.session.classes);
     this.finder.setClasses(this.session.classes);
-  }
-
-  queue() {
-    return { follows: /** @type {"run"} */ ("run"), request: () => ({ mode: "annotate", order: this.order.name }) };
   }
 
   close() {
@@ -326,7 +324,7 @@ export default class AnnotatePage extends Page {
     const item = this.hand.current;
     if (item) item.arrived ??= item.labels;
     if (item?.loaded) this.stage.show(item);
-    else this.stage.empty(placeholder(this.hand), ...(item ? [] : [onward(this.hand.news.onward)]));
+    else this.stage.empty(placeholder(this.hand), ...(item ? [] : [onward(this.session)]));
     this.list.forgetLikely();
     this.showLabels();
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay

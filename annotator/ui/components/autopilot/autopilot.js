@@ -33,6 +33,17 @@ export default class AutopilotPage extends Page {
   /** @param {any} component */
   constructor(component) {
     super(component, { name: "autopilot", keys: KEYS, hints: HINTS });
+    this.build();
+    this.begin({
+      path: "/api/autopilot",
+      low: IN_HAND,
+      want: IN_HAND,
+      steady: 1,
+      request: () => ({}),
+      cells: (/** @type {any} */ action) => cellsOf(action),
+      waiting: () => this.waiting(),
+      load: (/** @type {any} */ action) => this.load(action),
+    });
   }
 
   build() {
@@ -67,19 +78,6 @@ export default class AutopilotPage extends Page {
       session.help.dialog,
       this.board.enlarged.dialog,
     );
-  }
-
-  queue() {
-    return {
-      path: "/api/autopilot",
-      low: IN_HAND,
-      want: IN_HAND,
-      steady: 1,
-      request: () => ({}),
-      cells: (/** @type {any} */ action) => cellsOf(action),
-      waiting: () => this.waiting(),
-      load: (/** @type {any} */ action) => this.load(action),
-    };
   }
 
   showClasses() {
@@ -273,7 +271,7 @@ export default class AutopilotPage extends Page {
       this.deciding.showMarks(action.grid.view, action.grid.view.name);
     } else {
       this.deciding.showNone();
-      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.hand.news.onward)));
+      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.session)));
       else if (single) this.board.fill(el("div"));
       else this.board.wait(USUAL);
     }

@@ -22,6 +22,20 @@ export default class GridPage extends Page {
   /** @param {any} component */
   constructor(component) {
     super(component, { name: "grid", keys: KEYS, hints: HINTS });
+    this.build();
+    this.begin({
+      path: "/api/grid",
+      low: LOW,
+      want: WANT,
+      steady: 1,
+      request: () => this.choice.request,
+      cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
+      waiting: () => this.session.outbox.cells(),
+      load: (/** @type {any} */ grid) => {
+        grid.hidesPredictions = grid.waiting != null;
+        return this.board.load(grid, this.named(grid.class)?.name ?? "");
+      },
+    });
   }
 
   build() {
@@ -48,22 +62,6 @@ export default class GridPage extends Page {
     this.around.setSize(this.choice.size);
     this.around.setChoice(this.choice);
     this.recount();
-  }
-
-  queue() {
-    return {
-      path: "/api/grid",
-      low: LOW,
-      want: WANT,
-      steady: 1,
-      request: () => this.choice.request,
-      cells: (/** @type {any} */ grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
-      waiting: () => this.session.outbox.cells(),
-      load: (/** @type {any} */ grid) => {
-        grid.hidesPredictions = grid.waiting != null;
-        return this.board.load(grid, this.named(grid.class)?.name ?? "");
-      },
-    };
   }
 
   /** @param {any} component */
@@ -224,7 +222,7 @@ export default class GridPage extends Page {
         keyButton("Next best class", ".", () => this.best()),
         keyButton("Choose a class", "/", () => this.openPicker()),
         ...(this.choice.selection ? [el("button", { type: "button", onclick: () => this.leaveSelection() }, "Leave the selection")] : [])),
-      onward(audit ? [] : this.hand.news.onward));
+      onward(this.session, audit ? [] : undefined));
   }
 
   /** The class that was found to be best stays until the person wants another: it never changes under their hands. @param {import("./tiles.js").Grid} grid */

@@ -19,6 +19,8 @@ export default class ReviewPage extends Page {
   /** @param {any} component */
   constructor(component) {
     super(component, { name: "review", keys: KEYS, hints: HINTS });
+    this.build();
+    this.begin({ low: 24, want: 32, request: () => ({ mode: "review", filter: this.filter.request }) });
   }
 
   build() {
@@ -33,10 +35,6 @@ export default class ReviewPage extends Page {
       earlier: () => this.earlier(),
       later: () => this.later(NEWEST),
     });
-  }
-
-  queue() {
-    return { low: 24, want: 32, request: () => ({ mode: "review", filter: this.filter.request }) };
   }
 
   paint() {

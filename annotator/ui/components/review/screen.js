@@ -67,7 +67,7 @@ export class ReviewScreen {
       this.heat.show(null, null);
       const { hand } = this.session;
       const clear = this.filter.active && hand.news.of != null ? [this.#unfilter()] : [];
-      this.stage.empty(placeholder(hand), ...(item ? [] : [onward(hand.news.onward), ...clear]));
+      this.stage.empty(placeholder(hand), ...(item ? [] : [onward(this.session), ...clear]));
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
     if (chip) this.#point(at, chip);

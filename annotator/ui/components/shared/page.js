@@ -18,6 +18,7 @@ import { Hand } from "./hand.js";
 import { Session } from "./session.js";
 
 /** @typedef {import("./hand.js").Item} Item */
+/** @typedef {Omit<import("./hand.js").HandOptions, "session" | "mode" | "onShow" | "onNews">} Queue */
 
 export class Page {
   /**
@@ -34,14 +35,18 @@ export class Page {
       onKeyUp: (key) => this.release(key),
       onUndo: (step, how) => this.foreignStep(step, how),
     });
-    this.build();
+    this.name = name;
+  }
+
+  /** Ask for the first items; to be called once, when the page's elements are there. @param {Queue} queue */
+  begin(queue) {
     /** @type {Hand} */
     this.hand = this.session.hand = new Hand({
       session: this.session,
-      mode: name,
+      mode: this.name,
       onShow: () => this.paint(),
       onNews: () => this.news(),
-      ...this.queue(),
+      ...queue,
     });
     this.paint();
   }
@@ -57,13 +62,6 @@ export class Page {
   }
 
   // What a page says of itself
-
-  build() {}
-
-  /** @returns {Partial<import("./hand.js").HandOptions>} */
-  queue() {
-    return {};
-  }
 
   paint() {}
 

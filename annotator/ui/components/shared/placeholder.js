@@ -3,17 +3,6 @@
 
 import { el } from "./dom.js";
 
-/** Title and address; Annotate is the app's first page. @type {Record<string, [string, string]>} */
-const PAGES = {
-  annotate: ["Annotate", "./"],
-  autopilot: ["Autopilot", "autopilot"],
-  grid: ["Grid", "grid"],
-  review: ["Review", "review"],
-  progress: ["Progress", "progress"],
-  certificate: ["Certificate", "certificate"],
-  export: ["Export", "export"],
-};
-
 /** Words for the place of the current item while it cannot be shown. @param {import("./hand.js").Hand} hand */
 export function placeholder({ current, news }) {
   if (!current) return news.empty || "One moment...";
@@ -25,8 +14,12 @@ export function notShown(name, reason) {
   return `${name} cannot be shown: ${reason} Press Space to go on.`;
 }
 
-/** @param {string[] | undefined} names of pages with work, as the server gives them */
-export function onward(names) {
-  const pages = (names ?? []).map((name) => PAGES[name]).filter(Boolean);
+/**
+ * @param {import("./session.js").Session} session
+ * @param {string[]} [names] of pages; without them those that have work, as the server last said
+ */
+export function onward({ hand, data }, names = hand.news.onward) {
+  /** @type {[string, string][]} title and address */
+  const pages = (names ?? []).map((name) => data.pages[name]).filter(Boolean);
   return el("div", { class: "tools onward" }, ...pages.map(([title, href]) => el("a", { href }, `Go to ${title}`)));
 }

@@ -1,0 +1,31 @@
+"""The pages of the app in the order of the navigation bar. A page is one line here and one file in pages/."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One page; `name` is its file in pages/, its path in the address and, of a hot page, its folder in components/."""
+
+    name: str
+    title: str
+    icon: str
+
+
+# The first one is what the bare address shows.
+PAGES = (
+    Entry("annotate", "Annotate", ":material/touch_app:"),
+    Entry("autopilot", "Autopilot", ":material/auto_awesome:"),
+    Entry("grid", "Grid", ":material/grid_view:"),
+    Entry("review", "Review", ":material/fact_check:"),
+    Entry("map", "Map", ":material/bubble_chart:"),
+    Entry("progress", "Progress", ":material/monitoring:"),
+    Entry("certificate", "Certificate", ":material/verified:"),
+    Entry("export", "Export", ":material/download:"),
+    Entry("settings", "Settings", ":material/tune:"),
+)
+
+
+def titles_and_addresses() -> dict[str, tuple[str, str]]:
+    """Title and relative address of each page by name. Streamlit knows its first page as "./" only."""
+    return {page.name: (page.title, page.name if page is not PAGES[0] else "./") for page in PAGES}
