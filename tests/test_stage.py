@@ -87,6 +87,32 @@ def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browse
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
 
 
+def test_two_fingers_zoom_and_move_the_picture_and_the_one_that_stays_moves_it_on(browser, few):
+    page = open_page(browser, few, "Thumb", has_touch=True)
+    wait_for_picture(page)
+    hand = page.context.new_cdp_session(page)
+    x, y = middle(page)
+
+    def touch(kind: str, *at: tuple[float, float]) -> None:
+        points = [{"x": x + right, "y": y + down, "id": number} for number, (right, down) in enumerate(at)]
+        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def offset() -> float:
+        return page.locator(".frame").evaluate("one => new DOMMatrix(getComputedStyle(one).transform).e")
+
+    touch("touchStart", (-50, 0), (50, 0))
+    touch("touchMove", (-150, 0), (150, 0))
+    assert scale(page) == pytest.approx(3, abs=0.05)
+    before = offset()
+    touch("touchMove", (-110, 0), (190, 0))
+    assert scale(page) == pytest.approx(3, abs=0.05) and offset() == pytest.approx(before + 40, abs=2)
+    touch("touchEnd", (-110, 0))
+    touch("touchMove", (-140, 0))
+    assert offset() == pytest.approx(before + 10, abs=2)
+    touch("touchEnd")
+    page.context.close()
+
+
 def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(browser, few):
     page = open_page(browser, few, "Clicker")
     wait_for_picture(page)

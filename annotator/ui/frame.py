@@ -68,8 +68,8 @@ def escaped(text: object) -> str:
     """Text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
 
     Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
-    is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner keeps
-    them from being recognised. Line breaks are kept.
+    is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner
+    keeps them from being recognised. Line breaks are kept.
     """
     lines = str(text).strip("\r\n").splitlines()
     return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _REPLACED.sub(JOINER, _indented(line))) for line in lines)
@@ -127,7 +127,7 @@ def _ask() -> None:
 
 
 def same_person(name: str, known: Iterable[str]) -> str:
-    """The name among `known` that differs from `name` in capitals or blanks only; "" if none does or `name` is known."""
+    """The known name that differs from `name` in capitals or blanks only; "" if none does or `name` itself is known."""
     known = list(known)
     alike = [other for other in known if _normalised(other) == _normalised(name)]
     return "" if name in known or not alike else alike[0]

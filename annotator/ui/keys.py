@@ -57,8 +57,8 @@ def own_secret(db: Database, *, renew: bool = False) -> bool:
 
 
 def storage_name(db: Database) -> str:
-    """The name under which browsers store what they have not yet sent to this project. It survives a new secret, or those
-    decisions would be lost; a copy has its own."""
+    """The name under which browsers store what they have not yet sent to this project. It survives a new secret, since
+    those decisions would be lost otherwise; a copy has its own."""
     return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
 
 

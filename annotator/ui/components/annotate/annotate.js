@@ -18,7 +18,7 @@ import { typing } from "../shared/keys.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
-const PAUSE = 250; // milliseconds an image is on screen before its likely classes are listed: never just before a quick next key
+const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
 const WIDE = window.matchMedia("(min-width: 761px)");
@@ -69,7 +69,7 @@ export default class AnnotatePage extends Page {
     this.stay = false;
     this.unsure = false;
     this.pause = 0;
-    /** What the words beside the picture are about. @type {any} */
+    /** The item that the message is about. @type {any} */
     this.shown = null;
     this.stage = new Stage();
     this.caption = el("div", { class: "caption" });
@@ -77,15 +77,15 @@ export default class AnnotatePage extends Page {
     this.chips.addEventListener("click", (event) => this.chipClicked(event));
     this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.chipClicked(event));
     this.card = new ClassCard(session.api);
-    this.list = new ClassList((one, stay) => this.choose(one, stay));
+    this.list = new ClassList((class_, stay) => this.choose(class_, stay));
     this.finder = new Finder({
       likely: () => likelihoods(this.hand.current, session.classes),
       states: () => this.list.marked,
       meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
       onNothing: () => this.session.say("Nothing was labeled. Enter is \"Nothing else here\" again."),
-      onTake: (one, stay) => this.choose(one, stay),
-      // Where there is no room beside the list, a card would hide what one chooses from.
-      onPoint: (one, row) => this.card.point(one, WIDE.matches ? row : null),
+      onTake: (class_, stay) => this.choose(class_, stay),
+      // Without room beside the list, a card would cover the list itself.
+      onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
     });
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.hand.restart() });
@@ -133,17 +133,17 @@ export default class AnnotatePage extends Page {
     if (this.flagging.element.open) return this.flagging.key(key, event);
     if (event.composedPath()[0] === this.finder.field && key !== "find") {
       if (key !== "?") return this.finder.key(event);
-      const [one, row] = this.finder.chosen;
-      this.card.point(one, row, 0);
+      const [class_, row] = this.finder.chosen;
+      this.card.point(class_, row, 0);
       return true;
     }
     if (typing(event) && key !== "find") {
       if (key === "Escape") this.order.field.blur();
       return key === "Escape";
     }
-    const one = this.list.byKey.get(key);
-    if (one) {
-      if (!event.repeat) this.choose(one, event.shiftKey);
+    const class_ = this.list.byKey.get(key);
+    if (class_) {
+      if (!event.repeat) this.choose(class_, event.shiftKey);
       return true;
     }
     if (this.stage.key(key, event)) return true;
@@ -165,14 +165,14 @@ export default class AnnotatePage extends Page {
     return true;
   }
 
-  /** @param {{id: number, name: string}} one @param {boolean} stay */
-  choose(one, stay) {
+  /** @param {{id: number, name: string}} class_ @param {boolean} stay */
+  choose(class_, stay) {
     const item = this.ready();
     if (!item) return;
     const state = this.unsure ? UNSURE : PRESENT;
     const goOn = !stay && !this.stay && !this.unsure;
     if (this.unsure) this.toggleUnsure();
-    this.label(item, one.id, state, goOn);
+    this.label(item, class_.id, state, goOn);
   }
 
   /** @param {any} item @param {number} id of the class @param {number} state @param {boolean} goOn */
@@ -185,8 +185,8 @@ export default class AnnotatePage extends Page {
   skip() {
     const item = this.hand.current;
     if (!item) return;
-    // Answered just now, gone back to, or complete: going on is all that is meant. An image that came with some answers
-    // and gets none is passed over like one without, and comes last.
+    // For an image that was answered just now, gone back to, or is complete, a skip only goes on. Any other image, with or
+    // without answers, is stored as skipped and comes last.
     const answered = item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
     if (item.passedOn || answered) this.hand.advance();
     else this.answer(item, { action: "skip" }, item.labels, true);
@@ -196,8 +196,8 @@ export default class AnnotatePage extends Page {
     const item = this.ready();
     if (!item) return;
     const answered = new Set(item.labels.map((label) => label.class));
-    const rest = this.session.classes.filter((one) => !answered.has(one.id));
-    const labels = [...item.labels, ...rest.map((one) => ({ class: one.id, state: ABSENT, source: "done" }))];
+    const rest = this.session.classes.filter((class_) => !answered.has(class_.id));
+    const labels = [...item.labels, ...rest.map((class_) => ({ class: class_.id, state: ABSENT, source: "done" }))];
     this.answer(item, { action: "done", source: "done" }, labels, true);
   }
 
@@ -262,7 +262,7 @@ export default class AnnotatePage extends Page {
     this.stayButton.setAttribute("aria-pressed", String(this.stay));
   }
 
-  /** The cross on a chip: a person says that the class is not there. @param {Event} event */
+  /** The cross on a chip: the class is absent. @param {Event} event */
   chipClicked(event) {
     const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
     if (!button) return;
@@ -338,7 +338,7 @@ export default class AnnotatePage extends Page {
     this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
     const partly = labels.length > 0 && ` · ${labels.length} of ${this.session.classes.length} classes answered`;
     this.caption.textContent = item ? item.name + (partly || "") : "";
-    // What is not there is crossed out in the list; only a correction by hand is worth a chip.
+    // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
       .map((label) => this.chip(label));

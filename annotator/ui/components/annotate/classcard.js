@@ -9,19 +9,19 @@ import { el, kbd } from "../shared/dom.js";
 const REST = 350; // milliseconds
 const LEAVE = 250; // enough to cross the gap between a button and its card
 const CROSS = 160; // enough to cross another button on the way
-const FRESH = 60_000; // the examples asked for this long ago are still good
+const FRESH = 60_000; // milliseconds for which fetched examples are shown again
 const GAP = 12;
 
-/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+/** @typedef {import("../shared/session.js").Class} Class */
 
 export class ClassCard {
   /** @param {import("../shared/api.js").Api} api */
   constructor(api) {
     this.api = api;
     /** @type {Map<number, {at: number, images: Promise<number[]>}>} */
-    this.known = new Map();
+    this.cache = new Map();
     /** @type {Class | null} */
-    this.one = null;
+    this.class_ = null;
     /** @type {HTMLElement | null} */
     this.anchor = null;
     this.timer = 0;
@@ -55,11 +55,11 @@ export class ClassCard {
     list.addEventListener("scroll", () => this.hide());
   }
 
-  /** @param {Class | null | undefined} one @param {HTMLElement | null} anchor @param {number} [wait] milliseconds */
-  point(one, anchor, wait = REST) {
+  /** @param {Class | null | undefined} class_ @param {HTMLElement | null} anchor @param {number} [wait] milliseconds */
+  point(class_, anchor, wait = REST) {
     clearTimeout(this.timer);
-    if (!one || !anchor) this.hide();
-    else if (one !== this.one) this.timer = window.setTimeout(() => this.#show(one, anchor), this.open ? Math.min(CROSS, wait) : wait);
+    if (!class_ || !anchor) this.hide();
+    else if (class_ !== this.class_) this.timer = window.setTimeout(() => this.#show(class_, anchor), this.open ? Math.min(CROSS, wait) : wait);
   }
 
   /** The pointer went away; not at once, it may be on its way to the card. */
@@ -72,33 +72,33 @@ export class ClassCard {
     clearTimeout(this.timer);
     if (!this.open) return;
     this.anchor.removeAttribute("aria-describedby");
-    this.anchor = this.one = null;
+    this.anchor = this.class_ = null;
     if (this.element.isConnected) this.element.hidePopover();
   }
 
-  /** There is a new example, or one less. @param {number} id */
+  /** The examples of this class have changed. @param {number} id */
   forget(id) {
-    this.known.delete(id);
+    this.cache.delete(id);
   }
 
-  /** @param {Class} one @param {HTMLElement} anchor */
-  #show(one, anchor) {
+  /** @param {Class} class_ @param {HTMLElement} anchor */
+  #show(class_, anchor) {
     if (!anchor.isConnected || !this.element.isConnected) return;
     this.anchor?.removeAttribute("aria-describedby");
-    this.one = one;
+    this.class_ = class_;
     this.anchor = anchor;
     anchor.setAttribute("aria-describedby", this.element.id);
     const examples = el("div", { class: "examples" });
     this.element.replaceChildren(
-      el("p", { class: "title" }, el("strong", {}, one.name), ...(one.key ? [kbd(one.key)] : [])),
-      ...(one.description ? [el("p", {}, one.description)] : []),
+      el("p", { class: "title" }, el("strong", {}, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
+      ...(class_.description ? [el("p", {}, class_.description)] : []),
       examples,
     );
     this.element.showPopover();
     this.#place();
-    this.#examples(one.id).then((images) => {
-      if (this.one !== one) return;
-      if (images.length) examples.replaceChildren(...images.map((id) => this.#thumb(id, one.name)));
+    this.#examples(class_.id).then((images) => {
+      if (this.class_ !== class_) return;
+      if (images.length) examples.replaceChildren(...images.map((id) => this.#thumb(id, class_.name)));
       else examples.replaceChildren(el("p", { class: "quiet" }, "No image has this label yet."));
       this.#place();
     });
@@ -106,21 +106,21 @@ export class ClassCard {
 
   /** Beside the list it is about, over the picture, where there is room for it; else below or above the class. */
   #place() {
-    const about = this.anchor.getBoundingClientRect();
+    const anchored = this.anchor.getBoundingClientRect();
     const list = (this.anchor.closest("[role=group], [role=listbox]") ?? this.anchor).getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = this.element;
     const beside = list.left - width - GAP >= 0;
-    const below = about.bottom + GAP + height <= window.innerHeight;
-    const left = beside ? list.left - width - GAP : Math.max(GAP, Math.min(about.left, window.innerWidth - width - GAP));
-    const top = beside ? about.top : below ? about.bottom + GAP : about.top - height - GAP;
+    const below = anchored.bottom + GAP + height <= window.innerHeight;
+    const left = beside ? list.left - width - GAP : Math.max(GAP, Math.min(anchored.left, window.innerWidth - width - GAP));
+    const top = beside ? anchored.top : below ? anchored.bottom + GAP : anchored.top - height - GAP;
     this.element.style.left = `${left}px`;
     this.element.style.top = `${Math.max(GAP, Math.min(top, window.innerHeight - height - GAP))}px`;
   }
 
   /** @param {number} id */
   #examples(id) {
-    const known = this.known.get(id);
-    if (known && performance.now() - known.at < FRESH) return known.images;
+    const entry = this.cache.get(id);
+    if (entry && performance.now() - entry.at < FRESH) return entry.images;
     const images = this.api.post("/api/examples", { class: id }).then(
       (answer) => answer.images,
       () => {
@@ -128,7 +128,7 @@ export class ClassCard {
         return [];
       },
     );
-    this.known.set(id, { at: performance.now(), images });
+    this.cache.set(id, { at: performance.now(), images });
     return images;
   }
 

@@ -6,16 +6,16 @@
 
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
-const AT_A_GLANCE = 35; // up to here the whole list is seen, and each class has a key
+const AT_A_GLANCE = 35; // up to this number of classes each has a key and the likeliest are not listed apart
 const LIKELY = 8;
 const WORTH_SHOWING = 0.02;
 const CHUNK = 40; // buttons that the browser lays out together, or not at all
 const NO_MODEL = 255;
 
-/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+/** @typedef {import("../shared/session.js").Class} Class */
 
 export class ClassList {
-  /** @param {(one: Class, stay: boolean) => void} onChoose */
+  /** @param {(class_: Class, stay: boolean) => void} onChoose */
   constructor(onChoose) {
     this.onChoose = onChoose;
     /** @type {Class[]} */
@@ -34,8 +34,8 @@ export class ClassList {
     for (const part of [this.list, this.near]) {
       part.addEventListener("click", (event) => {
         const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-class]"));
-        const one = button && this.byId.get(Number(button.dataset.class));
-        if (one) this.onChoose(one, event.shiftKey);
+        const class_ = button && this.byId.get(Number(button.dataset.class));
+        if (class_) this.onChoose(class_, event.shiftKey);
       });
     }
   }
@@ -43,11 +43,11 @@ export class ClassList {
   /** @param {Class[]} classes */
   setClasses(classes) {
     this.classes = classes;
-    this.byId = new Map(classes.map((one) => [one.id, one]));
-    this.byKey = new Map(classes.filter((one) => one.key).map((one) => [one.key, one]));
+    this.byId = new Map(classes.map((class_) => [class_.id, class_]));
+    this.byKey = new Map(classes.filter((class_) => class_.key).map((class_) => [class_.key, class_]));
     this.marked = new Map();
-    const buttons = classes.map((one) => classButton(one, one.key ? [kbd(one.key)] : []));
-    this.buttons = new Map(classes.map((one, index) => [one.id, buttons[index]]));
+    const buttons = classes.map((class_) => classButton(class_, class_.key ? [kbd(class_.key)] : []));
+    this.buttons = new Map(classes.map((class_, index) => [class_.id, buttons[index]]));
     const chunks = Array.from({ length: Math.ceil(buttons.length / CHUNK) }, (_, index) =>
       el("div", { class: "chunk" }, ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
     this.list.replaceChildren(...chunks);
@@ -68,7 +68,7 @@ export class ClassList {
     this.near.classList.toggle("unsure", on);
   }
 
-  /** Another picture: what was likely on the one before is said no longer. */
+  /** Remove the likely classes of the previous picture. */
   forgetLikely() {
     if (this.near.firstChild) this.near.replaceChildren();
   }
@@ -116,12 +116,12 @@ export function likelihoods(item, classes) {
   return new Map(known);
 }
 
-/** @param {Class} one @param {Node[]} more */
-function classButton(one, more) {
+/** @param {Class} class_ @param {Node[]} more */
+function classButton(class_, more) {
   return el(
     "button",
-    { type: "button", class: "class", "data-class": one.id, "aria-keyshortcuts": one.key || null, "aria-pressed": "false" },
-    el("span", { class: "name" }, one.name),
+    { type: "button", class: "class", "data-class": class_.id, "aria-keyshortcuts": class_.key || null, "aria-pressed": "false" },
+    el("span", { class: "name" }, class_.name),
     ...more,
   );
 }

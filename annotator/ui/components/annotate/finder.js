@@ -11,13 +11,13 @@ import { fit } from "../shared/fit.js";
 
 const MOST = 40; // rows; more are found by typing more
 
-/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+/** @typedef {import("../shared/session.js").Class} Class */
 
 export class Finder {
   /**
    * @param {{likely: () => Map<number, number>, states: () => Map<number, number>,
-   *          meaning: (one: Class) => string, onTake: (one: Class, stay: boolean) => void, onNothing: () => void,
-   *          onPoint: (one: Class | null, row: HTMLElement | null) => void}} options
+   *          meaning: (class_: Class) => string, onTake: (class_: Class, stay: boolean) => void, onNothing: () => void,
+   *          onPoint: (class_: Class | null, row: HTMLElement | null) => void}} options
    *   likely     probability of each class on this image, as far as there is one
    *   states     what is known of this image: class -> state
    *   meaning    what taking this class does, as the end of a sentence that begins with "Enter"
@@ -31,10 +31,10 @@ export class Finder {
     this.onTake = onTake;
     this.onNothing = onNothing;
     this.onPoint = onPoint;
-    /** @type {{one: Class, name: string}[]} */
+    /** @type {{class_: Class, name: string}[]} */
     this.names = [];
     /** @type {Class[]} */
-    this.found = [];
+    this.matches = [];
     /** The chosen row; -1 for none. */
     this.at = -1;
     this.field = el("input", {
@@ -53,7 +53,7 @@ export class Finder {
 
   /** @param {Class[]} classes */
   setClasses(classes) {
-    this.names = classes.map((one) => ({ one, name: one.name.toLowerCase() }));
+    this.names = classes.map((class_) => ({ class_, name: class_.name.toLowerCase() }));
     if (this.open) this.#search();
   }
 
@@ -63,7 +63,7 @@ export class Finder {
 
   /** The class that Enter would take, and its row. @returns {[Class | null, HTMLElement | null]} */
   get chosen() {
-    return [this.found[this.at] ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
+    return [this.matches[this.at] ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
   }
 
   /** Ready to type, with nothing typed. */
@@ -113,8 +113,8 @@ export class Finder {
     const likely = this.likely();
     const states = this.states();
     const ranked = rank(this.names, typed, likely, states);
-    this.found = ranked.slice(0, MOST);
-    const rows = this.found.map((one, index) => row(one, index, likely.get(one.id), states.get(one.id)));
+    this.matches = ranked.slice(0, MOST);
+    const rows = this.matches.map((class_, index) => row(class_, index, likely.get(class_.id), states.get(class_.id)));
     const more = ranked.length - rows.length;
     const note = ranked.length === 0 ? "No matching class. New classes are added on the Settings page." : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
     this.list.replaceChildren(...rows, ...(note ? [el("p", { class: "note" }, note)] : []), this.enter);
@@ -128,17 +128,17 @@ export class Finder {
   /** @param {number} index */
   #select(index) {
     this.list.children[this.at]?.setAttribute("aria-selected", "false");
-    if (!this.found.length) {
+    if (!this.matches.length) {
       this.#unselect();
       return;
     }
-    this.at = (index + this.found.length) % this.found.length;
+    this.at = (index + this.matches.length) % this.matches.length;
     const chosen = /** @type {HTMLElement} */ (this.list.children[this.at]);
     chosen.setAttribute("aria-selected", "true");
     chosen.scrollIntoView({ block: "nearest" });
     this.field.setAttribute("aria-activedescendant", chosen.id);
-    this.enter.textContent = `Enter ${this.meaning(this.found[this.at])}`;
-    this.onPoint(this.found[this.at], chosen);
+    this.enter.textContent = `Enter ${this.meaning(this.matches[this.at])}`;
+    this.onPoint(this.matches[this.at], chosen);
   }
 
   #unselect() {
@@ -149,7 +149,7 @@ export class Finder {
 
   /** @param {boolean} stay */
   #enter(stay) {
-    if (this.found[this.at]) this.#take(this.found[this.at], stay);
+    if (this.matches[this.at]) this.#take(this.matches[this.at], stay);
     else if (!this.field.value.trim()) {
       this.close();
       this.onNothing();
@@ -159,14 +159,14 @@ export class Finder {
   /** @param {MouseEvent} event */
   #click(event) {
     const chosen = /** @type {Element} */ (event.target).closest("[role=option]");
-    if (chosen) this.#take(this.found[[...this.list.children].indexOf(chosen)], event.shiftKey);
+    if (chosen) this.#take(this.matches[[...this.list.children].indexOf(chosen)], event.shiftKey);
   }
 
-  /** @param {Class | undefined} one @param {boolean} stay */
-  #take(one, stay) {
-    if (!one) return;
+  /** @param {Class | undefined} class_ @param {boolean} stay */
+  #take(class_, stay) {
+    if (!class_) return;
     if (!stay) this.close();
-    this.onTake(one, stay);
+    this.onTake(class_, stay);
     if (!stay) return;
     this.field.value = "";
     this.#search();
@@ -176,25 +176,25 @@ export class Finder {
 /**
  * The classes that fit what was typed, best first; equally good ones by their probability, then in the project's order.
  * With nothing typed what is answered already comes last.
- * @param {{one: Class, name: string}[]} names @param {string} typed lower case
+ * @param {{class_: Class, name: string}[]} names @param {string} typed lower case
  * @param {Map<number, number>} likely @param {Map<number, number>} states
  */
 function rank(names, typed, likely, states) {
   return names
-    .map(({ one, name }, index) => ({
-      one, index, fit: typed ? fit(name, typed) : Number(states.has(one.id)), likely: likely.get(one.id) ?? -1,
+    .map(({ class_, name }, index) => ({
+      class_, index, fit: typed ? fit(name, typed) : Number(states.has(class_.id)), likely: likely.get(class_.id) ?? -1,
     }))
     .filter((entry) => entry.fit < Infinity)
     .sort((a, b) => a.fit - b.fit || b.likely - a.likely || a.index - b.index)
-    .map((entry) => entry.one);
+    .map((entry) => entry.class_);
 }
 
-/** @param {Class} one @param {number} index @param {number | undefined} likely @param {number | undefined} state */
-function row(one, index, likely, state) {
-  const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": one.id };
-  const node = el("div", props, el("span", { class: "name" }, one.name));
+/** @param {Class} class_ @param {number} index @param {number | undefined} likely @param {number | undefined} state */
+function row(class_, index, likely, state) {
+  const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": class_.id };
+  const node = el("div", props, el("span", { class: "name" }, class_.name));
   if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
   if (likely != null) node.append(el("span", { class: "percent" }, chance(likely)));
-  if (one.key) node.append(kbd(one.key));
+  if (class_.key) node.append(kbd(class_.key));
   return node;
 }

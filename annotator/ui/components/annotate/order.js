@@ -57,12 +57,12 @@ export class Order {
   }
 
   #recalled() {
-    let kept = null;
+    let stored = null;
     try {
-      kept = localStorage.getItem(this.store);
+      stored = localStorage.getItem(this.store);
     } catch {
       // Then it is the project's own.
     }
-    return this.orders.some(({ name }) => name === kept) ? kept : this.usual;
+    return this.orders.some(({ name }) => name === stored) ? stored : this.usual;
   }
 }

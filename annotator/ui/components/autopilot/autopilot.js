@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Autopilot: one action after the other, whichever brings most for the person's time. There is nothing to choose: what
- * is on screen is answered, or skipped, and what comes next is the engine's to say.
+ * Autopilot: the server chooses one action after the other, the one with the highest acquisition value for the person's
+ * time. The person answers or skips it.
  */
 
 import { Board } from "../grid/board.js";
@@ -17,7 +17,7 @@ import { restore } from "../grid/tiles.js";
 
 const IN_HAND = 3; // actions: the one on screen and two ahead
 const USUAL = 24; // tiles
-const ROW = 6; // a grid is laid out for a multiple of so many tiles, which stand side by side in many ways
+const ROW = 6; // the layout is made for a multiple of so many tiles, which has many divisors
 const PRESENT = 1;
 
 /**
@@ -110,7 +110,7 @@ export default class AutopilotPage extends Page {
     this.session.say(batchInWords(entry, how, this.session.names));
   }
 
-  /** Save what is on screen, as it is marked there. */
+  /** Decide what is on screen, as it is marked. */
   decide() {
     const action = this.shown;
     if (!action) return;
@@ -131,10 +131,10 @@ export default class AutopilotPage extends Page {
 
   /** @param {Action} action @param {any[][]} cells [image, class, state, probability] */
   batch(action, cells) {
-    const found = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
+    const positives = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
     const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
     const { marks } = action;
-    this.answer(action, entry, found, cells.length, true, () => {
+    this.answer(action, entry, positives, cells.length, true, () => {
       if (action.grid) restore(action.grid, cells);
       else action.marks = marks;
     });
@@ -147,8 +147,8 @@ export default class AutopilotPage extends Page {
     const [before, after] = [action.marks, new Map(action.marks).set(id, state)];
     const score = new Map(action.scores).get(id);
     const entry = { action: "label", source: action.source, image: action.item.id, class: id, state, score, run: runOf(action) };
-    const found = Number(state === PRESENT && before.get(id) !== PRESENT);
-    this.answer(action, entry, found, 1, !stay, (way) => {
+    const positives = Number(state === PRESENT && before.get(id) !== PRESENT);
+    this.answer(action, entry, positives, 1, !stay, (way) => {
       action.marks = way === 1 ? after : before;
     });
   }
@@ -162,15 +162,15 @@ export default class AutopilotPage extends Page {
   /**
    * An answer, which undo takes back to where it was given.
    * @param {Action} action @param {any} entry null when it says nothing that is not known
-   * @param {number} found labels in it that say present @param {number} decided how many answers it is
+   * @param {number} positives labels in it that say present @param {number} decided how many answers it is
    * @param {boolean} goOn to the next action @param {(way: 1 | -1) => void} mark put the marks as they are after it, -1: before
    */
-  answer(action, entry, found, decided, goOn, mark) {
+  answer(action, entry, positives, decided, goOn, mark) {
     const milliseconds = this.hand.looked;
     const become = (/** @type {1 | -1} */ way) => {
       mark(way);
       this.hand.count(0, way * decided);
-      this.headline.count(found, milliseconds, way);
+      this.headline.count(positives, milliseconds, way);
     };
     this.perform(entry && { ...entry, milliseconds }, {
       forward: () => {
@@ -185,7 +185,7 @@ export default class AutopilotPage extends Page {
     });
   }
 
-  /** Not this one now: something else instead, of another kind or class where there is any. */
+  /** Skip the action, and with it those of its kind and class that are in hand. */
   skip() {
     const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     if (!action || (action.loaded && action !== this.shown)) return;
@@ -226,9 +226,9 @@ export default class AutopilotPage extends Page {
     return this.board.load(grid, this.session.names.get(grid.class) ?? "");
   }
 
-  /** The grid that Enter would bring, where it is laid out as this one is. */
+  /** The next grid, if it has the same layout as the one on screen. */
   nextGrid() {
-    const next = /** @type {any} */ (this.hand.queue.find((one) => !one.passedOn));
+    const next = /** @type {any} */ (this.hand.queue.find((action) => !action.passedOn));
     const same = next?.grid && roomFor(next.grid) === this.board.layout.size;
     return same ? /** @type {import("../grid/tiles.js").Grid} */ (next.grid) : null;
   }
@@ -242,7 +242,7 @@ export default class AutopilotPage extends Page {
   news() {
     if (this.hand.current || !this.hand.news.empty || !this.hand.passed.size) super.news();
     else {
-      // Nothing is left but what was skipped: now is its turn.
+      // Only skipped actions are left: they come again.
       this.hand.passed.clear();
       this.hand.ask();
     }
@@ -252,9 +252,9 @@ export default class AutopilotPage extends Page {
     const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     const action = current?.loaded ? current : null;
     const words = current || this.hand.passed.size ? "" : this.hand.news.empty;
-    if (action ? action === this.shown : !this.shown && this.said === words) return;
+    if (action ? action === this.shown : !this.shown && this.wordsShown === words) return;
     this.shown = action;
-    this.said = action ? null : words;
+    this.wordsShown = action ? null : words;
     const single = action?.kind === "image" || action?.kind === "click";
     this.session.element.dataset.kind = action?.kind ?? "";
     this.session.element.classList.toggle("grid-page", !single && !words);
@@ -290,9 +290,9 @@ function runOf({ grid, run, scores }) {
   return scores.length ? run : null;
 }
 
-/** Of the same kind, and about the same class. @param {Action} one @param {Action} other */
-function alike(one, other) {
-  return one.kind === other.kind && one.grid?.class === other.grid?.class;
+/** Of the same kind, and about the same class. @param {Action} action @param {Action} other */
+function alike(action, other) {
+  return action.kind === other.kind && action.grid?.class === other.grid?.class;
 }
 
 /** @param {import("../grid/tiles.js").Grid} grid */

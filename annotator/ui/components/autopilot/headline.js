@@ -9,7 +9,7 @@ const LONGEST = 60_000; // milliseconds of one decision that count: whoever take
 
 export class Headline {
   constructor() {
-    this.found = 0;
+    this.positives = 0;
     this.milliseconds = 0;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
     this.task = el("p", { class: "task" });
@@ -27,7 +27,7 @@ export class Headline {
     write(this.task, taskOf(action));
     this.why.open = false;
     this.why.hidden = !others.length;
-    this.others.replaceChildren(...others.map((one) => el("li", {}, one)));
+    this.others.replaceChildren(...others.map((line) => el("li", {}, line)));
   }
 
   /** A grid begins the other way. @param {import("./autopilot.js").Action} action */
@@ -42,12 +42,12 @@ export class Headline {
     this.why.hidden = true;
   }
 
-  /** An answer was given, or taken back. @param {number} found labels in it that say present @param {number} milliseconds @param {1 | -1} way */
-  count(found, milliseconds, way) {
-    this.found += way * found;
+  /** An answer was given, or taken back. @param {number} positives labels in it that say present @param {number} milliseconds @param {1 | -1} way */
+  count(positives, milliseconds, way) {
+    this.positives += way * positives;
     this.milliseconds += way * Math.min(milliseconds, LONGEST);
     const minutes = Math.round(this.milliseconds / 60_000);
     const time = minutes < 1 ? "under a minute" : minutes === 1 ? "1 minute" : `${minutes} minutes`;
-    write(this.tally, this.milliseconds ? `${this.found.toLocaleString("en")} ${this.found === 1 ? "label" : "labels"} found in ${time} here` : "");
+    write(this.tally, this.milliseconds ? `${this.positives.toLocaleString("en")} ${this.positives === 1 ? "label" : "labels"} found in ${time} here` : "");
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * One image and its classes: for an action that asks about all of them at once, and for one that asks for a single label.
- * What is marked lies in the action itself, so that it comes back as it was.
+ * The marks are stored in the action itself, so that undo brings it back as it was.
  */
 
 import { ClassList, likelihoods } from "../annotate/classlist.js";
@@ -16,7 +16,7 @@ const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
 
-/** @typedef {{id: number, name: string, description: string, key: string}} Class */
+/** @typedef {import("../shared/session.js").Class} Class */
 
 export class Picture {
   /**
@@ -31,18 +31,18 @@ export class Picture {
     this.onLabel = onLabel;
     /** @type {any} what is on screen */
     this.action = null;
-    /** Whether it has been drawn: no key is about an image that nobody can have seen. */
+    /** Whether it has been drawn: keys are ignored until the person can have seen the image. */
     this.seen = false;
     this.unsure = false;
     this.stage = new Stage();
     this.caption = el("div", { class: "caption" });
-    this.list = new ClassList((one, stay) => this.choose(one, stay));
+    this.list = new ClassList((class_, stay) => this.choose(class_, stay));
     this.finder = new Finder({
       likely: () => likelihoods(this.action?.item, session.classes),
       states: () => this.list.marked,
-      meaning: (one) => this.#meaning(one),
+      meaning: (class_) => this.#meaning(class_),
       onNothing: () => session.say(`Nothing was chosen. Enter is "${this.decideWords.textContent}" again.`),
-      onTake: (one, stay) => this.choose(one, stay),
+      onTake: (class_, stay) => this.choose(class_, stay),
       onPoint: () => {},
     });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
@@ -72,7 +72,7 @@ export class Picture {
     item.broken = await decoded(action.picture, this.session.api.url(`/api/image/${item.id}`));
   }
 
-  /** @param {any} action whose picture is there; keys are about it from the frame on in which it is drawn */
+  /** @param {any} action whose picture is loaded; keys apply to it from the frame in which it is drawn */
   show(action) {
     const { item, picture } = action;
     this.action = action;
@@ -105,7 +105,7 @@ export class Picture {
   key(key, event) {
     if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
     if (typing(event) && key !== "find") return false;
-    const one = this.list.byKey.get(key);
+    const class_ = this.list.byKey.get(key);
     const command = {
       Enter: () => this.onDecide(),
       ".": () => this.onSkip(),
@@ -114,30 +114,30 @@ export class Picture {
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
     }[key];
-    if (one) event.repeat || this.choose(one, event.shiftKey);
+    if (class_) event.repeat || this.choose(class_, event.shiftKey);
     else if (this.stage.key(key, event)) return true;
     else if (command) event.repeat || command();
     else return false;
     return true;
   }
 
-  /** @param {Class} one @param {boolean} stay */
-  choose(one, stay) {
+  /** @param {Class} class_ @param {boolean} stay */
+  choose(class_, stay) {
     if (!this.ready()) return;
     const { kind, marks } = this.action;
     const unsure = this.unsure;
     if (unsure) this.toggleUnsure();
     if (kind === "click") {
-      this.onLabel(one.id, unsure ? UNSURE : PRESENT, stay || unsure);
+      this.onLabel(class_.id, unsure ? UNSURE : PRESENT, stay || unsure);
       return;
     }
-    const now = marks.get(one.id);
-    const next = unsure ? UNSURE : now === PRESENT ? ABSENT : PRESENT;
-    this.action.marks = new Map(marks).set(one.id, next);
+    const mark = marks.get(class_.id);
+    const next = unsure ? UNSURE : mark === PRESENT ? ABSENT : PRESENT;
+    this.action.marks = new Map(marks).set(class_.id, next);
     this.#mark();
   }
 
-  /** What taking a class in the finder does. @param {Class} one */
+  /** What taking a class in the finder does. @param {Class} class_ */
   #meaning({ id, name }) {
     if (this.unsure) return `marks ${name} unsure`;
     if (this.action?.kind === "click") return `labels ${name}`;
@@ -171,7 +171,7 @@ export class Picture {
   #mark() {
     const { kind, marks } = this.action;
     this.list.mark(marks);
-    const count = (/** @type {number} */ state) => [...marks.values()].filter((one) => one === state).length;
+    const count = (/** @type {number} */ state) => [...marks.values()].filter((mark) => mark === state).length;
     const [yes, unsure] = [count(PRESENT), count(UNSURE)];
     const no = this.session.classes.length - yes - unsure;
     const single = kind === "click";

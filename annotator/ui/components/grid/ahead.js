@@ -1,11 +1,11 @@
 // @ts-check
 /**
  * The grid on screen and, unseen under it, the one that comes next: laid out, painted and rastered already, so that
- * Enter changes no more than which of the two is seen. What was on screen goes a moment later: a frame that takes a layer
- * away has others to paint anew.
+ * Enter only swaps which of the two is seen. The old one is removed a moment later, because removing a layer makes the
+ * browser repaint others in that frame.
  */
 
-const REST = 120; // milliseconds a grid is on screen until the next is laid out: work for hands in no hurry
+const REST = 120; // milliseconds a grid is on screen until the next one is laid out
 
 /** @typedef {import("./tiles.js").Tiles} Tiles */
 
@@ -21,7 +21,7 @@ export class Ahead {
     this.timer = 0;
   }
 
-  /** Have what comes next lie ready, in a moment. */
+  /** Lay out the next grid in a moment. */
   prepare() {
     this.timer ||= window.setTimeout(() => this.#prepare(), REST);
   }

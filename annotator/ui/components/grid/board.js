@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The place where grids lie: the one on screen with its cursor, its marks by key and pointer, heat maps over it, one of
- * its tiles enlarged; and, unseen, the one that comes next. What becomes of a grid that is decided is the page's affair.
+ * its tiles enlarged; and, unseen, the one that comes next. Deciding a grid is up to the page.
  */
 
 import { Ahead } from "./ahead.js";
@@ -30,7 +30,7 @@ export class Board {
     this.onMarks = onMarks;
     /** @type {Tiles | null} what is on screen */
     this.view = null;
-    /** Whether it has been drawn: no key is about tiles that nobody can have seen. */
+    /** Whether it has been drawn: keys are ignored until the person can have seen the tiles. */
     this.seen = false;
     /** @type {object[]} */
     this.built = [];
@@ -96,7 +96,7 @@ export class Board {
     if (key === "Shift") this.peek.hold(false);
   }
 
-  /** A key is about the tiles on screen; while they are not there, or not yet drawn, it is about nothing. */
+  /** Whether keys apply to the tiles: they are on screen and have been drawn. */
   ready() {
     if (this.view && this.seen) return true;
     if (!this.view && this.host.querySelector(".skeleton")) this.session.say("The pictures are still on their way.");
@@ -158,7 +158,7 @@ export class Board {
     return grid.view.loaded.then(() => this.ahead.prepare());
   }
 
-  /** Of what was decided a while ago only the answers are kept. @param {any} item @param {(item: any) => boolean} inHand */
+  /** Keep a decided grid's elements for undo; of the oldest, only the answers. @param {any} item @param {(item: any) => boolean} inHand */
   keep(item, inHand) {
     this.built = [...this.built.filter((other) => other !== item), item];
     if (this.built.length <= KEPT_BUILT) return;
@@ -166,12 +166,12 @@ export class Board {
     if (!inHand(old)) unbuild(old);
   }
 
-  /** Put a grid on screen. From the frame on in which it is drawn, keys are about it. @param {Tiles} view */
+  /** Put a grid on screen. Keys apply to it from the frame in which it is drawn. @param {Tiles} view */
   show(view) {
     const focused = this.host.contains(this.session.root.activeElement);
     this.#change(view);
     this.ahead.show(view);
-    // Where the page scrolls, "Decide" is pressed at the end of one grid, and the next is looked at from its beginning.
+    // Where the page scrolls, "Decide" is pressed at the end of a grid; the next one starts at its top.
     if (this.layout.scrolls && this.host.getBoundingClientRect().top < 0) this.host.scrollIntoView();
     const drawn = () => {
       if (this.view !== view || this.seen) return;

@@ -11,19 +11,19 @@ export class Choice {
   constructor(data) {
     this.store = `annotator:${data.project}:grid`;
     /** @type {any} */
-    let kept = {};
+    let stored = {};
     try {
-      kept = JSON.parse(localStorage.getItem(this.store) ?? "{}") ?? {};
+      stored = JSON.parse(localStorage.getItem(this.store) ?? "{}") ?? {};
     } catch {
       // Storage that is blocked or damaged: as on the first visit.
     }
     /** @type {number} */
-    this.size = SIZES.includes(kept.size) ? kept.size : 24;
-    /** @type {number | null} null: whichever class the engine finds best */
-    this.class = data.classes.some((one) => one.id === kept.class) ? kept.class : null;
+    this.size = SIZES.includes(stored.size) ? stored.size : 24;
+    /** @type {number | null} null: the server chooses the best class */
+    this.class = data.classes.some((class_) => class_.id === stored.class) ? stored.class : null;
     /** The class there was before the audit grid, to go back to. @type {number | null} */
     this.before = this.class;
-    /** @type {number | null} a class that was enough of, when the next best one is asked for */
+    /** @type {number | null} a class that is left out when the best one is asked for */
     this.but = null;
     /** @type {string | undefined} a selection that was left; the address may still name it for a while */
     this.left = undefined;
@@ -45,9 +45,9 @@ export class Choice {
     this.#keep();
   }
 
-  /** Which class is worth most is the engine's to say; not the one there is now. @param {number | null} now */
-  takeBest(now) {
-    this.but = now;
+  /** Let the server choose the best class other than this one. @param {number | null} current */
+  takeBest(current) {
+    this.but = current;
     this.class = null;
     this.#keep();
   }
@@ -93,12 +93,12 @@ export class Choice {
     try {
       localStorage.setItem(this.store, JSON.stringify({ size: this.size, class: this.audit ? this.before : this.class }));
     } catch {
-      // Then a reload begins with the engine's choice.
+      // Then a reload begins with the server's choice.
     }
   }
 }
 
-/** Say in the address what is looked at, without loading it. @param {(search: URLSearchParams) => void} change */
+/** Change the query of the address without loading it. @param {(search: URLSearchParams) => void} change */
 function address(change) {
   const url = new URL(window.location.href);
   change(url.searchParams);

@@ -1,5 +1,5 @@
 // @ts-check
-/** How the classes stand: as the server last said, and from then on as the person has answered. */
+/** Counts of each class: the server's latest, updated with the person's answers since. */
 
 const STATES = { 1: "present", "-1": "absent", 0: "unsure" };
 
@@ -35,13 +35,13 @@ export class Counting {
     try {
       await this.session.outbox.flush();
       const { classes } = await this.session.api.post("/api/classes", {});
-      // While something waits the server knows less than the page.
+      // While decisions wait, the server's counts are older than the page's.
       if (!this.session.outbox.waiting.size || !this.counts.size) {
-        this.counts = new Map(classes.map((/** @type {any} */ one) => [one.id, one]));
+        this.counts = new Map(classes.map((/** @type {any} */ class_) => [class_.id, class_]));
         this.onNew();
       }
     } catch {
-      // They are a help and no more; the next grid asks again.
+      // The counts are not essential; the next grid asks again.
     }
     this.asking = false;
     if (!this.again) return;

@@ -8,7 +8,7 @@ export class Deciding {
   constructor({ onStart, onDecide }) {
     this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
       el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
-    this.about("there"); // until there is a class
+    this.nameClass("there"); // until there is a class
     this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How a grid begins", "aria-keyshortcuts": ";" }, ...this.startButtons);
     this.sum = el("span", { class: "sum" });
     this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
@@ -16,7 +16,7 @@ export class Deciding {
   }
 
   /** @param {string} name of the class that is asked about */
-  about(name) {
+  nameClass(name) {
     write(this.startButtons[0], `All are ${name}: mark the wrong ones`);
     write(this.startButtons[1], "None is: mark the right ones");
   }
@@ -30,7 +30,7 @@ export class Deciding {
       const pressed = String(button.dataset.start === view.grid.start);
       if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
     }
-    this.about(name);
+    this.nameClass(name);
   }
 
   /** Nothing is on screen. */

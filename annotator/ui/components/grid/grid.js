@@ -105,7 +105,7 @@ export default class GridPage extends Page {
     this.board.released(key);
   }
 
-  /** Save every tile that is on screen, as it is marked there. */
+  /** Decide every tile that is on screen, as it is marked. */
   decide() {
     if (!this.board.ready()) return;
     const { grid } = this.board.view;
@@ -174,7 +174,7 @@ export default class GridPage extends Page {
     this.restart();
   }
 
-  /** Answer cells that were drawn at random, without what the model thinks; or no more. @param {boolean} on */
+  /** Enter or leave the audit grid: cells sampled at random, predictions hidden. @param {boolean} on */
   check(on) {
     this.choice.check(on);
     this.around.setChoice(this.choice);
@@ -185,7 +185,7 @@ export default class GridPage extends Page {
   // What comes and goes
 
   restart() {
-    // What was taken back would be decided again with a grid that is no longer there.
+    // A redo would need grids that are gone.
     this.session.undone = [];
     for (const grid of this.hand.queue) unbuild(grid);
     this.hand.restart();
@@ -195,8 +195,8 @@ export default class GridPage extends Page {
     const grid = /** @type {import("./tiles.js").Grid | null} */ (/** @type {any} */ (this.hand.current));
     const view = (grid?.loaded && grid.view) || null;
     const words = grid ? "" : this.hand.news.empty;
-    if (view ? view === this.board.view : this.said === words && !this.board.view) return;
-    this.said = view ? null : words;
+    if (view ? view === this.board.view : this.wordsShown === words && !this.board.view) return;
+    this.wordsShown = view ? null : words;
     if (view) {
       this.board.show(view);
       this.pin(grid);
@@ -225,7 +225,7 @@ export default class GridPage extends Page {
       onward(this.session, audit ? [] : undefined));
   }
 
-  /** The class that was found to be best stays until the person wants another: it never changes under their hands. @param {import("./tiles.js").Grid} grid */
+  /** Keep the class that the server chose until the person wants another. @param {import("./tiles.js").Grid} grid */
   pin(grid) {
     if (this.choice.class != null || this.choice.audit) return;
     this.choice.take(grid.class);
@@ -234,11 +234,11 @@ export default class GridPage extends Page {
 
   /** @param {number | null | undefined} id */
   named(id) {
-    return this.session.classes.find((one) => one.id === id);
+    return this.session.classes.find((class_) => class_.id === id);
   }
 
   showCounts() {
-    if (!this.hand.current) this.hand.ask(); // what was the last grid of this class has been saved
+    if (!this.hand.current) this.hand.ask(); // the last grid of this class has been saved
     this.around.showCounts(this.counting.counts.get(this.board.view?.grid.class ?? this.choice.class));
     this.picker.news(this.counting.counts);
   }

@@ -23,9 +23,9 @@ export function paintable(host, root, { press, paint }) {
 
   /** @param {{clientX: number, clientY: number}} event */
   const tileAt = (event) => {
-    const found = root.elementFromPoint(event.clientX, event.clientY);
-    const tile = /** @type {HTMLElement | null | undefined} */ (found?.closest(".tile"));
-    return tile && host.contains(tile) && !found.closest(".enlarge") ? Number(tile.dataset.index) : null;
+    const element = root.elementFromPoint(event.clientX, event.clientY);
+    const tile = /** @type {HTMLElement | null | undefined} */ (element?.closest(".tile"));
+    return tile && host.contains(tile) && !element.closest(".enlarge") ? Number(tile.dataset.index) : null;
   };
   /** @param {number} index */
   const begin = (index) => {
@@ -55,8 +55,8 @@ export function paintable(host, root, { press, paint }) {
       if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > STILL) clearTimeout(rest);
       return;
     }
-    for (const one of event.getCoalescedEvents?.() ?? [event]) {
-      const index = tileAt(one);
+    for (const sample of event.getCoalescedEvents?.() ?? [event]) {
+      const index = tileAt(sample);
       if (index != null) paint(index, state);
     }
   });

@@ -20,7 +20,7 @@ export class Peek {
     this.pointed = null;
     this.held = false;
     this.timer = 0;
-    this.excused = false; // it was said why there is no heat map, or how far to trust it
+    this.excused = false; // a message about the heat map is shown
     /** @type {{view: import("./tiles.js").Tiles, index: number} | null} where a heat map lies */
     this.lying = null;
   }
@@ -40,7 +40,7 @@ export class Peek {
     }, FETCH);
   }
 
-  /** Where the pointer is counts no more: one moves about by keys, or the grid has gone. */
+  /** Ignore the pointer's place: the person moves by keys, or the grid is gone. */
   forget() {
     clearTimeout(this.timer);
     this.pointed = null;

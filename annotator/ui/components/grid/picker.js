@@ -19,7 +19,7 @@ export class Picker {
     /** @type {Map<number, Counts>} */
     this.counts = new Map();
     /** @type {{id: number, name: string, description: string}[]} */
-    this.found = [];
+    this.matches = [];
     this.at = 0;
     this.input = el("input", {
       type: "search", placeholder: "Type to find a class", "aria-label": "Find a class", autocomplete: "off", role: "combobox",
@@ -72,33 +72,33 @@ export class Picker {
 
   #rank() {
     const typed = this.input.value.trim().toLowerCase();
-    const likely = (/** @type {{id: number}} */ one) => this.counts.get(one.id)?.likely ?? -1;
-    this.found = this.classes
-      .map((one, index) => ({ one, index, rank: typed ? fit(one.name.toLowerCase(), typed) : 0 }))
+    const likely = (/** @type {{id: number}} */ class_) => this.counts.get(class_.id)?.likely ?? -1;
+    this.matches = this.classes
+      .map((class_, index) => ({ class_, index, rank: typed ? fit(class_.name.toLowerCase(), typed) : 0 }))
       .filter((entry) => entry.rank < Infinity)
-      .sort((a, b) => a.rank - b.rank || likely(b.one) - likely(a.one) || a.index - b.index)
-      .map((entry) => entry.one);
-    const most = Math.max(1, ...this.found.map(likely));
-    this.list.replaceChildren(...this.found.slice(0, MOST_ROWS).map((one, place) => this.#row(one, place, most)));
-    const over = this.found.length - MOST_ROWS;
+      .sort((a, b) => a.rank - b.rank || likely(b.class_) - likely(a.class_) || a.index - b.index)
+      .map((entry) => entry.class_);
+    const most = Math.max(1, ...this.matches.map(likely));
+    this.list.replaceChildren(...this.matches.slice(0, MOST_ROWS).map((class_, place) => this.#row(class_, place, most)));
+    const over = this.matches.length - MOST_ROWS;
     this.more.replaceChildren(
-      this.found.length === 0 ? "No class has these letters." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
+      this.matches.length === 0 ? "No class has these letters." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
     this.#moveTo(this.at);
   }
 
-  /** @param {{id: number, name: string, description: string}} one @param {number} place @param {number} most */
-  #row(one, place, most) {
-    const counts = this.counts.get(one.id);
+  /** @param {{id: number, name: string, description: string}} class_ @param {number} place @param {number} most */
+  #row(class_, place, most) {
+    const counts = this.counts.get(class_.id);
     const number = (/** @type {number | null | undefined} */ value, /** @type {string} */ what) =>
       el("span", { class: "number" }, value == null ? "–" : Math.round(value).toLocaleString("en"), el("span", { class: "sr-only" }, ` ${what}`));
     const likely = counts?.likely ?? null;
     return el(
       "div",
       {
-        class: "row", role: "option", id: `picker-${place}`, "data-class": one.id, "aria-selected": "false",
+        class: "row", role: "option", id: `picker-${place}`, "data-class": class_.id, "aria-selected": "false",
         onclick: () => this.#take(place), onpointermove: () => place !== this.at && this.#moveTo(place, false),
       },
-      el("span", { class: "name" }, one.name, ...(one.id === this.current ? [el("span", { class: "now" }, "now")] : [])),
+      el("span", { class: "name" }, class_.name, ...(class_.id === this.current ? [el("span", { class: "now" }, "now")] : [])),
       el("span", { class: "likely" },
         el("span", { class: "bar" }, el("span", { style: `width:${likely == null ? 0 : Math.round((100 * likely) / most)}%` })),
         number(likely, "probably to be found,")),
@@ -122,8 +122,8 @@ export class Picker {
 
   /** @param {number} place */
   #take(place) {
-    const one = this.found[place];
-    if (one) this.#leave(() => this.onPick(one.id));
+    const class_ = this.matches[place];
+    if (class_) this.#leave(() => this.onPick(class_.id));
   }
 
   /** @param {() => void} then */

@@ -1,5 +1,5 @@
 // @ts-check
-/** What stands around the tiles: which class, how it fares, how the grid begins, its size, and the key that decides it. */
+/** What is around the tiles: the class and its counts, how the grid begins, its size, and the button that decides it. */
 
 import { Deciding, write } from "./deciding.js";
 import { el, kbd, keyButton } from "../shared/dom.js";
@@ -28,7 +28,7 @@ export class Surroundings {
       el("button", { type: "button", "aria-pressed": "false", "aria-label": `${size} images`, onclick: () => onSize(size) }, String(size)));
     this.sizes = el("div", { class: "joined", role: "group", "aria-label": "Images in a grid", "aria-keyshortcuts": "< >" }, ...this.sizeButtons);
     this.deciding = new Deciding({ onStart, onDecide });
-    this.about = el("span", { class: "about", role: "status" });
+    this.summary = el("span", { class: "about", role: "status" });
     this.chosen = el("span", {});
     this.leave = el("button", { type: "button", onclick: onLeave });
     this.selection = el("div", { class: "selection", hidden: true }, this.chosen, this.leave);
@@ -45,7 +45,7 @@ export class Surroundings {
         session.toolbar),
       session.help.hints,
       this.selection,
-      el("div", { class: "bar" }, this.deciding.starts, this.about, this.sizes, this.bestButton, this.deciding.button),
+      el("div", { class: "bar" }, this.deciding.starts, this.summary, this.sizes, this.bestButton, this.deciding.button),
       host,
       el("div", { class: "under" }, session.words, session.foot.element),
       session.help.dialog,
@@ -53,22 +53,22 @@ export class Surroundings {
     );
   }
 
-  /** @param {import("./tiles.js").Grid} grid @param {Class | undefined} one @param {Map<number, Counts>} counts */
-  show(grid, one, counts) {
-    this.#name(one);
+  /** @param {import("./tiles.js").Grid} grid @param {Class | undefined} class_ @param {Map<number, Counts>} counts */
+  show(grid, class_, counts) {
+    this.#name(class_);
     this.showCounts(counts.get(grid.class));
     const { length } = grid.tiles;
     const behind = Math.max(0, (grid.waiting ?? 0) - length);
     const after = behind ? `, ${behind.toLocaleString("en")} more to answer` : ", the last ones";
     const expected = grid.share == null ? `${length} images` : `About ${Math.round(grid.share * length)} of ${length}`;
-    write(this.about, grid.waiting == null ? expected : `${length} images${after}`);
+    write(this.summary, grid.waiting == null ? expected : `${length} images${after}`);
   }
 
-  /** Nothing is on screen. @param {Class | undefined} one @param {Map<number, Counts>} counts */
-  showNone(one, counts) {
-    this.#name(one);
-    this.showCounts(one && counts.get(one.id));
-    write(this.about, "");
+  /** Nothing is on screen. @param {Class | undefined} class_ @param {Map<number, Counts>} counts */
+  showNone(class_, counts) {
+    this.#name(class_);
+    this.showCounts(class_ && counts.get(class_.id));
+    write(this.summary, "");
     this.deciding.showNone();
   }
 
@@ -98,10 +98,10 @@ export class Surroundings {
     if (audit) write(this.progress, "");
   }
 
-  /** @param {Class | undefined} one */
-  #name(one) {
-    write(this.className, one?.name ?? (this.audit ? "Audit grid" : "Choosing a class"));
-    write(this.description, one?.description ?? "");
-    if (one) this.deciding.about(one.name);
+  /** @param {Class | undefined} class_ */
+  #name(class_) {
+    write(this.className, class_?.name ?? (this.audit ? "Audit grid" : "Choosing a class"));
+    write(this.description, class_?.description ?? "");
+    if (class_) this.deciding.nameClass(class_.name);
   }
 }

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * One grid: its tiles, and what the person has made of each. It is built, and its pictures are decoded, before it is
- * needed; what is decided outlives its elements, so that a grid of an hour ago can be built again as it was.
+ * One grid: its tiles and their marks. It is built, and its pictures are decoded, before it is needed. The marks are kept
+ * in the grid and not in its elements, so that an old grid can be built again for an undo.
  */
 
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
-/** Keys of the first tiles, in the order in which hands find them. Commands use none of them. */
+/** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
 export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
 
 /** What one more press makes of a tile: its opposite, then unsure, then as it began. */
@@ -53,8 +53,7 @@ export class Tiles {
   }
 
   /**
-   * On screen, or unseen and out of reach until its turn comes. `inert` would say so in one word, and have all of it
-   * painted anew each time.
+   * On screen, or hidden and out of reach until its turn. Not by `inert`, which would repaint all of it each time.
    * @param {boolean} on
    */
   appear(on) {
@@ -84,7 +83,7 @@ export class Tiles {
     this.#draw(index);
   }
 
-  /** Begin from the other side; what the person has touched stays. */
+  /** Begin with the opposite mark; tiles that the person has marked stay. */
   turn() {
     this.grid.start = this.grid.start === "yes" ? "no" : "yes";
     this.#start();

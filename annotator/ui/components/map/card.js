@@ -14,7 +14,7 @@ export class MapCard {
     this.api = api;
     this.className = className;
     /** @type {Map<number, {at: number, item: Promise<any>}>} */
-    this.known = new Map();
+    this.cache = new Map();
     this.shown = 0;
     this.element = el("div", { class: "card", hidden: true });
     this.dialog = el("dialog", { class: "large", "aria-label": "Image" });
@@ -69,16 +69,16 @@ export class MapCard {
   async inWords(id) {
     const item = await this.#item(id);
     if (!item) return "";
-    const labels = item.labels.map((one) => `${this.className(one.class)} ${STATE_WORDS[one.state]}`);
+    const labels = item.labels.map((label) => `${this.className(label.class)} ${STATE_WORDS[label.state]}`);
     return `${item.name}: ${labels.join(", ") || "no label yet"}`;
   }
 
   /** @param {any} item @param {number} most */
   #chips(item, most) {
-    const positive = item.labels.filter((one) => one.state >= 0);
+    const positive = item.labels.filter((label) => label.state >= 0);
     const negative = item.labels.length - positive.length;
-    const chips = positive.slice(0, most).map((one) =>
-      el("span", { class: "chip", "data-state": STATE_WORDS[one.state] }, this.className(one.class) + (one.state ? "" : " ?")));
+    const chips = positive.slice(0, most).map((label) =>
+      el("span", { class: "chip", "data-state": STATE_WORDS[label.state] }, this.className(label.class) + (label.state ? "" : " ?")));
     const more = positive.length - chips.length;
     const rest = [more ? `${more} more` : "", negative ? `${negative} absent` : ""].filter(Boolean).join(", ");
     const note = rest || (item.labels.length ? "" : "No label yet");
@@ -87,18 +87,18 @@ export class MapCard {
 
   /** @param {number} id @returns {Promise<any>} null when it could not be read */
   #item(id) {
-    const known = this.known.get(id);
-    if (known && performance.now() - known.at < FRESH) return known.item;
+    const entry = this.cache.get(id);
+    if (entry && performance.now() - entry.at < FRESH) return entry.item;
     const item = this.api.post("/api/items", { images: [id] }).then(
       (answer) => answer.items[0],
       () => {
-        this.known.delete(id); // asked again next time
+        this.cache.delete(id); // asked again next time
         return null;
       },
     );
-    this.known.delete(id);
-    this.known.set(id, { at: performance.now(), item });
-    if (this.known.size > KEPT) this.known.delete(this.known.keys().next().value);
+    this.cache.delete(id);
+    this.cache.set(id, { at: performance.now(), item });
+    if (this.cache.size > KEPT) this.cache.delete(this.cache.keys().next().value);
     return item;
   }
 }

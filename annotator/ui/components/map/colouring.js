@@ -70,12 +70,12 @@ export class Colouring {
 
   /** @param {Class[]} classes */
   setClasses(classes) {
-    const same = classes.length === this.classes.length && classes.every((one, at) => one.name === this.classes[at].name);
+    const same = classes.length === this.classes.length && classes.every((class_, at) => class_.name === this.classes[at].name);
     if (same) return;
     const chosen = this.select.value;
     this.classes = classes;
-    this.select.replaceChildren(...classes.map((one) => el("option", { value: one.id }, one.name)));
-    if (classes.some((one) => String(one.id) === chosen)) this.select.value = chosen;
+    this.select.replaceChildren(...classes.map((class_) => el("option", { value: class_.id }, class_.name)));
+    if (classes.some((class_) => String(class_.id) === chosen)) this.select.value = chosen;
     for (const button of this.buttons.slice(1)) button.disabled = !classes.length;
   }
 

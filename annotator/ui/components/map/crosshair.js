@@ -34,13 +34,13 @@ export const HELP = [
 export class Crosshair {
   /**
    * @param {import("./plane.js").Plane} plane
-   * @param {{onPoint: (index: number) => void, onRectangle: (closed: boolean) => void}} told
+   * @param {{onPoint: (index: number) => void, onRectangle: (closed: boolean) => void}} on
    *   onPoint        the crosshair has come to a point, -1: to a place between points
    *   onRectangle    the plane's polygon is another rectangle
    */
-  constructor(plane, told) {
+  constructor(plane, on) {
     this.plane = plane;
-    this.told = told;
+    this.on = on;
     /** Where a rectangle was begun. @type {[number, number] | null} */
     this.anchor = null;
     this.index = -1;
@@ -62,7 +62,7 @@ export class Crosshair {
     if (!this.plane.crosshair) return;
     if (this.anchor) {
       this.anchor = null;
-      this.told.onRectangle(true);
+      this.on.onRectangle(true);
     } else {
       this.anchor = this.plane.crosshair;
       this.#stretch();
@@ -117,12 +117,12 @@ export class Crosshair {
     if (aside || above) this.plane.view.panBy(-aside, -above);
     else this.plane.moved();
     if (this.anchor) this.#stretch();
-    this.told.onPoint(this.index);
+    this.on.onPoint(this.index);
   }
 
   #stretch() {
     const [[x, y], [toX, toY]] = [this.anchor, this.plane.crosshair];
     this.plane.polygon = [[x, y], [toX, y], [toX, toY], [x, toY]];
-    this.told.onRectangle(false);
+    this.on.onRectangle(false);
   }
 }

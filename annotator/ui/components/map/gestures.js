@@ -125,7 +125,7 @@ export class Gestures {
   }
 }
 
-/** @param {Place} one @param {Place} other */
-function distance(one, other) {
-  return Math.hypot(one.left - other.left, one.top - other.top);
+/** @param {Place} from @param {Place} to */
+function distance(from, to) {
+  return Math.hypot(from.left - to.left, from.top - to.top);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The map: every image a point, alike ones together. Whatever is drawn around goes to the grid, to be answered there.
- * It takes no decisions and holds no leases.
+ * The map: every image is a point, similar images are close. The images inside a drawn outline can be sent to the grid,
+ * to be answered there. The page stores no decisions and holds no leases.
  */
 
 import { Api, ApiError } from "../shared/api.js";
@@ -15,8 +15,8 @@ import { MapData } from "./data.js";
 import { Crosshair, HELP } from "./crosshair.js";
 import { Plane } from "./plane.js";
 
-const REFRESH = 10_000; // milliseconds between two looks at what has changed
-const HURRY = 3000; // the same while there is no map yet
+const REFRESH = 10_000; // milliseconds between two requests for the colours
+const REFRESH_WITHOUT_MAP = 3000;
 const NEAR = 14; // pixels from a point within which a click means it
 
 const HINTS = [
@@ -65,7 +65,7 @@ export default class MapPage {
   /** @param {any} component */
   update({ data }) {
     this.api.token = data.token;
-    this.names = new Map(data.classes.map((one) => [one.id, one.name]));
+    this.names = new Map(data.classes.map((class_) => [class_.id, class_.name]));
     this.colouring.setClasses(data.classes);
   }
 
@@ -112,7 +112,7 @@ export default class MapPage {
     this.#showSelection();
   }
 
-  // -- what there is
+  // Loading
 
   async #refresh() {
     clearTimeout(this.timer);
@@ -126,7 +126,7 @@ export default class MapPage {
     }
     if (this.closed) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => (document.hidden ? null : this.#refresh()), this.data.stamp ? REFRESH : HURRY);
+    this.timer = window.setTimeout(() => (document.hidden ? null : this.#refresh()), this.data.stamp ? REFRESH : REFRESH_WITHOUT_MAP);
   }
 
   async #read() {
@@ -158,8 +158,8 @@ export default class MapPage {
       this.#refresh();
       return;
     }
-    const now = this.colouring.wanted;
-    if (now.by !== wanted.by || now.class !== wanted.class) return; // changed meanwhile, and asked for already
+    const current = this.colouring.wanted;
+    if (current.by !== wanted.by || current.class !== wanted.class) return; // changed meanwhile, and asked for already
     Object.assign(this.plane, this.colouring.kinds(bytes));
     this.plane.changed();
   }
@@ -170,7 +170,7 @@ export default class MapPage {
     if (text) this.count.replaceChildren(`${capital(text)}. Trying again.`);
   }
 
-  // -- pointing
+  // Pointing
 
   /** @param {number} index */
   #hover(index) {
@@ -202,7 +202,7 @@ export default class MapPage {
     this.plane.moved();
   }
 
-  // -- selecting
+  // Selecting
 
   /** @param {{left: number, top: number}} place @param {boolean} first */
   #draw({ left, top }, first) {
@@ -269,7 +269,7 @@ export default class MapPage {
     this.modes.forEach((button, at) => button.setAttribute("aria-pressed", String(Boolean(at) === moving)));
   }
 
-  // -- keys
+  // Keys
 
   /** @param {string} key @param {KeyboardEvent} event */
   #key(key, event) {

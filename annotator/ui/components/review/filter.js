@@ -35,9 +35,9 @@ export class Filter {
 
   /** As the route wants it; without what is not chosen. */
   get request() {
-    const { class: one, from, to, kind, by } = this.chosen;
+    const { class: class_, from, to, kind, by } = this.chosen;
     return {
-      ...(one == null ? {} : { class: one }),
+      ...(class_ == null ? {} : { class: class_ }),
       ...(from == null || this.doubts ? {} : { from: from / 100 }),
       ...(to === 100 || this.doubts ? {} : { to: to / 100 }),
       kind,
@@ -58,8 +58,8 @@ export class Filter {
   /** @param {{id: number, name: string}[]} classes */
   setClasses(classes) {
     this.classes = classes;
-    this.names.replaceChildren(...classes.map((one) => el("option", { value: one.name })));
-    if (!classes.some((one) => one.id === this.chosen.class)) this.chosen.class = null;
+    this.names.replaceChildren(...classes.map((class_) => el("option", { value: class_.name })));
+    if (!classes.some((class_) => class_.id === this.chosen.class)) this.chosen.class = null;
     this.#tell();
   }
 
@@ -135,7 +135,7 @@ export class Filter {
   /** A field has another value: by the pointer, from a list, or by its arrow keys. @param {HTMLElement} field */
   #changed(field) {
     this.#take(field);
-    // Who steps through a field by its keys, or goes on to the next one, is not done with the filter.
+    // Stepping through a field by keys, or going on to the next field, does not leave the filter.
     const steps = field !== this.field && /^(Arrow|Page|Home|End|.$)/.test(this.pressed);
     if (!steps && this.pressed !== "Tab") this.#leave(field);
   }
@@ -149,7 +149,7 @@ export class Filter {
 
   /** The keys are the page's again. @param {HTMLElement} field */
   #leave(field) {
-    this.#tell(); // first: what was typed and not taken is not to be taken as the field loses the keys
+    this.#tell(); // first, so that losing the focus does not apply what was typed and not taken
     field.blur();
   }
 
@@ -168,7 +168,7 @@ export class Filter {
     const value = Math.round(Math.min(100, Math.max(1, Number(this[end].value) || (end === "to" ? 100 : this.lowest))));
     const from = end === "from" ? value : (this.chosen.from ?? this.lowest);
     const to = end === "to" ? value : this.chosen.to;
-    // An empty range would only be a puzzle: the end that was not touched gives way.
+    // The range must not be empty: the other end is moved.
     const [low, high] = end === "from" ? [from, Math.max(from, to)] : [Math.min(from, to), to];
     this.#choose({ from: low === this.lowest ? null : low, to: high });
   }
@@ -177,12 +177,12 @@ export class Filter {
   #named(typed) {
     const wanted = typed.trim().toLowerCase();
     if (!wanted) return null;
-    const same = this.classes.find((one) => one.name === typed.trim());
+    const same = this.classes.find((class_) => class_.name === typed.trim());
     if (same) return same.id;
-    const all = this.classes.map((one) => ({ one, at: one.name.toLowerCase().indexOf(wanted) }));
+    const all = this.classes.map((class_) => ({ class_, at: class_.name.toLowerCase().indexOf(wanted) }));
     const places = all.filter(({ at }) => at >= 0);
-    places.sort((a, b) => a.at - b.at || a.one.name.length - b.one.name.length);
-    return places[0]?.one.id ?? null;
+    places.sort((a, b) => a.at - b.at || a.class_.name.length - b.class_.name.length);
+    return places[0]?.class_.id ?? null;
   }
 
   /** @param {Partial<Chosen>} change */
@@ -200,8 +200,8 @@ export class Filter {
   }
 
   #tell() {
-    const { class: one, from, to, by } = this.chosen;
-    const name = this.classes.find((other) => other.id === one)?.name ?? "";
+    const { class: class_, from, to, by } = this.chosen;
+    const name = this.classes.find((other) => other.id === class_)?.name ?? "";
     this.field.value = name;
     this.from.value = String(from ?? this.lowest);
     this.to.value = String(to);
@@ -220,12 +220,12 @@ export class Filter {
     try {
       const stored = JSON.parse(localStorage.getItem(this.store) ?? "{}");
       const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, stored[name] ?? usual]);
-      const kept = Object.fromEntries(parts); // nothing that an older version kept beside them
-      const sound = kept.to >= 1 && kept.to <= 100 && (kept.from == null || (kept.from >= 1 && kept.from <= 100)) &&
-        ["missing", ...DOUBTS.map(([kind]) => kind)].includes(kept.kind);
-      if (sound) this.chosen = { ...kept, by: annotators.includes(kept.by) ? kept.by : "" };
+      const restored = Object.fromEntries(parts); // nothing that an older version kept beside them
+      const sound = restored.to >= 1 && restored.to <= 100 && (restored.from == null || (restored.from >= 1 && restored.from <= 100)) &&
+        ["missing", ...DOUBTS.map(([kind]) => kind)].includes(restored.kind);
+      if (sound) this.chosen = { ...restored, by: annotators.includes(restored.by) ? restored.by : "" };
     } catch {
-      // What cannot be read is as if it had never been kept.
+      // An unreadable filter is ignored.
     }
   }
 }

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * The heat maps of the image on screen. All that are there lie over the picture already, unseen: showing another one
- * changes an opacity and nothing else, so that it is there in the next frame.
+ * The heat maps of the image on screen. All that are loaded lie over the picture already, transparent: showing another
+ * one only changes an opacity, so it is visible in the next frame.
  */
 
 import { afterPaint, el, kbd } from "../shared/dom.js";
 
-const STORE = "annotator:heat"; // how strong, and whether at all: a person's taste, the same in every project
+const STORE = "annotator:heat"; // strength and whether shown at all: the same in every project
 const STRENGTH = 60; // percent
 const STEP = 10;
 const BEGIN = 0.4; // of the strength, in the first frame
@@ -114,7 +114,7 @@ export class Heat {
   }
 
   #hide() {
-    this.fade?.cancel(); // or it would go on being seen until its end
+    this.fade?.cancel(); // or it would stay visible until its end
     this.fade = null;
     if (this.seen) this.seen.style.opacity = "0";
     this.seen = null;
@@ -130,7 +130,7 @@ export class Heat {
     try {
       localStorage.setItem(STORE, JSON.stringify({ strength, on }));
     } catch {
-      // Then it is as strong as ever after a reload.
+      // Then a reload begins with the default.
     }
   }
 
@@ -146,7 +146,7 @@ export class Heat {
       if (strength >= 0 && strength <= 100) this.strength = strength;
       if (on === false) this.on = false;
     } catch {
-      // What cannot be read is as if it had never been kept.
+      // An unreadable setting is ignored.
     }
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What people have said about the image on screen, each with who said it. */
+/** The labels of the image on screen, each with its annotator. */
 
 import { STATE_WORDS, el } from "../shared/dom.js";
 

@@ -3,7 +3,7 @@
 
 import { el, keyButton } from "../shared/dom.js";
 
-const FIRST = 90; // percent: what a model is as sure of is right often enough to be looked at as a whole
+const FIRST = 90; // percent: above it suggestions are right often enough to be accepted together
 
 export class Line {
   /** @param {{project: string, onMove: () => void, onAccept: () => void}} options */
@@ -55,8 +55,8 @@ export class Line {
 /** @param {string} store */
 function recalled(store) {
   try {
-    const kept = Number(localStorage.getItem(store));
-    return kept >= 5 && kept <= 99 ? kept : FIRST;
+    const percent = Number(localStorage.getItem(store));
+    return percent >= 5 && percent <= 99 ? percent : FIRST;
   } catch {
     return FIRST;
   }

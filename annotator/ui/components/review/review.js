@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * Review: one image, the labels the model thinks are missing, each with where it looked. Accept, reject or unsure by
- * one key; after the last suggestion the next image is there at once. A key is about the suggestion that is selected
- * and the image it lies on, and about nothing while there is no picture.
+ * one key; after the last suggestion the next image is there at once. A key applies to the selected suggestion of the
+ * image on screen; while there is no picture it is ignored.
  */
 
 import { percent } from "./chips.js";
@@ -95,7 +95,7 @@ export default class ReviewPage extends Page {
     const item = this.ready();
     const chip = item?.suggestions[at];
     if (!chip) return;
-    // Of a cell that was answered before, the run has learned the answer: no test of what it would have said.
+    // The run was trained on the answer of a cell that was answered before: its probability is no test of the model.
     const shown = chip.known == null ? { run: chip.run_id, score: chip.probability } : {};
     const entry = {
       action: "label", source: sourceOf(chip), image: item.id, class: chip.class_id, state, ...shown,
@@ -234,7 +234,7 @@ export default class ReviewPage extends Page {
     this.screen.lists.delete(item); // it may have become longer
     if (this.hand.current === item) this.screen.show();
     else this.hand.bringBack(item);
-    const names = cells.map(([, one]) => this.screen.className(one)).join(", ");
+    const names = cells.map(([, class_id]) => this.screen.className(class_id)).join(", ");
     this.session.say(`${words}: ${names || entry.action} on ${item.name}.`);
   }
 
@@ -253,7 +253,7 @@ export default class ReviewPage extends Page {
   }
 }
 
-/** What asked for the answer: a likely label, an answer that the model doubts, or people who disagree. @param {any} chip */
+/** The stored source of the answer: a suggestion, a likely mistake, or an annotator disagreement. @param {any} chip */
 function sourceOf({ known, said }) {
   if (said?.length) return "settlement";
   return known == null ? "suggestion" : "relabel";

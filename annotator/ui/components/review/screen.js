@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * What the Review page shows: the picture with its heat maps, the list of suggestions beside it, and what is known.
- * Picture and list change in one frame, since a key is about them; heat maps and everything else come after it.
+ * Picture and list change in one frame, because keys apply to them; heat maps and everything else follow.
  */
 
 import { Chips, answerText } from "./chips.js";
@@ -57,8 +57,8 @@ export class ReviewScreen {
     const item = this.session.hand.current;
     const held = this.place.contains(this.session.root.activeElement);
     this.chips = item ? this.list(item) : null;
-    const kept = item?.suggestions[this.at];
-    const at = !item || (kept && kept.given == null) ? this.at : Math.max(0, firstOpen(item));
+    const selected = item?.suggestions[this.at];
+    const at = !item || (selected && selected.given == null) ? this.at : Math.max(0, firstOpen(item));
     const chip = item?.suggestions[at];
     if (item?.loaded) {
       this.heat.show(item, chip);
@@ -87,7 +87,7 @@ export class ReviewScreen {
     this.heat.look(item.loaded ? chip : null, fades);
   }
 
-  /** The keys are about this suggestion. @param {number} at @param {any} chip */
+  /** Select a suggestion: keys apply to it. @param {number} at @param {any} chip */
   #point(at, chip) {
     this.chips.select(at);
     const name = this.className(chip.class_id);
@@ -144,7 +144,7 @@ export class ReviewScreen {
     }));
     this.answers = buttons.map(({ state, button }) => ({ state, words: button.firstElementChild }));
     const answers = el("div", { class: "answers first", role: "group", "aria-label": "Answer" },
-      ...buttons.map((one) => one.button));
+      ...buttons.map(({ button }) => button));
     const goOn = el("div", { class: "answers", role: "group", "aria-label": "Go on" },
       keyButton("Nothing else here", "Enter", done), keyButton("Next", " ", pass));
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
@@ -161,7 +161,7 @@ export class ReviewScreen {
     element.replaceChildren(help.hints, this.filter.element, work, foot.element, help.dialog);
   }
 
-  /** What no key is about, once the picture is there. */
+  /** Everything that keys do not apply to, after the picture's frame. */
   #showRest() {
     /** @type {any} */
     const item = this.session.hand.current;

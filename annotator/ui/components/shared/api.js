@@ -1,5 +1,5 @@
 // @ts-check
-/** Talking to the routes: every request carries the pass that the page was given. */
+/** Requests to our routes; each carries the token that the page was given. */
 
 const KEPT_ALIVE = 30_000; // characters: browsers carry at most 64 KB past the end of a page, all requests together
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Decisions that the server will never store, each with its reason. They stay in this browser until the person has
- * dismissed them: they can be read here, written to a file, and sent once more.
+ * Decisions that the server refused for good, each with the reason. They stay in this browser until the person dismisses
+ * them, and can be read, downloaded, and sent again.
  */
 
 import { STATE_WORDS, el, kbd } from "./dom.js";
@@ -15,7 +15,7 @@ export class Aside {
     this.onChange = onChange;
     /** By uuid, the newest last. @type {Map<string, SetAside>} */
     this.entries = new Map();
-    /** Those for which the storage has no room. @type {Set<string>} */
+    /** Uuids of those that the storage had no room for. @type {Set<string>} */
     this.loose = new Set();
     this.read();
   }
@@ -54,11 +54,11 @@ export class Aside {
     this.onChange();
   }
 
-  /** What lies in the storage, also of other tabs; what another tab has dismissed is gone here, too. */
+  /** Read the storage, which other tabs share: they may have added or dismissed some. */
   read() {
-    const found = stored(this.prefix);
-    const entries = [...found].flatMap(([uuid, entry]) => (entry?.decision ? [/** @type {const} */ ([uuid, entry])] : []));
-    entries.sort(([, one], [, other]) => String(one.at).localeCompare(String(other.at)));
+    const values = stored(this.prefix);
+    const entries = [...values].flatMap(([uuid, entry]) => (entry?.decision ? [/** @type {const} */ ([uuid, entry])] : []));
+    entries.sort(([, first], [, second]) => String(first.at).localeCompare(String(second.at)));
     this.entries = new Map([...entries, ...[...this.entries].filter(([uuid]) => this.loose.has(uuid))]);
   }
 }
@@ -68,13 +68,13 @@ export class Aside {
  * @param {string} prefix @returns {Map<string, any>}
  */
 export function stored(prefix) {
-  const found = new Map();
+  const values = new Map();
   try {
-    for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) found.set(key.slice(prefix.length), parsed(localStorage.getItem(key)));
+    for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) values.set(key.slice(prefix.length), parsed(localStorage.getItem(key)));
   } catch {
     // Storage that is blocked holds nothing for us.
   }
-  return found;
+  return values;
 }
 
 /** @param {string | null} text */
@@ -117,7 +117,7 @@ export class AsideDialog {
     this.element.showModal();
   }
 
-  /** While it is open every key is about it; all but Escape stay the browser's. @param {string} key */
+  /** While the dialog is open it takes Escape; all other keys are left to the browser. @param {string} key */
   key(key) {
     if (key !== "Escape") return false;
     this.element.close();

@@ -2,7 +2,7 @@
 /** Small helpers to build the page with. */
 
 /**
- * An element. Text is always text, never markup: names of classes and files come from strangers.
+ * Make an element. Text is never parsed as markup: names of classes and files come from outside.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag @param {Record<string, any>} [props] @param {(Node | string)[]} children
  * @returns {HTMLElementTagNameMap[Tag]}
@@ -49,7 +49,7 @@ export function capital(text) {
 }
 
 /**
- * What a model believes, in percent. It is never certain, however small what it leaves open: 100 % and 0 % are for counts.
+ * A model's probability in percent. It is never shown as 100 % or 0 %, which are for counts.
  * @param {number} probability 0..1
  */
 export function chance(probability) {
@@ -60,7 +60,8 @@ export function chance(probability) {
 export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
 
 /**
- * Do this in the frame in which what was just put on screen is drawn, or soon in a window that draws nothing; twice, then.
+ * Call `act` once the frame that is due has been drawn. A hidden window draws no frames, so a timer calls it as well: it
+ * may be called twice.
  * @param {() => void} act
  */
 export function whenDrawn(act) {
@@ -69,8 +70,8 @@ export function whenDrawn(act) {
 }
 
 /**
- * A function that does this once the frame that is due has been drawn, once for any number of calls: the next picture
- * goes first.
+ * A function that calls `act` after the frame that is due, once for any number of calls: work that must not delay the
+ * next picture.
  * @param {() => void} act
  */
 export function afterPaint(act) {

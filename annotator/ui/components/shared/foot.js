@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * The line at the foot: what is saved, waiting or failed, how far the work is, what the worker does.
+ * The status line: decisions saved, waiting and failed, progress, and what the worker does.
  *
- * During quick work it is drawn in the frame of the next picture and never in one of its own: a frame just before a key
- * would put the next picture off by a sixtieth of a second.
+ * During quick work it is redrawn only in the frame of the next picture: a frame of its own just before a key would delay
+ * the next picture by a sixtieth of a second.
  */
 
 import { capital, el } from "./dom.js";
 
-const QUIET = 700; // milliseconds without a new picture after which it is drawn by itself
+const QUIET = 700; // milliseconds without a new picture after which it is redrawn by itself
 
 export class Foot {
   constructor() {
     this.saved = el("span", { class: "saved" });
     this.trouble = el("span", { class: "trouble", role: "alert" });
-    /** Opens the decisions that the server refused; its owner says how. */
+    /** Opens the list of refused decisions; the session adds the listener. */
     this.aside = el("button", { type: "button", hidden: true }, "Show");
     this.bar = el("progress", { max: "1", value: "0", "aria-label": "Images with a label" });
     this.far = el("span", { class: "far" });
@@ -58,7 +58,7 @@ export class Foot {
     clearTimeout(this.timer);
   }
 
-  /** The numbers themselves are right at once, for whoever asks the page. @param {import("./outbox.js").Outbox} outbox */
+  /** The numbers in data- attributes are current at once; tests and benchmarks read them. @param {import("./outbox.js").Outbox} outbox */
   #count(outbox) {
     this.element.dataset.waiting = String(outbox.waiting.size);
     this.element.dataset.saved = String(outbox.saved);

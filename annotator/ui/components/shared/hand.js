@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * What a person has in hand: the image (or grid) on screen, those that come next, fetched and decoded already, and
- * those that were on screen before. What comes next is the server's affair; here it only never has to be waited for.
- * When the model has learned something, what is in hand but for the next few is asked for anew.
+ * The items of one person on one page: the image (or grid) on screen, those that come next, fetched and decoded ahead, and
+ * those that were on screen before. The server decides what comes next; the hand only has it ready in time. When the
+ * model has learned something, all but the next few items are asked for again.
  *
- * A person who does nothing for half a minute keeps only what is on screen: the leases of the rest are given back, and the
- * pictures are kept. The next key or click asks for these leases again; what somebody else has taken leaves the hand.
+ * After half a minute without a key or click only the item on screen stays leased: the leases of the rest are released,
+ * their pictures kept. The next key or click asks for these leases again; items that somebody else has taken are dropped.
  */
 
 import { afterPaint } from "./dom.js";
@@ -13,11 +13,11 @@ import { afterPaint } from "./dom.js";
 const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at most: all in hand, when they are small
 const DISPLAY_PIXELS = 1600 * 1600; // the server sends nothing larger
 const KEPT_BACK = 30; // pictures of earlier images kept decoded
-const RENEW = 8000; // milliseconds: the lease of everything in hand is renewed, the worker's line refreshed
-const LEARNED = 1200; // after a decision, until the model has probably learned from it
+const RENEW = 8000; // milliseconds between two renewals of the leases, which also refresh the status line
+const LEARNED = 1200; // milliseconds after a decision until the model has probably learned from it
 const RETRY = 1500;
-const IDLE = 30_000; // without a key or click: others get what is not on screen
-const LOOK_AGAIN = 3000; // with nothing in hand
+const IDLE = 30_000; // milliseconds without a key or click: leases of what is not on screen are released
+const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
 /** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
 
@@ -61,9 +61,9 @@ export class Hand {
     this.queue = [];
     /** @type {Item | null} */
     this.current = null;
-    /** What was on screen before, the last one last. @type {Item[]} */
+    /** Items that were on screen before, the latest last. @type {Item[]} */
     this.earlierItems = [];
-    /** Ids that are not to come again. @type {Set<any>} */
+    /** Ids that the server must not give again. @type {Set<any>} */
     this.passed = new Set();
     this.news = { left: null, of: null, incomplete: 0, mine: 0, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
@@ -73,7 +73,7 @@ export class Hand {
     this.closed = false;
     this.timer = 0;
     this.due = Infinity;
-    /** The model that all items in hand come from, and whether there is a newer one. */
+    /** The version of the model that all items in hand come from, and whether there is a newer one. */
     this.model = undefined;
     this.outdated = false;
     this.leaving = () => this.#letGo();
@@ -88,7 +88,7 @@ export class Hand {
     this.ask();
   }
 
-  /** Whether what is on screen is the current item's picture, leased to this page, so that a key can be about it. */
+  /** Whether the current item's picture is on screen and leased to this page, so that keys apply to it. */
   get ready() {
     return Boolean(this.current?.loaded && !this.current.unheld);
   }
@@ -116,7 +116,7 @@ export class Hand {
     this.news.incomplete += incomplete;
   }
 
-  /** Go on: past what was gone back over, to the first that has not been on screen. */
+  /** Go on to the first item that has not been on screen, past those that were gone back over. */
   advance() {
     this.#leaveCurrent();
     while (this.queue[0]?.passedOn) this.earlierItems.push(/** @type {Item} */ (this.queue.shift()));
@@ -145,7 +145,7 @@ export class Hand {
     return true;
   }
 
-  /** Bring an item back on screen because its decision was taken back; the one there now comes right after it. @param {Item} item */
+  /** Bring an item back on screen because its decision was undone; the current one comes right after it. @param {Item} item */
   bringBack(item) {
     item.passedOn = false;
     this.passed.delete(item.id);
@@ -175,7 +175,7 @@ export class Hand {
     this.ask();
   }
 
-  /** Leave: what is in hand is free for others, and for this person's other pages, at once. */
+  /** Release all leases at once, for others and for this person's other pages. */
   close() {
     this.closed = true;
     clearTimeout(this.timer);
@@ -225,7 +225,7 @@ export class Hand {
       this.outdated = this.model !== model;
       if (!resting && this.outdated && this.#replaceable().length) this.again = true;
       if (!resting && this.#inHand().some((item) => item.unheld)) this.again = true; // shown since it was asked
-      if (!this.current) pause = LOOK_AGAIN;
+      if (!this.current) pause = ASK_AGAIN;
     } catch (error) {
       this.trouble = error.message;
       if (error.status === 401) this.session.renew();
@@ -249,17 +249,17 @@ export class Hand {
     this.timer = window.setTimeout(() => this.ask(), pause);
   }
 
-  /** What the person neither sees next nor has seen: nobody notices when something else takes its place. */
+  /** Items that are not among the next few and were not seen: replacing them is not noticed. */
   #replaceable() {
     return this.queue.filter((item) => !item.seen).slice(this.steady);
   }
 
-  /** What somebody else has open by now leaves the hand, unless the person has seen it. @param {Set<string>} lost */
+  /** Drop items that somebody else has open by now, unless the person has seen them. @param {Set<string>} lost */
   #leave(lost) {
     if (!lost.size) return;
     const taken = (/** @type {Item} */ item) => this.cells(item).some((cell) => lost.has(String(cell)));
     this.queue = this.queue.filter((item) => item.seen || !taken(item));
-    // It was put on screen while the server was asked: no key has been about it.
+    // It was put on screen while the server was asked: no key was accepted for it.
     if (this.current?.unheld && taken(this.current)) this.#show();
   }
 
@@ -276,7 +276,7 @@ export class Hand {
       this.queue.push(known?.loaded ? { ...item, loaded: true, picture: known.picture, coming: known.coming } : item);
     }
     this.news = news;
-    // The server does not know yet of what waits here.
+    // The server does not know of the waiting decisions yet.
     this.count(waiting.size, this.session.outbox.waiting.size);
     this.trouble = "";
     if (!this.current) this.#show();
@@ -392,8 +392,8 @@ function forget(item) {
 }
 
 /**
- * A name of its own for this page, and the one it had before a reload, so that the same images come back. The two are
- * never the same: what an older page says late, on its way out, must not free what the newer one holds.
+ * The lease holder of this page load, and the one from before a reload, whose images come back. They differ, because a
+ * closing page's release request can arrive after its replacement's first request.
  * @param {string} mode
  */
 function holderNames(mode) {
@@ -402,7 +402,7 @@ function holderNames(mode) {
   let instead = "";
   try {
     const known = sessionStorage.getItem(key) ?? "";
-    // A duplicated tab copies the session: that name is still in use by the page it was copied from.
+    // A duplicated tab copies sessionStorage: that holder is still in use by the tab it was copied from.
     const reloaded = /** @type {any} */ (performance.getEntriesByType("navigation")[0])?.type === "reload";
     if (reloaded || ours.has(known)) instead = known;
     sessionStorage.setItem(key, holder);
@@ -413,5 +413,5 @@ function holderNames(mode) {
   return { holder, instead };
 }
 
-/** Names that pages of this window have had. @type {Set<string>} */
+/** Holders of the pages that this window has shown. @type {Set<string>} */
 const ours = new Set();

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Heat maps, fetched and decoded before they are looked at: the one that is asked for first, then those wanted ahead,
- * in their order, two requests at a time, so that the pictures themselves are not held up.
+ * Heat maps, fetched and decoded ahead: first the one that is asked for, then those wanted ahead, in order. At most two
+ * requests run at a time, so that the images are not delayed.
  */
 
 const AT_ONCE = 2;
 const MOST_KEPT = 400;
-const LOOK_AGAIN = 15000; // milliseconds until one that nobody drew, or that could not be fetched, is asked for again
+const ASK_AGAIN = 15000; // milliseconds until a heat map that was not drawn or not fetched is asked for again
 const PATIENCE = 5; // answers "not yet", each after four seconds, before a page stops waiting
 
 /**
@@ -47,7 +47,7 @@ export class Heatmaps {
     return map;
   }
 
-  /** What is there of it already; nothing is fetched. @param {Spot} spot @returns {Heatmap | undefined} */
+  /** A heat map as far as it is loaded; nothing is fetched. @param {Spot} spot @returns {Heatmap | undefined} */
   known(spot) {
     return this.maps.get(keyOf(spot));
   }
@@ -99,11 +99,11 @@ export class Heatmaps {
       } else if (response.status === 202) {
         map.asked += 1;
         if (map.asked < PATIENCE) return;
-        const again = performance.now() + LOOK_AGAIN;
+        const again = performance.now() + ASK_AGAIN;
         Object.assign(map, { asked: 0, problem: "the worker has not drawn it yet", again });
       } else {
         map.problem = (await response.json().catch(() => ({}))).error ?? `the server answered ${response.status}`;
-        map.again = response.status === 410 ? Infinity : performance.now() + LOOK_AGAIN;
+        map.again = response.status === 410 ? Infinity : performance.now() + ASK_AGAIN;
       }
     } catch {
       Object.assign(map, { problem: "the server cannot be reached", again: performance.now() + 1000 });
@@ -124,7 +124,7 @@ export class Heatmaps {
 
   #drop() {
     for (const [key, map] of [...this.maps].slice(0, MOST_KEPT / 4)) {
-      // Where it is on screen it stays there: a picture that has been loaded needs its address no more.
+      // One that is on screen stays: a loaded picture needs its address no more.
       if (map.url) URL.revokeObjectURL(map.url);
       if (!map.busy) this.maps.delete(key);
     }

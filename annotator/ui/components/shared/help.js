@@ -1,9 +1,9 @@
 // @ts-check
-/** The list of all keys, and the three hints that a person's first visit to a page begins with. */
+/** The list of all keys, and the hints that are shown on a person's first visit to a page. */
 
 import { el, kbd } from "./dom.js";
 
-const ENOUGH = 5; // decisions after which nobody needs the hints
+const ENOUGH = 5; // decisions after which the hints disappear
 
 export class Help {
   /**
@@ -33,7 +33,7 @@ export class Help {
     if (!this.dialog.open) this.dialog.showModal();
   }
 
-  /** While it is open every key is about it; Tab and the rest stay the browser's. @param {string} key */
+  /** While the dialog is open it takes the keys that close it; all others are left to the browser. @param {string} key */
   key(key) {
     if (!["Escape", "Enter", "?", "F1", " "].includes(key)) return false;
     this.dialog.close();

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Keys that work without clicking first, and that Streamlit never sees: its own "r" and "c" would act on keydown as
- * well as on keyup, so both are stopped at the window before it.
+ * Keys that work without a click into the page first. Events are stopped at the window, before Streamlit sees them: its
+ * own shortcuts "r" and "c" act on keydown and on keyup.
  */
 
 /**
@@ -11,13 +11,13 @@
  * @returns {() => void} stops listening
  */
 export function listen(root, handle, released) {
-  // Reached by Tab, a button or link has Enter and Space for itself; clicked, it has not: a person who came here by a
-  // click on "Annotate" and presses Enter means the image.
+  // Enter and Space press a button or link that was reached by Tab, but not one that has the focus from a click: after a
+  // click on "Annotate" in the navigation, Enter is about the image.
   let tabbed = false;
   const point = () => {
     tabbed = false;
   };
-  // A click on a picture gives the focus to whatever is around all of it, which would be framed at the next key.
+  // A click on a picture focuses an element around the component, which would get a focus ring at the next key.
   const rest = () => {
     const { activeElement } = document;
     const host = root instanceof ShadowRoot ? root.host : root;
@@ -44,7 +44,7 @@ export function listen(root, handle, released) {
     released?.(keyName(event));
     event.stopImmediatePropagation();
   };
-  // A window that loses the keyboard never hears that a key was let go.
+  // A window that loses the focus gets no keyup.
   const away = () => released?.("Shift");
   window.addEventListener("keydown", down, true);
   window.addEventListener("keyup", up, true);
@@ -63,14 +63,14 @@ export function listen(root, handle, released) {
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
 function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-  // Where a layout has "/" or "?" above a digit it is still "/" and "?": those are commands everywhere.
+  // On layouts with "/" or "?" above a digit they are still "/" and "?", which are commands.
   if (digit && event.key !== "/" && event.key !== "?") return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
 /**
- * What a key goes to. A field or button of a dialog that has just been closed keeps the keyboard until the browser
- * draws again, which a quick next key does not wait for: it is nobody's then, and so the page's.
+ * The visible element a key goes to. A field or button of a dialog that was just closed keeps the focus until the next
+ * frame; a key that comes earlier belongs to the page (null).
  * @param {KeyboardEvent} event @returns {HTMLElement | null}
  */
 function targetOf(event) {
@@ -96,7 +96,7 @@ function commandName(event) {
   return "";
 }
 
-/** Someone types into a field that is not ours, or moves about in Streamlit's own widgets. */
+/** Whether the key goes to a field that is not ours, or to one of Streamlit's widgets. */
 function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoot | HTMLElement} */ root) {
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   if (!(target instanceof HTMLElement)) return false;

@@ -2,12 +2,12 @@
 /**
  * Decisions that the server has not acknowledged yet.
  *
- * Each lies in localStorage under its own uuid from the moment of the key press until the server says it is saved, so
- * a reload, a closed tab or a killed server loses nothing; the server knows each uuid, so sending twice doubles
- * nothing. Tabs share the storage: whoever is open sends what is there, in the order in which it was given. Each carries
- * the pass it was given under, so that it stays that person's when another name is on the page by then.
+ * Each is in localStorage under its own uuid from the key press until the server acknowledges it, so a reload, a closed
+ * tab or a killed server loses nothing. The server knows each uuid, so sending twice doubles nothing. Tabs share the
+ * storage: any open tab sends what is there, in the order in which it was given. Each decision carries the token it was
+ * given under, so that it keeps its author when somebody else uses the page by then.
  *
- * What the server refuses for good is set aside (aside.js) and never holds up the rest.
+ * Decisions that the server refuses for good are set aside (aside.js) and never block the rest.
  */
 
 import { Aside, stored } from "./aside.js";
@@ -16,8 +16,8 @@ import { afterPaint } from "./dom.js";
 const BATCH = 100;
 const FIRST_PAUSE = 400;
 const LONGEST_PAUSE = 15000;
-const UNREADABLE = [400, 413]; // the request as a whole can never be taken; every other trouble may pass
-const PATIENCE = 5000; // sent this long ago by another tab and still here: that tab is gone, or has trouble
+const UNREADABLE = [400, 413]; // statuses of a request that can never be accepted; all others may pass
+const PATIENCE = 5000; // milliseconds after which a decision of another tab is sent from here: that tab is closed or stuck
 
 export class Outbox {
   /**
@@ -35,8 +35,8 @@ export class Outbox {
     this.trouble = "";
     /** @type {Map<string, any>} */
     this.waiting = new Map();
-    /** What localStorage holds of it. @type {Set<string>} */
-    this.kept = new Set();
+    /** The uuids of these that localStorage holds. @type {Set<string>} */
+    this.inStorage = new Set();
     this.#takeUp(() => true);
     this.most = BATCH; // decisions in one request
     this.pause = FIRST_PAUSE;
@@ -57,7 +57,7 @@ export class Outbox {
     const entry = { ...Object.fromEntries(given), uuid, annotator: this.annotator, pass: this.api.token, order: nextOrder() };
     this.#keep(entry);
     this.onChange();
-    this.send(); // it is safe in the storage; the picture goes first
+    this.send(); // after the next frame: it is safe in the storage
     return uuid;
   }
 
@@ -74,10 +74,10 @@ export class Outbox {
   /** Cells [image, class] with an answer the server may not know yet. @returns {[number, number][]} */
   cells() {
     return [...this.waiting.values()].flatMap((entry) =>
-      entry.cells ? entry.cells.map(([image, one]) => [image, one]) : entry.class == null ? [] : [[entry.image, entry.class]]);
+      entry.cells ? entry.cells.map(([image, class_id]) => [image, class_id]) : entry.class == null ? [] : [[entry.image, entry.class]]);
   }
 
-  /** Send what waits, now. Whoever awaits this while it is under way waits for the end of it. @returns {Promise<void>} */
+  /** Send what waits. Concurrent calls share one promise. @returns {Promise<void>} */
   flush() {
     this.sending ??= this.#send().finally(() => {
       this.sending = null;
@@ -114,7 +114,7 @@ export class Outbox {
   }
 
   /**
-   * Send some. Where the server cannot read them at all, half as many are tried, until the one it cannot read is alone.
+   * Send a batch. If the server cannot read it, the next one has half the size, until the unreadable decision is alone.
    * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null}>}
    */
   async #post(batch) {
@@ -129,7 +129,7 @@ export class Outbox {
     }
   }
 
-  /** As it is sent: with its pass where that is not the page's own. @param {any} entry */
+  /** The decision as it is sent: with its token where that is of another person than the page's. @param {any} entry */
   #signed({ pass, order, ...entry }) {
     return entry.annotator === this.annotator ? entry : { ...entry, pass };
   }
@@ -141,7 +141,7 @@ export class Outbox {
     if (!this.aside.add(uuid, entry, String(reason))) this.trouble = "this browser keeps nothing: download what was not saved";
   }
 
-  /** Send what was set aside once more: the server may know its image by now, or the name is the right one. */
+  /** Send the refused decisions again: the server may know the image by now, or the annotator is another one. */
   retry() {
     for (const [uuid, { decision }] of [...this.aside.entries]) {
       this.#keep({ ...decision, uuid });
@@ -151,8 +151,8 @@ export class Outbox {
   }
 
   /**
-   * Take up what other tabs have left behind. What is in hand here is never dropped because the storage lost it: only
-   * the server's word counts, and asking it twice costs nothing.
+   * Adopt decisions that closed tabs have left in the storage. Decisions in memory are never dropped because the storage
+   * lost them: only the server's acknowledgement counts, and sending twice is harmless.
    */
   adopt() {
     const now = Date.now() * 1000;
@@ -172,7 +172,7 @@ export class Outbox {
   /** @param {string} uuid */
   #forget(uuid) {
     this.waiting.delete(uuid);
-    if (this.kept.delete(uuid)) localStorage.removeItem(this.prefix + uuid);
+    if (this.inStorage.delete(uuid)) localStorage.removeItem(this.prefix + uuid);
   }
 
   /** @param {any} entry */
@@ -180,13 +180,13 @@ export class Outbox {
     this.waiting.set(entry.uuid, entry);
     try {
       localStorage.setItem(this.prefix + entry.uuid, JSON.stringify(entry));
-      this.kept.add(entry.uuid);
+      this.inStorage.add(entry.uuid);
     } catch {
       this.trouble = "this browser keeps nothing: do not close the page before all is saved";
     }
   }
 
-  /** What lies in the storage and is not in hand. @param {(entry: any) => boolean} wanted */
+  /** Read decisions from the storage that are not in memory. @param {(entry: any) => boolean} wanted */
   #takeUp(wanted) {
     for (const [uuid, entry] of stored(this.prefix)) {
       if (this.waiting.has(uuid)) continue;
@@ -195,19 +195,19 @@ export class Outbox {
         this.aside.add(uuid, Object(entry), "it was damaged in this browser's storage");
       } else if (wanted(entry)) {
         this.waiting.set(uuid, { ...entry, uuid });
-        this.kept.add(uuid);
+        this.inStorage.add(uuid);
       }
     }
   }
 }
 
-/** Whether it can be read as a decision; the rest is for the server to say. @param {any} entry */
+/** Whether it has the form of a decision; the server checks the rest. @param {any} entry */
 function makesSense(entry) {
   const { action, order, cells } = Object(entry);
   return typeof action === "string" && Number.isFinite(order) && (cells == null || (Array.isArray(cells) && cells.every(Array.isArray)));
 }
 
-/** Half a letter (one of a pair of surrogates) cannot be stored: it becomes the sign for that. @param {string} text */
+/** Replaces lone surrogates, which cannot be stored, by the replacement character. @param {string} text */
 function wellFormed(text) {
   return text.replace(/\p{Cs}/gu, "\ufffd");
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Fetching a picture until it is there, or it is known that no server can make it. */
+/** Fetching a picture until it is loaded, or known to be broken. */
 
 const RETRY = 1500; // milliseconds until it is asked for again while the server cannot be reached, at first
 const LONGEST_RETRY = 12000;

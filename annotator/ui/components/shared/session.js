@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What a person's hours on one page consist of, whichever page it is: decisions that are never lost, undo and redo
- * through all of them, the keys, the help, and the line that says how things stand.
+ * What every hot page has: decisions that are never lost, undo and redo of all of them, keys, help, and the status line
+ * at the foot.
  */
 
 import { Api, rememberName } from "./api.js";
@@ -13,13 +13,15 @@ import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
 
 const REMEMBERED = 500; // decisions that can be taken back
-const ACTIONS = ["keydown", "pointerdown", "wheel"]; // what shows that somebody is there
-const ADOPT = 3000; // milliseconds between two looks for what other tabs have left behind
+const ACTIONS = ["keydown", "pointerdown", "wheel"]; // events of a person who is present
+const ADOPT = 3000; // milliseconds between two checks for decisions that closed tabs have left
 
 /**
  * @typedef {{uuid: string | null, entry: any, back?: () => void, again?: () => void}} Step
- * One thing the person did. `back` and `again` put the screen right after it was taken back or done once more; a step
- * from before a reload, or of another page, has neither.
+ * One thing the person did. `back` and `again` update the screen after an undo and a redo; a step from before a reload, or
+ * of another page, has neither.
+ *
+ * @typedef {{id: number, name: string, description: string, key: string}} Class
  */
 
 export class Session {
@@ -39,7 +41,7 @@ export class Session {
     this.history = [];
     /** @type {Step[]} */
     this.undone = [];
-    /** Images of before a reload, the newest last. @type {number[]} */
+    /** Ids of images answered before a reload, the newest last. @type {number[]} */
     this.older = [];
     /** @type {import("./hand.js").Hand | undefined} */
     this.hand = undefined;
@@ -66,7 +68,7 @@ export class Session {
       keyButton("Keys", "?", () => this.help.open()),
     );
     this.acted = () => this.hand?.acted();
-    // Before the keys, which stop here.
+    // Registered before the key listener, which stops the event.
     for (const event of ACTIONS) window.addEventListener(event, this.acted, { capture: true, passive: true });
     this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), onKeyUp);
     this.adopting = window.setInterval(() => this.outbox.adopt(), ADOPT);
@@ -74,7 +76,7 @@ export class Session {
   }
 
   /**
-   * A decision of the person. It is safe in the browser when this returns, and on its way.
+   * Store a decision: it is in the browser's storage when this returns, and sent soon.
    * @param {any} entry without uuid @param {{back?: () => void, again?: () => void}} [screen]
    */
   decide(entry, screen = {}) {
@@ -85,7 +87,7 @@ export class Session {
     return uuid;
   }
 
-  /** A step without a decision that an undo steps back over. @param {{back: () => void, again?: () => void}} screen */
+  /** Add a step without a decision, so that undo returns to it. @param {{back: () => void, again?: () => void}} screen */
   visit(screen) {
     this.#remember({ uuid: null, entry: null, ...screen });
     this.undone = [];
@@ -118,30 +120,30 @@ export class Session {
     else this.onUndo(step, "redone");
   }
 
-  /** Words to the person; the next picture takes them away. @param {string} text */
+  /** Show a message until the next picture. @param {string} text */
   say(text) {
     this.words.replaceChildren(text ? capital(text) : "");
   }
 
-  /** Another picture is on screen: what stood in the lines around it is drawn with it, in the same frame. */
+  /** Another picture is on screen: the message goes and the status line is redrawn in the same frame. */
   shown() {
     if (this.words.firstChild) this.words.replaceChildren();
     this.foot.draw(this.outbox, this.hand);
   }
 
-  /** Something in the foot is different; drawn with the next picture, or soon. */
+  /** The status line has changed; it is redrawn with the next picture, or soon. */
   changed() {
     this.foot.due(this.outbox, this.hand);
   }
 
-  /** The image as it is once what waits has been saved. @param {number} id */
+  /** The image as the server has it, once all waiting decisions are saved. @param {number} id */
   async fetchItem(id) {
     await this.outbox.flush();
     const answer = await this.api.post("/api/items", { images: [id] }).catch(() => ({ items: [] }));
     return answer.items[0] ?? null;
   }
 
-  /** After a rerun of the page: a new pass, another name, other classes. @param {any} component */
+  /** Take the data of a rerun. @param {any} component @returns {boolean} whether the classes have changed */
   fresh({ data, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     const renewed = data.token !== this.api.token;
@@ -169,10 +171,10 @@ export class Session {
   #take(data) {
     rememberName(data.annotator);
     this.data = data;
-    /** @type {{id: number, name: string, description: string, key: string}[]} */
+    /** @type {Class[]} */
     this.classes = data.classes;
     /** @type {Map<number, string>} */
-    this.names = new Map(data.classes.map((one) => [one.id, one.name]));
+    this.names = new Map(data.classes.map((class_) => [class_.id, class_.name]));
   }
 
   /** @param {Step} step */
@@ -197,7 +199,7 @@ export class Session {
     return this.onKey(key, event);
   }
 
-  /** After a reload: what this person can still undo, and the images they can go back to. */
+  /** After a reload: load the steps this person can still undo, and the images they can go back to. */
   async #loadRecent() {
     await this.outbox.flush();
     const answer = await this.api.post("/api/recent", {}).catch(() => ({ decisions: [] }));

@@ -79,7 +79,7 @@ export class Stage {
   /** Words instead of a picture, and what may be pressed. @param {string} text @param {Element[]} more */
   empty(text, ...more) {
     // Said already: what is in it may have the focus.
-    const words = text + more.map((one) => one.textContent).join("");
+    const words = text + more.map((node) => node.textContent).join("");
     if (!this.item && !this.message.hidden && this.message.textContent === words) return;
     this.item = null;
     this.frame.replaceChildren();
