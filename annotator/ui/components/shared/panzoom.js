@@ -72,15 +72,15 @@ export class PanZoom {
     this.zoom(this.keyStep ** way, at);
   }
 
-  /** @param {number} factor @param {Place} [at] what stays where it is */
-  zoom(factor, at = MIDDLE) {
+  /** @param {number} factor @param {Place} [at] what stays where it is @param {Place} [to] or comes to be here */
+  zoom(factor, at = MIDDLE, to = at) {
     const limits = this.scales();
     if (!limits) return;
     const wanted = Math.min(Math.max(this.scale * factor, limits[0]), limits[1]);
     // A zoom that passes the whole content stops there: nobody means 97 %.
     const scale = (this.scale - 1) * (wanted - 1) < 0 ? 1 : wanted;
     const by = scale / this.scale;
-    this.place(scale, at.x - (at.x - this.x) * by, at.y - (at.y - this.y) * by);
+    this.place(scale, to.x - (at.x - this.x) * by, to.y - (at.y - this.y) * by);
   }
 
   /** @param {number} right @param {number} down CSS pixels by which the content moves */
@@ -142,9 +142,8 @@ export class PanZoom {
     else if (this.pointers.size === 2) {
       const [other] = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
       const spread = (/** @type {Place} */ place) => Math.hypot(place.x - other.x, place.y - other.y);
-      const middle = { x: (at.x + other.x) / 2, y: (at.y + other.y) / 2 };
-      this.panBy((at.x - before.x) / 2, (at.y - before.y) / 2);
-      this.zoom(spread(at) / Math.max(spread(before), 1), middle);
+      const middle = (/** @type {Place} */ place) => ({ x: (place.x + other.x) / 2, y: (place.y + other.y) / 2 });
+      this.zoom(spread(at) / Math.max(spread(before), 1), middle(before), middle(at));
     }
   }
 
