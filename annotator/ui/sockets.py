@@ -39,8 +39,9 @@ class Patient(AutoHTTPProtocol):
         super().connection_lost(error)
 
     def _watch_request(self) -> None:
-        in_head = self.cycle is None or self.cycle.response_complete
-        in_body = not in_head and self.cycle.more_body
+        cycle = self.cycle
+        in_head = cycle is None or cycle.response_complete
+        in_body = cycle is not None and not in_head and cycle.more_body
         if self.transport.get_protocol() is not self or not (in_head or in_body):
             self._stop_clock()  # a WebSocket, or a request that has arrived in full
             return
