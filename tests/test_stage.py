@@ -110,7 +110,6 @@ def test_two_fingers_zoom_and_move_the_picture_and_the_one_that_stays_moves_it_o
     touch("touchMove", (-140, 0))
     assert offset() == pytest.approx(before + 10, abs=2)
     touch("touchEnd")
-    page.context.close()
 
 
 def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(browser, few):
