@@ -1,17 +1,17 @@
 // @ts-check
 /**
  * The base of the hot pages (Annotate, Review, Grid, Autopilot): one item on screen, a key decides, the next item is
- * there in the next frame. The base wires the session (decisions that are never lost, undo, keys, help, foot) to the
- * hand (the items fetched ahead, and their leases) and follows Streamlit's reruns. A page is one class that says:
+ * there in the next frame. It wires the session (decisions that are never lost, undo, keys, help, status line) to the
+ * hand (the items fetched ahead, and their leases) and follows Streamlit's reruns.
  *
- *   build()              make the elements and put them into session.element
- *   queue()              what to ask the server for: options of Hand
- *   paint()              put hand.current on screen, or placeholder(hand) while there is nothing to show
+ * A page is a subclass. Its constructor calls super, puts its elements into session.element and calls begin() with what
+ * to ask the server for. It says
+ *
+ *   paint()              how hand.current is put on screen, or placeholder(hand) while there is nothing to show
  *   press(key, event)    what a key does; true when it was the page's
  *
- * and, where it needs to: release, news, foreignStep, showClasses, close.
- *
- * Between a key and its frame stands nothing but perform() and paint(). Whatever can wait goes through afterPaint.
+ * and, where it needs to: release, news, foreignStep, showClasses, close. An answer goes through perform(). Work that can
+ * wait for the next frame is wrapped in afterPaint (dom.js): nothing else may run between a key and its frame.
  */
 
 import { Hand } from "./hand.js";
