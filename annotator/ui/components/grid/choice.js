@@ -27,7 +27,7 @@ export class Choice {
     this.but = null;
     /** @type {string | undefined} a selection that was left; the address may still name it for a while */
     this.left = undefined;
-    /** Whether cells of a drawing are answered blind, and whether the address said so when it was last read. */
+    /** Whether the audit grid is shown, and whether the address asked for it when it was last read. */
     this.audit = this.asked = false;
     this.offer(data);
   }

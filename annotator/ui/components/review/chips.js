@@ -6,7 +6,7 @@
 
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
-/** What a person does with a suggestion, and with an answer that the model doubts. */
+/** Words for the answers to a suggestion, and to a cell that was answered before. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
 const DO = { 1: "Accept", "-1": "Reject", 0: "Unsure" };
 const DO_LIKELY_MISTAKE = { 1: "Present", "-1": "Absent", 0: "Unsure" };
@@ -73,7 +73,7 @@ export class Chips {
     if (line === this.line) return;
     this.line = line;
     const below = this.rows.find((_, at) => this.item.suggestions[at].probability < line);
-    if (this.item.suggestions.some((chip) => chip.known != null)) return; // a doubt is looked at by itself
+    if (this.item.suggestions.some((chip) => chip.known != null)) return; // answered cells are asked one by one
     this.marker.textContent = `the line: ${percent(line)}`;
     this.element.insertBefore(this.marker, below?.row ?? null);
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Which suggestions are looked through: of which class and probability, against a person's word, on whose images. */
+/** The filter of Review: class and probability of the suggestions, answers to be asked again, whose images. */
 
 import { el, kbd } from "../shared/dom.js";
 
@@ -8,8 +8,8 @@ import { el, kbd } from "../shared/dom.js";
  * @typedef {{class: number | null, from: number | null, to: number, kind: Kind, by: string}} Chosen
  * `from` and `to` in percent; from null: as low as the model itself suggests
  */
-/** What there is beside missing labels: how it is called, and what it is. @type {[Kind, string, string][]} */
-const DOUBTS = [
+/** Beside missing labels: answers that are asked again, with the words and title of their button. @type {[Kind, string, string][]} */
+const RELABEL_KINDS = [
   ["likely_mistakes", "Likely mistakes", "Answers of people that the model is sure are wrong"],
   ["annotator_disagreements", "People disagree", "Answers of two people that contradict each other: another answer settles it"],
 ];
@@ -38,15 +38,15 @@ export class Filter {
     const { class: class_, from, to, kind, by } = this.chosen;
     return {
       ...(class_ == null ? {} : { class: class_ }),
-      ...(from == null || this.doubts ? {} : { from: from / 100 }),
-      ...(to === 100 || this.doubts ? {} : { to: to / 100 }),
+      ...(from == null || this.relabels ? {} : { from: from / 100 }),
+      ...(to === 100 || this.relabels ? {} : { to: to / 100 }),
       kind,
       ...(by ? { by } : {}),
     };
   }
 
-  /** Whether answers are looked through instead of missing labels. */
-  get doubts() {
+  /** Whether answers are asked again, instead of missing labels. */
+  get relabels() {
     return this.chosen.kind !== "missing";
   }
 
@@ -105,7 +105,7 @@ export class Filter {
     this.to = share();
     this.range = el("div", { class: "range" }, el("label", {}, el("span", {}, "From"), this.from),
       el("label", {}, el("span", {}, "to"), this.to), el("span", { "aria-hidden": "true" }, "%"));
-    this.kinds = DOUBTS.map(([kind, words, title]) => ({
+    this.kinds = RELABEL_KINDS.map(([kind, words, title]) => ({
       kind,
       words,
       button: el("button", {
@@ -205,13 +205,13 @@ export class Filter {
     this.field.value = name;
     this.from.value = String(from ?? this.lowest);
     this.to.value = String(to);
-    this.range.hidden = this.doubts;
+    this.range.hidden = this.relabels;
     for (const { kind, button } of this.kinds) button.setAttribute("aria-pressed", String(kind === this.chosen.kind));
     this.by.value = by;
     this.clearButton.hidden = !this.active;
     const shares = from != null || to < 100 ? `${from ?? this.lowest} to ${to} %` : "";
-    const doubts = this.kinds.find(({ kind }) => kind === this.chosen.kind)?.words.toLowerCase();
-    const words = [name, doubts ?? shares, by];
+    const chosenKind = this.kinds.find(({ kind }) => kind === this.chosen.kind)?.words.toLowerCase();
+    const words = [name, chosenKind ?? shares, by];
     this.opener.replaceChildren(`Filter: ${words.filter(Boolean).join(", ") || "everything"}`);
   }
 
@@ -222,7 +222,7 @@ export class Filter {
       const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, stored[name] ?? usual]);
       const restored = Object.fromEntries(parts); // nothing that an older version kept beside them
       const sound = restored.to >= 1 && restored.to <= 100 && (restored.from == null || (restored.from >= 1 && restored.from <= 100)) &&
-        ["missing", ...DOUBTS.map(([kind]) => kind)].includes(restored.kind);
+        ["missing", ...RELABEL_KINDS.map(([kind]) => kind)].includes(restored.kind);
       if (sound) this.chosen = { ...restored, by: annotators.includes(restored.by) ? restored.by : "" };
     } catch {
       // An unreadable filter is ignored.

@@ -167,7 +167,7 @@ export class ReviewScreen {
     const item = this.session.hand.current;
     write(this.name, item?.name ?? "");
     this.known.show(item, this.session.data.annotator);
-    this.line.element.hidden = this.filter.doubts;
+    this.line.element.hidden = this.filter.relabels;
     this.line.offer(item ? openAbove(item, this.line.at).length : 0);
     this.#prepare();
   }
@@ -197,7 +197,7 @@ export class ReviewScreen {
 }
 
 /**
- * The places of what is open and at or above the line; not of doubts.
+ * The places of open suggestions at or above the line, without those of answered cells.
  * @param {any} item @param {number} line 0..1 @returns {number[]}
  */
 export function openAbove(item, line) {
