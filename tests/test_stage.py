@@ -87,7 +87,7 @@ def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browse
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
 
 
-def test_two_fingers_zoom_and_move_the_picture_and_the_one_that_stays_moves_it_on(browser, few):
+def test_two_fingers_zoom_the_picture_and_move_it(browser, few):
     page = open_page(browser, few, "Thumb", has_touch=True)
     wait_for_picture(page)
     hand = page.context.new_cdp_session(page)
@@ -103,12 +103,9 @@ def test_two_fingers_zoom_and_move_the_picture_and_the_one_that_stays_moves_it_o
     touch("touchStart", (-50, 0), (50, 0))
     touch("touchMove", (-150, 0), (150, 0))
     assert scale(page) == pytest.approx(3, abs=0.05)
-    before = offset()
+    assert offset() == pytest.approx(0, abs=2)
     touch("touchMove", (-110, 0), (190, 0))
-    assert scale(page) == pytest.approx(3, abs=0.05) and offset() == pytest.approx(before + 40, abs=2)
-    touch("touchMove", (-110, 0))  # the other finger is lifted
-    touch("touchMove", (-140, 0))
-    assert offset() == pytest.approx(before + 10, abs=2)
+    assert scale(page) == pytest.approx(3, abs=0.05) and offset() == pytest.approx(40, abs=2)
     touch("touchEnd")
 
 
