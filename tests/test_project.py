@@ -85,6 +85,7 @@ def test_there_is_no_project_in_an_empty_folder(tmp_path):
         package.open(tmp_path)
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_nothing_heavy():
     said = (
         "import sys, annotator; annotator.open; print([n for n in sys.modules if n in ('numpy', 'torch', 'sqlite3')])"
