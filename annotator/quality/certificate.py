@@ -231,13 +231,19 @@ def _rows(
     audited = np.bincount(strata.of_class, strata.drawn, minlength=len(every)) if len(every) else np.zeros(0)
     waits = np.array([waiting[one.id] for one in every], np.int64)
     all_seconds = float(np.nansum(seconds)) if len(every) and not np.isnan(seconds).any() else np.nan
-    counts = [np.append(one, one.sum()).astype(int) for one in (people, accepted, unknown, audited, waits)]
+    people, accepted, unknown, audited, waits = (
+        np.append(count, count.sum()) for count in (people, accepted, unknown, audited, waits)
+    )
     named = [(one.id, one.name) for one in every] + [(None, "all classes")]
     return [
         Row(
             class_id,
             name,
-            *(int(one[place]) for one in counts),
+            int(people[place]),
+            int(accepted[place]),
+            int(unknown[place]),
+            int(audited[place]),
+            int(waits[place]),
             _interval(told.recall, place, 4),
             _interval(told.precision, place, 4),
             _interval(told.missing, place, 1),

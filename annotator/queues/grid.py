@@ -256,13 +256,17 @@ def take_tiles(
         tiles += [
             Tile(
                 about[image_id],
-                None if some[image_id] is None else round(some[image_id], 4),
+                _rounded(some[image_id]),
                 *((None, None) if wanted.hide_predictions else said.get((image_id, class_id), (None, None))),
             )
             for image_id in ids
             if image_id not in gone and (every or (image_id, class_id) not in said)
         ]
     return tiles
+
+
+def _rounded(probability: float | None) -> float | None:
+    return None if probability is None else round(probability, 4)
 
 
 def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:

@@ -50,7 +50,7 @@ class Delta:
     @classmethod
     def empty(cls, predictions: Predictions) -> "Delta":
         """The delta of a version that has seen every decision."""
-        images, classes = predictions.probabilities.shape
+        images, classes = len(predictions.image_ids), len(predictions.class_ids)
         columns = {class_id: column for column, class_id in enumerate(predictions.class_ids.tolist())}
         has_model = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
         newest = predictions.run.last_decision_id

@@ -5,7 +5,9 @@ The page's process holds 16 bytes an image and draws at most DRAWN of them; a se
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +64,7 @@ class Map:
     y: np.ndarray
     drawn: np.ndarray
     stamp: int
-    _colours: "_Colours" = field(default_factory=lambda: _Colours(), repr=False, compare=False)
+    colours: "_Colours" = field(default_factory=lambda: _Colours(), repr=False, compare=False)
 
 
 def current_map(db: Database) -> Map | None:
@@ -82,14 +84,14 @@ def _read(path: Path, modified_ns: int) -> Map:
     drawn = np.arange(len(points))
     if len(points) > DRAWN:
         drawn = np.sort(np.random.default_rng(0).choice(len(points), DRAWN, replace=False))
-    parts = (np.ascontiguousarray(points[name]) for name in ("image_id", "x", "y"))
-    return Map(*parts, drawn, modified_ns // 1_000_000 % 2**32)
+    image_ids, x, y = (np.ascontiguousarray(points[name]) for name in ("image_id", "x", "y"))
+    return Map(image_ids, x, y, drawn, modified_ns // 1_000_000 % 2**32)
 
 
 def stage_bytes(db: Database, found: Map) -> np.ndarray:
     """How far people are with each image that is drawn, (n,) uint8: 0 untouched, 1 skipped, 2 has labels,
     3 complete."""
-    return found._colours.read(db, "stage", found.image_ids[found.drawn], lambda ids: columns.stages(db, ids))
+    return found.colours.read(db, "stage", found.image_ids[found.drawn], partial(columns.stages, db))
 
 
 def state_bytes(db: Database, found: Map, class_id: int) -> np.ndarray:
@@ -104,7 +106,7 @@ def state_bytes(db: Database, found: Map, class_id: int) -> np.ndarray:
             result[states == state] = byte
         return result
 
-    return found._colours.read(db, class_id, found.image_ids[found.drawn], read)
+    return found.colours.read(db, class_id, found.image_ids[found.drawn], read)
 
 
 def probability_bytes(db: Database, found: Map, class_id: int) -> np.ndarray:
@@ -134,15 +136,17 @@ class _Colours:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
-    def read(self, db: Database, name: str | int, ids: np.ndarray, look_up) -> np.ndarray:
+    def read(
+        self, db: Database, name: str | int, ids: np.ndarray, look_up: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         with self._lock:
             # Before looking: what comes in between is looked up once more.
             newest, classes_now = decisions.newest_decision(db), versions.class_version(db)
             seen, classes_seen, values = self._kept.get(name, (0, 0, None))
             # A new class reopens complete images, and no decision tells which.
-            same = values is not None and classes_seen == classes_now
+            same = classes_seen == classes_now
             touched = columns.decided_since(db, seen, REREAD) if same else None
-            if touched is None:
+            if values is None or touched is None:
                 values = look_up(ids)
             elif len(touched):
                 rows, known = positions(touched, ids)
@@ -174,7 +178,7 @@ def inside(found: Map, polygon: np.ndarray) -> np.ndarray:
     mask = Picture.new("L", (CELLS, CELLS))
     ImageDraw.Draw(mask).polygon([tuple(corner) for corner in ((polygon - low) * scale).tolist()], fill=1)
     inner = np.asarray(mask).ravel()
-    parts = []
+    parts: list[np.ndarray] = []
     for start in range(0, len(found.x), AT_ONCE):
         x, y = found.x[start : start + AT_ONCE], found.y[start : start + AT_ONCE]
         near = np.flatnonzero((x >= low[0]) & (x <= low[0] + extent[0]) & (y >= low[1]) & (y <= low[1] + extent[1]))

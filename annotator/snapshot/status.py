@@ -1,5 +1,7 @@
 """The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
 
+from typing import Any
+
 from annotator.settings import LEFT_OUT
 from annotator.store import (
     annotator_disagreement,
@@ -17,7 +19,7 @@ from annotator.store.database import Database
 SUMMED_UP = 20_000  # a page that is drawn every few seconds does not read a million
 
 
-def status(db: Database, listed: int | None = None) -> dict:
+def status(db: Database, listed: int | None = None) -> dict[str, Any]:
     """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
 
     listed    how many kept-out files and missing images are named at most, SUMMED_UP files counted by reason; None: all
@@ -62,7 +64,7 @@ def status(db: Database, listed: int | None = None) -> dict:
     }
 
 
-def _run(db: Database) -> dict | None:
+def _run(db: Database) -> dict[str, Any] | None:
     run = runs.current_run(db)
     if run is None:
         return None

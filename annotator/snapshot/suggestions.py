@@ -55,7 +55,7 @@ def suggestions_of(
     class_id    only of this class
     """
     rows, known = found.rows(image_ids)
-    result = {}
+    result: dict[int, list[Suggestion]] = {}
     for image_id, row, has in zip(image_ids, rows, known, strict=True):
         if not has:
             continue
@@ -81,7 +81,7 @@ def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequenc
         return {}
     columns, there = found.columns([one.id for one in classes])
     rows, known = found.rows(image_ids)
-    result = {}
+    result: dict[int, bytes] = {}
     for image_id, row, has in zip(image_ids, rows, known, strict=True):
         if has:
             scores = np.rint(np.array(found.probabilities[row], np.float32) * 254)

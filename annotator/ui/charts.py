@@ -109,8 +109,10 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
     table    at, until (times with a zone), kind, order, decisions
     """
     kinds = list(KINDS.values())
-    last, length = table["until"].max(), (table["until"] - table["at"]).max()
-    times = alt.Scale(domain=[_moment(min(table["at"].min(), last - LEAST_BARS * length)), _moment(last)])
+    first: Any = table["at"].min()
+    last: Any = table["until"].max()
+    longest: Any = (table["until"] - table["at"]).max()
+    times = alt.Scale(domain=[_moment(min(first, last - LEAST_BARS * longest)), _moment(last)])
     shown = [kind for kind in kinds if kind in set(table["kind"])]
     return (
         alt.Chart(table)
@@ -135,7 +137,7 @@ def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
     """Stacked bars, a class each. table: class, present, absent, unsure; the CLASSES_SHOWN with most labels."""
     most = _drawn(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
     long = most.melt(["class"], list(STATES), "state", "images")
-    long["order"] = long["state"].map({state: place for place, state in enumerate(STATES)})
+    long["order"] = [list(STATES).index(state) for state in long["state"]]
     return (
         alt.Chart(long)
         .mark_bar(stroke=colours.ground, strokeWidth=0.8)
@@ -159,7 +161,7 @@ def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
     """Stacked bars, a run each. table: run, accepted, rejected, unsure; the newest RUNS_SHOWN."""
     answers = ["accepted", "rejected", "unsure"]
     long = table.tail(RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
-    long["order"] = long["answer"].map({answer: place for place, answer in enumerate(answers)})
+    long["order"] = [answers.index(answer) for answer in long["answer"]]
     return (
         alt.Chart(long)
         .mark_bar(stroke=colours.ground, strokeWidth=0.8)
@@ -207,7 +209,7 @@ def wilson(successes: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart:
+def reliability(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     """The reliability curve: shares with their intervals over the diagonal, and how many answers stand behind each."""
     shown = table.assign(
         middle=(table["shown from"] + table["shown to"]) / 2, answers=table["present"] + table["absent"]
@@ -267,12 +269,12 @@ def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
     )
 
 
-def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Chart:
+def together(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     """The matrix of which classes are seen together, from together_table."""
     table = _drawn(table)
     names = list(dict.fromkeys(table["class"]))
-    side = {"sort": names, "title": None}
-    most = max(float(table["share"].max()), 0.05)
+    side: dict[str, Any] = {"sort": names, "title": None}
+    most = max([0.05, *table["share"]])
     cells = alt.Chart(table.assign(told=table["share"].map(percent))).encode(
         x=alt.X("with:N", axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=110, labelOverlap=False), **side),
         y=alt.Y("class:N", axis=alt.Axis(labelLimit=130, labelOverlap=False, labelFlush=False), **side),
@@ -304,7 +306,7 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Char
     return (squares + numbers).properties(height=height)
 
 
-def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart:
+def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.TopLevelMixin:
     """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
 
     table     class, kind ("recall" or "precision"), estimate, low, high; nan: not measured, nothing is drawn
@@ -343,7 +345,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
         color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5
     )
     layers = line.encode(x="target:Q") + intervals
-    if table["estimate"].notna().any():  # an empty layer would be a picture without a name to screen readers
+    if any(table["estimate"].notna()):  # an empty layer would be a picture without a name to screen readers
         layers += points
     return layers.properties(height=CERTIFIED_AROUND + 28 * len(names))
 
@@ -367,7 +369,7 @@ def loss_table(loss: list[float]) -> pd.DataFrame:
     return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
 
 
-def legible(chart: alt.TopLevelMixin, colours: Palette) -> alt.TopLevelMixin:
+def legible(chart: alt.TopLevelMixin, colours: Palette) -> Any:
     """The chart with words in the theme's colours: Streamlit's own grey is too pale to read in both."""
     words: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
     return chart.configure_axis(**words).configure_legend(**words)

@@ -17,7 +17,7 @@ from annotator.ui.door import HOSTS
 
 ADDRESS = "127.0.0.1"
 
-PINNED = {
+PINNED: dict[str, object] = {
     "server.address": ADDRESS,  # unset would mean every network this machine is in
     "server.allowedHosts": list(HOSTS),
     "server.enableCORS": True,
@@ -56,7 +56,7 @@ PINNED = {
     "theme.fontFaces": [],
 }
 
-LOOK = {
+LOOK: dict[str, object] = {
     "client.showSidebarNavigation": False,
     "logger.hideWelcomeMessage": True,
     # Grounds without a tint of their own, since colours of photos are judged on them.

@@ -162,10 +162,10 @@ def _by_class(found: Certificate, target: float) -> None:
                 for kind, value in (("recall", one.recall), ("precision", one.precision))
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
-        if table["low"].isna().all():
+        if all(table["low"].isna()):
             st.caption("No class has enough answers yet: an audit brings them, and its intervals are drawn here.")
             return
-        if table["low"].isna().any():
+        if any(table["low"].isna()):
             st.caption("A class without a line was not measured, or has too few answers.")
         colours = charts.palette(st.context.theme.type)
         with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):

@@ -118,10 +118,10 @@ def _decisions(db: Database, colours: Palette) -> None:
         table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
         table["until"] = table["at"] + timedelta(seconds=seconds)
         order = {name: place for place, name in enumerate(charts.KINDS)}
-        table["order"] = table["source"].map(order)
-        table["kind"] = table["source"].map(charts.KINDS)
+        table["order"] = [order.get(source) for source in table["source"]]
+        table["kind"] = [charts.KINDS.get(source) for source in table["source"]]
         count = f"{table['decisions'].sum():,} decisions by kind, over time"
-        _chart(charts.decisions(table, step, colours), table[["at", "kind", "decisions"]], "decisions", count)
+        _chart(charts.decisions(table, step, colours), table.filter(["at", "kind", "decisions"]), "decisions", count)
 
 
 def _labels(db: Database, colours: Palette) -> None:
@@ -158,7 +158,8 @@ def _fates(db: Database, colours: Palette) -> None:
         if table.empty:
             st.info("No suggestion answered yet. The Review page shows them.")
             return
-        accepted, answered = table["accepted"].sum(), table[["accepted", "rejected"]].to_numpy().sum()
+        accepted, rejected = sum(table["accepted"]), sum(table["rejected"])
+        answered = accepted + rejected
         shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
         if answered:
             told = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
@@ -178,12 +179,12 @@ def _training(run: Run | None, colours: Palette) -> None:
 def _together(db: Database, colours: Palette) -> None:
     found = read_predictions(db)
     kept = rankings_of(db, found) if found else None
-    if kept is None:
+    if found is None or kept is None:
         return
     with _card("Classes seen together"):
         names = {one.id: one.name for one in classes.all_classes(db)}
         table = charts.together_table(kept.cooccurrence, [names[int(one)] for one in found.class_ids])
-        if not table["images"].any():
+        if not any(table["images"]):
             st.info("No image has labels of two classes yet.")
             return
         st.caption(
@@ -243,6 +244,6 @@ def _colours() -> Palette:
 def _zone() -> tzinfo | None:
     # The server may run elsewhere: times are those of whoever looks.
     try:
-        return ZoneInfo(st.context.timezone)
+        return ZoneInfo(st.context.timezone or "")
     except (TypeError, ValueError, KeyError, OSError):
         return None

@@ -91,7 +91,7 @@ class _Picture:
 
     path: Path
     media_type: str
-    bytes: int
+    size: int
     content: bytes | None
 
 
@@ -106,7 +106,7 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
             )
     if found.content is not None:
         return Response(found.content, media_type=found.media_type, headers=IMMUTABLE)
-    length = {"content-length": str(found.bytes)}
+    length = {"content-length": str(found.size)}
     return StreamingResponse(_chunks(image_id, found), media_type=found.media_type, headers=IMMUTABLE | length)
 
 
@@ -127,7 +127,7 @@ async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:
     readers, mine = _readers(), object()  # no other request shares this one's place in the file
     try:
         file = await readers.read(image_id, mine, open_file, picture.path)
-        left = picture.bytes
+        left = picture.size
         while left and (chunk := await readers.read(image_id, mine, file.read, min(CHUNK, left))):
             left -= len(chunk)
             yield chunk

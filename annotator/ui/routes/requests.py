@@ -136,7 +136,7 @@ class _Given(Struct, kw_only=True, tag_field="action"):
     """
 
     uuid: Uuid
-    source: Literal[sources(claimable=True)] = "click"
+    source: Literal[sources(claimable=True)] = "click"  # pyright: ignore[reportInvalidTypeForm]  (a table makes it)
     annotator: Text = ""
     signature: Annotated[str, Meta(max_length=1000)] | None = field(default=None, name="pass")
     milliseconds: msgspec.Raw = NO_TIME
@@ -145,7 +145,7 @@ class _Given(Struct, kw_only=True, tag_field="action"):
     @property
     def action(self) -> str:
         """One of records.ACTIONS, or batch."""
-        return type(self).__struct_config__.tag
+        return str(type(self).__struct_config__.tag)
 
 
 class LabelGiven(_Given, kw_only=True, tag="label"):
@@ -187,7 +187,7 @@ class FlagGiven(_Given, kw_only=True, tag="flag"):
 class UndoGiven(_Given, kw_only=True, tag="undo"):
     """Takes a decision back; of a batch "<uuid>:0"."""
 
-    source: Literal[tuple(SOURCES)] = "click"
+    source: Literal[tuple(SOURCES)] = "click"  # pyright: ignore[reportInvalidTypeForm]
     undoes: Annotated[str, Meta(max_length=120)] | None = None
 
 
@@ -234,7 +234,7 @@ def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
     given, refused = [], {}
     for place, entry in enumerate(_entries(data), start=1):
         try:
-            given.append(parsed(entry, AnyGiven))
+            given.append(parsed(entry, AnyGiven))  # pyright: ignore[reportArgumentType]  (msgspec takes unions)
         except BadRequest as problem:
             refused[_name_of(entry) or f"#{place}"] = f"not a decision: {problem}"
     return given, refused

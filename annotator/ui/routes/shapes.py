@@ -2,13 +2,14 @@
 
 import base64
 from collections.abc import Callable
+from typing import Any
 
 from annotator.queues.annotate import Work, WorkItem
 from annotator.queues.grid import Grid
 from annotator.records import Image
 
 
-def told(found: Work, as_json: Callable[[object], dict]) -> dict:
+def told(found: Work, as_json: Callable[[Any], dict]) -> dict:
     """What was found, each item as `as_json` gives it, with what every page shows around it."""
     return {
         "items": [as_json(one) for one in found.items],
