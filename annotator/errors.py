@@ -20,6 +20,10 @@ class ProjectMoved(AnnotatorError):
     """The project is no longer where it was opened, so nothing may be written there."""
 
 
+class NothingToLearn(AnnotatorError):
+    """No image with features has a label 'present'."""
+
+
 class NoAnswer(AnnotatorError):
     """A disk did not answer in time. The file itself may be fine."""
 

@@ -14,11 +14,12 @@ from annotator.benchmark.datasets.dataset import official
 from annotator.benchmark.methods import report, tune, work
 from annotator.benchmark.methods.data import everything
 from annotator.benchmark.methods.epochs import best_file, forget, state_file
-from annotator.benchmark.methods.finetune import Network, settings_of, train_network
+from annotator.benchmark.methods.finetune import Network, settings_of
 from annotator.benchmark.methods.measure import measure
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.plot import draw
 from annotator.benchmark.methods.task import FIGURES, Choice, Task, Trained, task_of
+from annotator.benchmark.methods.trainers import train_network
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
@@ -110,10 +111,29 @@ def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, 
 def test_a_result_belongs_to_the_code_that_made_it():
     modules = work.modules_of("em_apl", "linear")
     assert {"models.methods.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(modules)
-    assert {"models.linear.training", "models.statistics.metrics", "annotator.benchmark.methods.linear"} <= set(modules)
+    assert {"models.linear.training", "models.statistics.metrics", "models.trainers.linear"} <= set(modules)
     assert "models.methods" not in modules and "models.methods.gr" not in modules
     assert "models.finetune.fit_network" in work.modules_of("an", "finetune")
     assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
+
+
+def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_project(folder, tmp_path):
+    options = Options(("an", "em_apl", "auto"), shares=(0.75,), seeds=2, backbone=SMALL, work=tmp_path, no_split=True)
+    result = measure(*folder, options=options, command="bench")
+    setting = result["setting"]
+    assert (setting["train"], setting["val"], setting["test"]) == (30, 0, 0)
+    # 56 labels in 120 cells; 22 images (of 30, rounded to even) were clicked once.
+    assert setting["labelled"] == {"0.75": [22, 22]} and setting["labels_an_image"] == round(56 / 30, 4)
+    assert setting["chance"]["0.75"] == pytest.approx((56 - 22) / (120 - 22), abs=1e-4)
+    for row in result["rows"]:
+        assert 0 < row["hidden_ap"] <= 1 and row["hidden_ap_std"] >= 0 and 0 <= row["precision_100"] <= 1
+        assert row["epoch"] == [METHODS[row["method"]].epochs] * 2
+        assert not {"test_map", "ece", "val_map"} & set(row), "there are no images to measure them on"
+    assert "test mAP" not in report.text(result) and "| `auto` |" in report.markdown(result)
+    draw(result, tmp_path / "points.png")
+    for options in (Options(trials=2, no_split=True), Options(regime="finetune", no_split=True)):
+        with pytest.raises(AnnotatorError, match="no validation images"):
+            options.checked()
 
 
 def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defaults(result, folder, kept, capsys):

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.benchmark import freshness, heatmaps, interface, suggestions
+from annotator.benchmark import freshness, heatmaps, interface
 from annotator.benchmark.harness import browser, processes, projects
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.interface import annotate, bursts, presses
@@ -54,17 +54,6 @@ def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
 
 
-def test_suggestions_rank_what_was_hidden_with_a_handful_of_methods(folder):
-    values = numbers(suggestions.measure(*folder, share=0.75, seeds=2, backbone="efficientnet_lite0"), "suggestions")
-    for method in ("an", "em_apl", "gr", "auto"):
-        assert 0 < values[f"{method}_hidden_ap"] <= 1 and 0 <= values[f"{method}_precision_100"] <= 1
-        assert values[f"{method}_over_chance"] > 0 and values[f"{method}_hidden_ap_std"] >= 0
-    # 18 labels in 36 cells; 9 images were clicked once: 9 are hidden in 27 cells.
-    assert values["chance_hidden_ap"] == pytest.approx(9 / 27, abs=1e-4)
-    assert values["clicked_images"] == 9
-    assert {"gr_over_an", "auto_over_an"} < set(values) and "an_over_an" not in values
-
-
 def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_path):
     images, truth = folder
     boxes = tmp_path / "boxes.csv"
@@ -84,47 +73,21 @@ def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_p
 def test_all_lines_of_boxes_that_cannot_be_used_are_told_at_once(tmp_path):
     path = tmp_path / "boxes.csv"
     path.write_text("image,class,left,top,right,bottom\na.jpg,fox,5,0,4,9\nb.jpg,fox,0,0,1,1\na.jpg,fox,x,0,1,1\n")
-    seen = suggestions.Seen(np.zeros((1, 1)), None, ["a.jpg"], ["fox"])
+    images = heatmaps.EmbeddedImages(np.zeros((1, 1)), None, ["a.jpg"], ["fox"])
     with pytest.raises(AnnotatorError) as told:
-        heatmaps.read_boxes(path, seen)
+        heatmaps.read_boxes(path, images)
     assert all(words in str(told.value) for words in ("line 2", "line 3", "'b.jpg'", "line 4"))
     path.write_text("image,class\n")
     with pytest.raises(AnnotatorError, match="no column left, top, right, bottom"):
-        heatmaps.read_boxes(path, seen)
-
-
-def test_suggestions_can_be_asked_of_every_method_that_learns_from_clicks_and_features():
-    every = suggestions._names(["all"])
-    assert every[0] == "an" and {"role", "epr", "gr", "auto"} < set(every) and not {"oracle", "lagc"} & set(every)
-    assert suggestions._names(["role", "an", "role"]) == ["an", "role"]
-    assert suggestions._names([]) == ["an", "em_apl", "gr", "auto"]
-
-
-def test_suggestions_say_which_methods_are_measured_elsewhere_and_which_do_not_exist():
-    with pytest.raises(AnnotatorError) as caught:
-        suggestions._names(["oracle", "lagc", "em_appl"])
-    told = str(caught.value)
-    for part in ("oracle is told all labels", "lagc reads maps", "annotator bench methods", "Did you mean 'em_apl'"):
-        assert part in told, part
+        heatmaps.read_boxes(path, images)
 
 
 def test_a_click_is_a_true_label_and_one_an_image():
     there = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
     for seed in range(20):
-        labels = suggestions.clicks(there, 2, np.random.default_rng(seed))
+        labels = heatmaps.clicks(there, 2, np.random.default_rng(seed))
         assert labels.sum() == 2 and labels.sum(1).max() == 1
         assert there[labels == 1].all()
-
-
-@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"seeds": 0}])
-def test_suggestions_refuse_what_makes_no_sense(folder, wrong):
-    with pytest.raises(AnnotatorError, match="share"):
-        suggestions.measure(*folder, **wrong)
-
-
-def test_suggestions_want_images_and_truth_together(folder):
-    with pytest.raises(AnnotatorError, match="belong together"):
-        suggestions.measure(folder[0], None)
 
 
 @pytest.mark.slow

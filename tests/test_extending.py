@@ -82,7 +82,7 @@ def test_the_page_on_extending_does_what_it_says(copy):
         "tests/test_capped.py",
         "models/methods/capped.py",
     ]
-    assert len(blocks("diff")) == 2 and len(commands()) == 6
+    assert len(blocks("diff")) == 2 and len(commands()) == 7
     said = {line: run(copy, line) for line in commands()}
     for line, text in said.items():
         if "pytest" in line:

@@ -11,8 +11,9 @@ from torchvision.transforms.v2 import RandAugment
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
 from annotator.store import arrays, classes, configuration, decisions, images, runs
+from annotator.worker.context import Stopped
 from annotator.worker.map_cache import STRONG, WEAK, MapFiles, check_room, views_of
-from annotator.worker.process import Stopped, Worker
+from annotator.worker.process import Worker
 from models.backbones.feature_maps import FeatureMaps
 from models.backbones.networks import load_backbone
 from models.finetune import augment
@@ -354,11 +355,12 @@ def labeled(db):
 def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(labeled, project):
     db, known = labeled
     worker, told = Worker(project), []
-    between, worker._between = worker._between, lambda *words: (told.append(words), between(*words))
+    say = worker.context.say
+    worker.context.say = lambda *words: (told.append(words), say(*words))
     try:
         run = worker.run_once()
         assert (run.method, run.epochs) == ("lagc", make_method("lagc").epochs)
-        worker._draw(run.id, 1, [known["fox"]])
+        worker.heatmaps.draw(run.id, 1, [known["fox"]])
     finally:
         worker.close()
     assert db.paths.heatmap(run.id, 1, known["fox"]).exists()
@@ -367,7 +369,7 @@ def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(label
     assert probabilities.shape == (24, 3)
     assert np.isfinite(probabilities[:, columns[:2]]).all()
     assert np.isnan(probabilities[:, columns[2]]).all()  # nobody marked a deer
-    assert {"making feature maps", "training", "asking about all images"} <= {state for state, _, _ in told}
+    assert {"making feature maps", "training", "asking about all images"} <= {state for state, *_ in told}
     kept = db.paths.features("efficientnet_lite0") / "maps"
     assert len(list((kept / "views").iterdir())) == 12
     assert len(list((kept / "plain").iterdir())) == 12
@@ -376,14 +378,14 @@ def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(label
 def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
     db, _ = labeled
     worker = Worker(project)
-    say = worker.say
+    say = worker.context.say
 
     def stop_at_the_maps(state, done=0, of=0):
         say(state, done, of)
         if state == "making feature maps" and done:
             worker.stop()
 
-    worker.say = stop_at_the_maps
+    worker.context.say = stop_at_the_maps
     try:
         with pytest.raises(Stopped):
             worker.run_once()
@@ -398,7 +400,7 @@ def test_an_image_that_is_gone_is_not_trained_on_but_still_answered_about(labele
     db, known = labeled
     worker = Worker(project)
     try:
-        worker._embed_missing(train_on_the_way=False)
+        worker.features.embed()
         gone = images.all_images(db)[0]
         images.image_path(db, gone.id).unlink()
         run = worker.run_once()

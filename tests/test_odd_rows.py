@@ -55,7 +55,7 @@ def db(base, tmp_path):
 def train(db: Database) -> None:
     worker = Worker(db.paths.project)
     try:
-        worker._train()
+        worker.train()
     finally:
         worker.close()
 

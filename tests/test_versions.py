@@ -20,7 +20,7 @@ from annotator.store import arrays, classes, configuration, decisions, heartbeat
 from annotator.store.arrays import FeatureCache
 from annotator.worker.incremental_update import Updater
 from annotator.worker.process import Worker
-from annotator.worker.update_thread import KeepUp
+from annotator.worker.update_thread import UpdateThread
 
 BACKBONE = "efficientnet_lite2"
 
@@ -40,7 +40,7 @@ def trained(db):
             say(db, image_id, class_id)
     configuration.choose_method(db, "an", {})
     worker = Worker(db.paths.project)
-    worker._train()
+    worker.train()
     worker.close()
     return db
 
@@ -158,21 +158,21 @@ class Interrupted(Worker):
 def test_a_training_gives_way_to_updates_of_the_run_before_and_is_not_begun_again(trained):
     say(trained, 14, 2)
     worker = Interrupted(trained.paths.project)
-    worker.seen, keep_up = [], KeepUp(trained, worker._features)
-    keep_up.start()
+    worker.seen, updates = [], UpdateThread(trained, worker.context.features)
+    updates.start()
     try:
-        worker._train_or_note()
+        worker.training.train_or_note()
         assert [run for run, _ in worker.seen] == [1] * 4 and len(set(worker.seen)) == 4, "one training, four versions"
         newest = decisions.newest_decision(trained)
         run = until(lambda: (run := runs.current_run(trained)).last_decision_id >= newest and run)
         assert (run.id, run.version) == (2, 1)
         assert run.trained_decision_id == run.last_decision_id - 4 < run.last_decision_id
-        assert not worker._due(), "four answers are no reason for another one at once"
+        assert not worker.training.due(), "four answers are no reason for another one at once"
         jobs.ask_training(trained)
-        worker._pace.ended = 0.0
-        assert worker._due()
+        worker.training.schedule.ended = 0.0
+        assert worker.training.due()
     finally:
-        keep_up.close()
+        updates.close()
         worker.close()
 
 
@@ -180,42 +180,45 @@ def test_twenty_decisions_or_a_first_positive_of_a_class_are_a_reason_to_train_a
     classes.add_classes(trained, [("lynx", "")])
     worker = Worker(trained.paths.project)
     try:
-        worker._train()
-        worker._pace.ended = 0.0
+        worker.train()
+        worker.training.schedule.ended = 0.0
         for number in range(19):
             say(trained, 13 + number % 12, 1 + number % 3, ABSENT if number % 2 else PRESENT)
-            assert not worker._due()
+            assert not worker.training.due()
         say(trained, 1, 4, ABSENT)
-        assert worker._due()
-        worker._train()
-        worker._pace.ended = 0.0
-        assert not worker._due()
+        assert worker.training.due()
+        worker.train()
+        worker.training.schedule.ended = 0.0
+        assert not worker.training.due()
         say(trained, 2, 4, PRESENT)
-        assert worker._due(), "updates can say nothing of a class without a model"
+        assert worker.training.due(), "updates can say nothing of a class without a model"
     finally:
         worker.close()
 
 
 def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until_the_next_decision(trained):
     cache, way = cache_of(trained), trained.paths.run(1, 1)
-    keep_up = KeepUp(trained, lambda: cache)
+    updates = UpdateThread(trained, lambda: cache)
     say(trained, 20, 1)
     way.write_text("in the way of the folder")
     with pytest.raises(DiskFull):
         Updater().update(trained, cache)
-    assert keep_up.look() is None and "could not be written" in heartbeat.worker_state(trained).last_error
+    assert (
+        updates.publish_pending_update() is None
+        and "could not be written" in heartbeat.worker_state(trained).last_error
+    )
     assert runs.current_run(trained).version == 0 and suggestions.missing_positives(trained)
     way.unlink()
-    assert keep_up.look() is None, "twenty times a second would be no help"
+    assert updates.publish_pending_update() is None, "twenty times a second would be no help"
     say(trained, 21, 1)
-    assert keep_up.look().version == 1 and np.isfinite(arrays_of(trained, 1, 1)[1]).all()
+    assert updates.publish_pending_update().version == 1 and np.isfinite(arrays_of(trained, 1, 1)[1]).all()
     assert not heartbeat.worker_state(trained).last_error
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.worker.update_thread import KeepUp
+from annotator.worker.update_thread import UpdateThread
 from annotator.worker.process import Worker
 worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
 def kill_at_rename(event, _):
@@ -225,7 +228,7 @@ def kill_at_rename(event, _):
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(kill_at_rename)
-KeepUp(worker.db, worker._features).look()
+UpdateThread(worker.db, worker.context.features).publish_pending_update()
 """
 
 
@@ -245,7 +248,7 @@ def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_ne
     assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.missing_positives(trained)}
     worker = Worker(trained.paths.project)
     try:
-        assert KeepUp(trained, worker._features).look().version == 2
+        assert UpdateThread(trained, worker.context.features).publish_pending_update().version == 2
         assert not list(trained.paths.run(1).rglob(".*.part"))
     finally:
         worker.close()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,9 @@ from annotator.store.arrays import FeatureCache
 from annotator.store.caches import Caches
 from annotator.store.database import Database
 from annotator.worker import schedule
+from annotator.worker.context import Stopped
 from annotator.worker.process import Worker
-from annotator.worker.train import training_set
+from annotator.worker.training_set import training_set
 
 BACKBONE = "efficientnet_lite2"
 
@@ -107,10 +109,10 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
     worker = Worker(db.paths.project)
     try:
         assert arrays.count_features(folder, Caches()) == 0
-        assert len(worker._missing()) == 24 and worker._missing()[0] == 1
-        worker._embed_missing(train_on_the_way=False)
-        cache = worker._features()
-        assert not worker._missing() and sorted(cache.image_ids) == list(range(1, 25))
+        assert len(worker.features.missing()) == 24 and worker.features.missing()[0] == 1
+        worker.features.embed()
+        cache = worker.context.features()
+        assert not worker.features.missing() and sorted(cache.image_ids) == list(range(1, 25))
         assert cache.regions.shape == (24, 9, 1280)
         assert np.abs(cache.regions[:].mean(1) - cache.features).max() < 0.01, "its map is 9 x 9"
         assert cache.features.any(1).all(), "they are the new ones"
@@ -119,26 +121,79 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
 
 
 @pytest.mark.parametrize("seconds", [20.0, 600.0])
-def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(db, seconds):
+def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(answered, seconds):
+    worker = Worker(answered.paths.project)
+    try:
+        assert worker.training.due()
+        worker.train()
+        assert worker.training.schedule.seconds > 0
+        for number in range(schedule.ENOUGH):
+            say(answered, 1 + number, 1)
+        for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
+            worker.training.schedule.ended, worker.training.schedule.seconds = time.monotonic() - ago * seconds, seconds
+            assert worker.training.due() == alone
+            jobs.ask_training(answered)
+            assert worker.training.due() == asked
+            for job in jobs.claim(answered, "train", limit=9):
+                jobs.finish(answered, job)
+    finally:
+        worker.close()
+
+
+@pytest.fixture
+def answered(db):
+    """A project with made-up features and a click on each of its images."""
     arrays.add_features(db.paths.features(BACKBONE), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
         say(db, image_id, 1 + image_id % 3)
-    worker = Worker(db.paths.project)
+    return db
+
+
+DIES_WHILE_TRAINING = """
+import os, signal, sys
+from pathlib import Path
+from annotator.worker.process import Worker
+worker = Worker(Path(sys.argv[1]))
+worker.context.check_stop = lambda: os.kill(os.getpid(), signal.SIGKILL)  # asked between two epochs
+worker.train()
+"""
+
+
+@pytest.mark.process
+def test_a_training_that_a_worker_was_killed_in_is_begun_again_by_the_next_but_not_without_end(answered):
+    worker = Worker(answered.paths.project)
+    worker.run_once()
+    worker.close()
+    jobs.ask_training(answered)
+    for death in (1, 2, 3):
+        words = [sys.executable, "-c", DIES_WHILE_TRAINING, str(answered.paths.project)]
+        assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+        worker = Worker(answered.paths.project)
+        assert worker.training.due() == (death < 3), (
+            f"after {death} deaths; nothing but the request calls for a training"
+        )
+        worker.close()
+
+
+def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_stop(answered, monkeypatch):
+    worker = Worker(answered.paths.project)
     try:
-        assert worker._due()
-        worker._train()
-        assert worker._pace.took > 0
-        for number in range(schedule.ENOUGH):
-            say(db, 1 + number, 1)
-        for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
-            worker._pace.ended, worker._pace.took = time.monotonic() - ago * seconds, seconds
-            assert worker._due() == alone
-            jobs.ask_training(db)
-            assert worker._due() == asked
-            for job in jobs.claim(db, "train", limit=9):
-                jobs.finish(db, job)
+        worker.run_once()
+        jobs.ask_training(answered)
+        worker.stop()
+        with pytest.raises(Stopped):
+            worker.train()
+        assert jobs.training_asked(answered) and runs.current_run(answered).id == 1, "it was stopped in the middle"
+        worker.context.stop.clear()
+        assert worker.train().id > 1 and not jobs.training_asked(answered)
+        jobs.ask_training(answered)
+        answered.set_setting("backbone", "resnet19")
+        worker.training.train_or_note()
+        assert not jobs.training_asked(answered) and "nothing to learn" in heartbeat.worker_state(answered).last_error
+        assert not worker.training.due(), "an error is noted once, not tried again and again"
     finally:
         worker.close()
+    assert answered.value("SELECT count(*) FROM job") == 0
 
 
 def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_training(db):
@@ -149,10 +204,10 @@ def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_t
         say(db, image_id, 1 + image_id % 3)
     worker = Worker(db.paths.project)
     try:
-        worker._train_or_note()
-        assert runs.current_run(db).images == 23 and worker._missing() == [5]
+        worker.training.train_or_note()
+        assert runs.current_run(db).images == 23 and worker.features.missing() == [5]
         [told] = status(db)["left_out"]
-        assert "1 images" in told and "not finite" in told and str(worker._cache.folder) in told
+        assert "1 images" in told and "not finite" in told and str(worker.context.cache.folder) in told
     finally:
         worker.close()
 

@@ -5,7 +5,7 @@ measures ours and what it is compared with in the same run, in turns: figures of
 Temporary projects and processes are gone when a measurement ends, however it ends.
 
     interface/ freshness.py store.py embedding.py        speed: keys, answers to decisions, routes, images a second
-    methods/ effort/ suggestions.py heatmaps.py          quality: methods, human effort, suggestions, heat maps
+    methods/ effort/ heatmaps.py                         quality: methods, human effort, heat maps
     certificate.py acceptance.py faults/                 promises: intervals, auto-accept, kills
     harness/                                             processes, browser, projects and floors for all of these
     datasets/                                            the sets of the papers, or a folder with its truth

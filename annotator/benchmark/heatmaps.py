@@ -12,25 +12,57 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from annotator.benchmark.harness.processes import say
-from annotator.benchmark.suggestions import SAMPLE, Seen, clicks, embedded, trained
+from annotator.benchmark.methods.data import SAMPLE
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.formats.label_csv import read_labels
+from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
-from annotator.store.pixels import check_image, open_rgb
+from annotator.store.files import list_files, unescaped
+from annotator.store.pixels import IMAGE_SUFFIXES, check_image, open_rgb
+from annotator.worker.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone
-from models.labels import PRESENT, UNSEEN
-from models.linear.stand_in import linear_stand_in
-from models.methods import DEFAULT_METHOD
+from models.ensemble.regions import RegionCodes, encode, learn_basis
+from models.labels import UNSEEN
+from models.methods import make_method
+from models.trainers import make_trainer
+from models.trainers.base import Maps, Progress, TrainingLabels
 
 LABELS = (20, 40, 80, 160)
 FIELDS = ("image", "class", "left", "top", "right", "bottom")
 BINS = (1, 5, 10, EARLY_POSITIVES)  # positives that the training has seen of a class, from so many on
 
 Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class EmbeddedImages:
+    """Images as trainers read them (models/trainers/base.py), their names, and those of the C classes.
+
+    features    (N, D) float16
+    codes       of their regions
+    """
+
+    features: np.ndarray
+    codes: RegionCodes
+    names: list[str]
+    classes: list[str]
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Nothing: a result must not depend on the trainings before it."""
+        return {}
+
+    def region_codes(self, progress: Progress) -> RegionCodes:
+        return self.codes
+
+    def maps(self) -> Maps:
+        raise ValueError("There are no feature maps here.")
 
 
 @dataclass(frozen=True)
@@ -67,15 +99,15 @@ def measure(
     if any(given) and not all(given):
         raise AnnotatorError("Images, their truth and their boxes belong together: give all three, or none.")
     folder = images or SAMPLE / "images"
-    seen, there = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
-    placed = read_boxes(boxes or SAMPLE / "boxes.csv", seen)
+    embedded_images, there = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
+    placed = read_boxes(boxes or SAMPLE / "boxes.csv", embedded_images)
     network = load_backbone(backbone)
     figures: dict[str, float] = {}
     maps: list[Pointed] = []
     for count in labels:
         chance = np.random.default_rng(seed)
         clicked = clicks(there, min(count, int(there.any(1).sum())), chance)
-        pointed = list(_points(folder, seen, clicked, placed, network, seed))
+        pointed = list(_points(folder, embedded_images, clicked, placed, network, seed))
         hits = sum(map_.hit for map_ in pointed)
         say(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
         figures |= {f"labels_{count}_hits": hits, f"labels_{count}_maps": len(pointed)}
@@ -96,10 +128,42 @@ def measure(
     }  # fmt: skip
 
 
-def read_boxes(path: Path, seen: Seen) -> dict[tuple[int, int], list[Box]]:
+def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, np.ndarray]:
+    """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
+    names = list_files(folder, leave_out=truth).images()
+    if not names:
+        raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
+    given = [label for label in read_labels(truth, names, None) if label.state == PRESENT]
+    listed = {label.image for label in given}
+    columns = {name: column for column, name in enumerate(sorted({label.class_name for label in given}))}
+    if not columns:
+        raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
+    bare = len(names) - len(listed)
+    say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
+    parts = list(embed([folder / unescaped(name) for name in names], load_backbone(backbone), regions=True))
+    kept = [names[place] for part in parts for place in part.indices]
+    rows = {name: row for row, name in enumerate(kept)}
+    there = np.zeros((len(kept), len(columns)), bool)
+    for label in given:
+        if label.image in rows:
+            there[rows[label.image], columns[label.class_name]] = True
+    features = np.concatenate([part.features for part in parts]).astype(np.float16)
+    regions = np.concatenate([part.regions for part in parts])
+    return EmbeddedImages(features, encode(learn_basis(features, regions), regions), kept, list(columns)), there
+
+
+def clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
+    """(N, C) int8: on `count` of the images that show anything, one of what they show; everything else unseen."""
+    labels = np.zeros(there.shape, np.int8)
+    for row in chance.choice(np.flatnonzero(there.any(1)), count, replace=False):
+        labels[row, chance.choice(np.flatnonzero(there[row]))] = PRESENT
+    return labels
+
+
+def read_boxes(path: Path, images: EmbeddedImages) -> dict[tuple[int, int], list[Box]]:
     """(row, column) -> boxes. Raises AnnotatorError that names all lines that cannot be used."""
-    rows = {name: row for row, name in enumerate(seen.names)}
-    columns = {name: column for column, name in enumerate(seen.classes)}
+    rows = {name: row for row, name in enumerate(images.names)}
+    columns = {name: column for column, name in enumerate(images.classes)}
     placed: dict[tuple[int, int], list[Box]] = defaultdict(list)
     problems = []
     try:
@@ -126,7 +190,7 @@ def read_boxes(path: Path, seen: Seen) -> dict[tuple[int, int], list[Box]]:
 
 def _points(
     folder: Path,
-    seen: Seen,
+    images: EmbeddedImages,
     clicked: np.ndarray,
     placed: dict[tuple[int, int], list[Box]],
     network: Backbone,
@@ -134,14 +198,18 @@ def _points(
 ) -> Iterator[Pointed]:
     """A Pointed for each cell that has a box, was not clicked, and whose class the training knows."""
     positives = (clicked == PRESENT).sum(0)
-    head = linear_stand_in(seen.features, trained(DEFAULT_METHOD, seen, clicked, seed).astype(np.float32))
+    labeled = np.flatnonzero(clicked.any(1))
+    trainer = make_trainer(make_method(), images, TrainingLabels(labeled, clicked[labeled]), seed=seed)
+    for _ in trainer.epochs():
+        pass
+    head = trainer.outcome().head
     wanted: dict[int, list[int]] = defaultdict(list)
     for row, column in sorted(placed):
         if clicked[row, column] == UNSEEN and positives[column]:
             wanted[row].append(column)
     side = network.input_size
     for row, columns in wanted.items():
-        path = folder / seen.names[row]
+        path = folder / images.names[row]
         facts = check_image(path)
         image = network.preprocess(open_rgb(path, at_least=(side, side)))
         for column, heat in zip(columns, heat_map(network, head.weight, head.bias, image, columns), strict=True):

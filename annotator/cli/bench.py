@@ -145,29 +145,6 @@ def bench_effort(
 
 
 @commands.command(
-    "suggestions",
-    epilog=examples(
-        "annotator bench suggestions",
-        "annotator bench suggestions --images photos --truth truth.csv --methods epr,role --json",
-    ),
-)
-def bench_suggestions(
-    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    share: Annotated[float, typer.Option(help="Share of the images that get their one click.")] = 0.5,
-    seeds: Annotated[int, typer.Option(help="Repetitions with other clicks.", min=1)] = 3,
-    methods: Annotated[
-        str, typer.Option(metavar="A,B,...|all", help="Methods besides an [default: em_apl, gr, the default method].")
-    ] = "",
-    as_json: AsJson = False,
-) -> None:
-    """One click an image on a share of them: how well methods rank the hidden positives, against chance."""
-    from annotator.benchmark.suggestions import measure
-
-    print_bench(told(measure, images, truth, share=share, seeds=seeds, methods=names(methods)), as_json)
-
-
-@commands.command(
     "heatmaps",
     epilog=examples(
         "annotator bench heatmaps",
@@ -192,6 +169,7 @@ def bench_heatmaps(
     epilog=examples(
         "annotator bench methods",
         "annotator bench methods --images photos --truth truth.csv --share 0.05,0.2,1.0 --trials 20 --plot methods.png",
+        "annotator bench methods --no-split --share 0.5 --methods an,em_apl,gr,auto",
         "annotator bench methods --dataset voc --root VOCdevkit --regime finetune --methods an,gr,role+linear_init",
     ),
 )
@@ -217,6 +195,9 @@ def bench_methods(
     epochs: Annotated[int | None, typer.Option(help="Epochs [default: the method's own].")] = None,
     size: Annotated[int, typer.Option(help="finetune: pixels, both sides of an image.")] = 448,
     batch: Annotated[int | None, typer.Option(help="Images a step [default: the method's own].")] = None,
+    no_split: Annotated[
+        bool, typer.Option("--no-split", help="Train on all images to the last epoch, as in a project.")
+    ] = False,
     linear_init: Annotated[
         bool, typer.Option("--linear-init", help="finetune: train the classifier alone first, on frozen features.")
     ] = False,
@@ -240,8 +221,9 @@ def bench_methods(
     if plot:
         check_ending(plot)
     options = Options(
-        names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work
-    )
+        names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work,
+        no_split,
+    )  # fmt: skip
     command = f"annotator {shlex.join(sys.argv[1:])}"
     result = told(measure, images, truth, dataset=dataset, root=root, options=options, command=command)
     if plot:

@@ -1,6 +1,7 @@
 """Requests to the worker, as rows: after a crash the next worker continues with them."""
 
 import time
+from collections.abc import Sequence
 
 from annotator.records import Job
 from annotator.settings import RUNS_KEPT
@@ -51,6 +52,14 @@ def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
 def finish(db: Database, job: Job) -> None:
     with db.writing() as sql:
         sql.execute("DELETE FROM job WHERE id = ?", [job.id])
+
+
+def put_back(db: Database, jobs: Sequence[Job]) -> None:
+    """Let claimed jobs wait again, as if they had not been claimed: the worker was told to end."""
+    with db.writing() as sql:
+        sql.conn.executemany(
+            "UPDATE job SET state = 'waiting', attempts = attempts - 1 WHERE id = ?", [(job.id,) for job in jobs]
+        )
 
 
 def fail(db: Database, job: Job, error: str) -> None:

@@ -1,11 +1,14 @@
 """The worker process: it embeds images, trains, publishes runs and corrects them as decisions arrive.
 
-process.py is the loop and the place to begin; schedule.py says when it trains, train.py how one run is made. It may
-import everything below it (queues, exchange, quality, snapshot, store, models) and never Streamlit; the page and the
-worker meet only in the store.
+process.py is the loop over the duties and the place to begin. The worker may import everything below it (queues,
+exchange, quality, snapshot, store, models) and never Streamlit; the page and the worker meet only in the store.
 
-    training_set.py train.py train_regions.py train_maps.py calibrate.py    one training, from labels to a published run
-    embed.py region_cache.py map_cache.py backbone.py                       features, and what else methods read
-    incremental_update.py update_thread.py                                  versions of the run between trainings
-    layout.py missing_files.py explain.py train_now.py                 the map's layout, lost files, heat maps, `train`
+    context.py                                          what the duties share: features, network, heartbeat, stop
+    missing_features.py training.py heatmaps.py         the duties of the loop; schedule.py: when to train
+    update_thread.py missing_files.py layout.py         the duties with a thread of their own
+    train.py training_set.py calibrate.py publish.py    one training, from labels to a published run (models/trainers)
+    project_images.py project_maps.py                   what trainers read of a project's images
+    embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run
+    region_cache.py map_cache.py backbone.py            what is kept of regions and maps; whether a network can be had
+    train_now.py                                        `annotator train`
 """

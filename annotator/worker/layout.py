@@ -25,7 +25,7 @@ class Mapmaker:
         self._thread: threading.Thread | None = None
         self._failed: tuple[Path, int] | None = None
 
-    def look_after(self, db: Database, backbone: str, cache: FeatureCache) -> None:
+    def begin_if_due(self, db: Database, backbone: str, cache: FeatureCache) -> None:
         """Begin a new map where there is none, or where NEW_SHARE of the images are new; returns at once.
 
         What goes wrong is noted for the Progress page, and tried again when there are more features.

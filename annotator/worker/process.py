@@ -1,4 +1,4 @@
-"""The other process: embeds images, trains, publishes, draws heat maps; takes in what people decide meanwhile.
+"""The worker process: a loop over its duties, the lock that keeps a second worker away, and how it ends.
 
 It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
 is on disk: shards of features, published runs, waiting jobs.
@@ -12,38 +12,25 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
-from annotator.queues import review
 from annotator.records import Run
-from annotator.settings import BUSY_STATUS, HEARTBEAT_SECONDS, HEATMAPS_AHEAD
-from annotator.snapshot import suggestions
-from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import configuration, decisions, heartbeat, images, jobs
-from annotator.store.arrays import FeatureCache, add_features, sweep
+from annotator.settings import BUSY_STATUS
+from annotator.store import heartbeat, jobs
+from annotator.store.arrays import sweep
 from annotator.store.database import Database
+from annotator.worker.context import Context, Stopped
+from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
-from annotator.worker.schedule import Basis, Pace
+from annotator.worker.missing_features import MissingFeatures
+from annotator.worker.training import Training
 
 POLL_SECONDS = 0.1
-SHARD_SECONDS = 5.0  # features are kept this often while embedding: the most that a kill can lose
-TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
-IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
 PATIENCE = 4.0  # seconds between being asked to end and ending: a thread that reads from a stalled disk never does
 PATIENCE_WATCHED = 1.5  # the same when the app, which has little time itself, has ended
-HEATMAPS_AT_ONCE = 2  # between two looks at what is more urgent
-NOT_FINITE = "the network makes numbers of it that are not finite"
-
-log = logging.getLogger("annotator.worker")
-
-
-class Stopped(Exception):
-    """Somebody asked the worker to end."""
 
 
 class Worker:
@@ -63,275 +50,83 @@ class Worker:
                 f"A worker is at work on {self.db.paths.project} already (process {state.pid}, {state.state}).\n"
                 "    One is enough: the app starts its own. To replace it, end that process first."
             ) from error
-        self._stop = threading.Event()
-        self._beaten = 0.0
-        self._network = None  # (name, Backbone), loaded when first needed: importing torch takes seconds
-        self._explainer = None
-        self._cache: FeatureCache | None = None
-        self._parts = None  # RegionCache, once a method asks for it: importing torch takes seconds
-        self._looked_for_missing: tuple | None = None
-        self._pace = Pace()
-        self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
-        self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
-        self._said: tuple = ()
+        self.context = Context(self.db)
+        self.heatmaps = Heatmaps(self.context)
+        self.features = MissingFeatures(self.context, self._between)
+        self.training = Training(self.context, self._between)
         self._mapmaker = Mapmaker()
-        self.say("starting")
+        self.context.say("starting")
         jobs.requeue(self.db)
         for room in (self.db.paths.features(""), self.db.paths.map(""), self.db.paths.runs, self.db.paths.heatmaps):
             sweep(room)
 
     def close(self) -> None:
-        """Say goodbye and let the next worker in."""
+        """Note that the worker has ended, and let the next one in."""
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
-            self.say("stopped")
+            self.context.say("stopped")
         self._lock.release()
 
     def stop(self) -> None:
         """Ask for an end at the next opportunity; safe from a signal handler or another thread."""
-        self._stop.set()
+        self.context.stop.set()
 
-    def say(self, state: str, done: int = 0, of: int = 0) -> None:
-        """Beat the heart: at once when the state is new, otherwise once a second."""
-        now = time.monotonic()
-        if (state, of) != self._said or now - self._beaten >= HEARTBEAT_SECONDS or done == of:
-            heartbeat.beat(self.db, state, done, of)
-            self._beaten, self._said = now, (state, of)
-
-    def run_once(self) -> Run | None:
+    def run_once(self) -> Run:
         """Embed what is missing, train on whatever there is, publish. Raises AnnotatorError when nothing can be
         learned yet."""
-        self.embed()
-        return self._train()
-
-    def embed(self) -> None:
-        """Embed what is missing, and no more."""
-        self._embed_missing(train_on_the_way=False)
+        self.features.embed()
+        return self.train()
 
     def run_forever(self) -> None:
         """Work until asked to stop."""
         from annotator.worker.missing_files import MissingFiles
-        from annotator.worker.update_thread import KeepUp  # importing torch takes seconds
+        from annotator.worker.update_thread import UpdateThread  # importing torch takes seconds
 
-        keep_up = KeepUp(self.db, lambda: self._cache)
+        updates = UpdateThread(self.db, lambda: self.context.cache)
         missing_files = MissingFiles(self.db)
-        keep_up.start()
+        updates.start()
         missing_files.start()
         try:
             self._run_until_stopped()
         finally:
             missing_files.close()
-            keep_up.close()
+            updates.close()
 
     def _run_until_stopped(self) -> None:
-        while not self._stop.is_set():
+        duties = (self._train_if_due, self.heatmaps.draw_asked, self.heatmaps.draw_ahead)
+        while not self.context.stop.is_set():
             try:
-                self._embed_missing(train_on_the_way=True)
-                if self._due():
-                    self._train_or_note()
-                elif not (self._draw_asked() or self._draw_ahead()):
-                    if self._network is None:
-                        self._backbone()  # before the first heat map is asked for, which should take a second, not ten
-                    self._mapmaker.look_after(self.db, self._backbone_name(), self._features())
-                    self.say("idle")
-                    self._stop.wait(POLL_SECONDS)
+                self.features.embed(self._train_if_due)
+                if not any(duty() for duty in duties):  # after each of them, what is more urgent comes first again
+                    self._idle()
             except Stopped:
                 break
 
-    # -- embedding
-
-    def _embed_missing(self, *, train_on_the_way: bool) -> None:
-        looked = (self.db.setting("registrations", 0), self._backbone_name())
-        if looked == self._looked_for_missing:
-            return
-        trained = time.monotonic()
-        while missing := self._missing():
-            for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
-                if train_on_the_way and time.monotonic() - trained > TRAIN_WHILE_EMBEDDING and self._due():
-                    self._train_or_note()
-                    trained = time.monotonic()
-        self._looked_for_missing = looked
-
-    def _embed(self, image_ids: Sequence[int], missing: int) -> Iterator[None]:
-        """Embed these images, of `missing` in all; yields whenever some have been kept."""
-        from annotator.worker.embed import embed
-
-        done = len(self._features().image_ids)
-        total = done + missing
-        self.say("embedding", done, total)
-        paths, ids = self._existing(image_ids)
-        shard: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        kept = time.monotonic()
-        known = images.images(self.db, ids)
-        contents = [known[image_id].sha256 for image_id in ids]
-        for batch in embed(paths, self._backbone(), regions=True, should_stop=self._stop.is_set, contents=contents):
-            features = batch.features.astype(np.float16)
-            finite = np.isfinite(features).all(1)
-            there = np.array([ids[index] for index in batch.indices], np.int64)
-            shard.append((there[finite], features[finite], batch.regions[finite]))
-            strange = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
-            for index, reason in batch.failures + strange:
-                images.mark_problem(self.db, ids[index], reason)
-            done += len(batch.indices)
-            self._between("embedding", done, total)
-            if time.monotonic() - kept > SHARD_SECONDS:
-                self._keep(shard)
-                kept = time.monotonic()
-                yield
-        self._keep(shard)
-        self._check_stop()
-        yield
-
-    def _missing(self) -> list[int]:
-        """Image ids without features: labeled ones first, then in the order in which people will see them."""
-        have = set(self._features().image_ids.tolist())
-        return [image_id for image_id in images.in_working_order(self.db) if image_id not in have]
-
-    def _existing(self, image_ids: Sequence[int]) -> tuple[list[Path], list[int]]:
-        paths, ids = [], []
-        for image_id in image_ids:
-            try:
-                paths.append(images.image_path(self.db, image_id))
-                ids.append(image_id)
-            except AnnotatorError as error:
-                images.mark_problem(self.db, image_id, str(error))
-        return paths, ids
-
-    def _keep(self, shard: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
-        if shard:
-            ids, features, regions = (np.concatenate(part) for part in zip(*shard, strict=True))
-            if len(ids):
-                add_features(self._features().folder, ids, features, regions)
-            shard.clear()
-            self._features().refresh()
-
-    def _features(self) -> FeatureCache:
-        folder = self.db.paths.features(self._backbone_name())
-        if self._cache is None or self._cache.folder != folder:
-            self._cache = FeatureCache(folder)
-            self._cache.refresh()
-        return self._cache
-
-    # -- training
-
-    def _due(self) -> bool:
-        return self._pace.due(self.db, len(self._features().image_ids))
-
-    def _train_or_note(self) -> None:
-        basis = Basis.of_now(self.db, len(self._features().image_ids))
-        try:
-            self._train()
-        except Stopped:
-            raise
-        except Exception as error:
-            # Not again before something has changed: the reason stays to be read. Whatever it is, heat maps and updates
-            # of the run before go on; a worker that ended would be started again only to end again.
-            told = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
-            log.warning("the training failed: %s", told)
-            heartbeat.note_error(self.db, told)
-            self._pace.failed = basis
-
-    def _train(self) -> Run:
-        started = time.monotonic()
-        self.say("training")
-        for job in jobs.claim(self.db, "train", limit=100):
-            jobs.finish(self.db, job)
-        from annotator.worker.region_cache import RegionCache
-        from annotator.worker.train import train
-
-        self._parts = self._parts or RegionCache()
-        try:
-            run = train(
-                self.db,
-                self._features(),
-                configuration.method(self.db),
-                configuration.parameters(self.db),
-                self._backbone_name(),
-                between=self._between,
-                load=self._backbone,
-                parts=self._parts,
-            )
-        except ValueError as error:  # from models: what it was given is wrong, and the next run may be given better
-            raise AnnotatorError(f"{configuration.method(self.db)} could not be trained: {error}") from error
-        finally:  # one that failed took its time as well
-            self._pace.ended = time.monotonic()
-            self._pace.took = self._pace.ended - started
-        heartbeat.note_error(self.db, "")
-        self._undrawable.clear()
-        jobs.forget_heatmaps(self.db)
-        log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
+    def train(self) -> Run:
+        """Train now, and publish. Raises AnnotatorError when nothing can be learned yet."""
+        run = self.training.train()
+        self.heatmaps.forget_old_run()
         return run
 
-    # -- heat maps
-
-    def _draw_asked(self) -> bool:
-        """Draw what people wait for; True when there was something."""
-        asked = jobs.claim(self.db, "heatmap", HEATMAPS_AT_ONCE)
-        for job in asked:
-            try:
-                self._draw(job.run_id, job.image_id, [job.class_id])
-                jobs.finish(self.db, job)
-            except Exception as error:  # a damaged head of a run, say: whoever asked is told, and the worker goes on
-                jobs.fail(self.db, job, str(error) or repr(error))
-        return bool(asked)
-
-    def _draw_ahead(self) -> bool:
-        """Draw for one image near the front of the review order; True when there was one to draw."""
-        snapshot = read_snapshot(self.db)
-        if snapshot is None:
+    def _train_if_due(self) -> bool:
+        """Train when it is due, well or not; True when it was."""
+        if not self.training.due():
             return False
-        run, state = snapshot.run, (snapshot.run.id, snapshot.run.version, decisions.newest_decision(self.db))
-        if state == self._drawn_ahead:
-            return False
-        ahead = review.front(self.db, snapshot, HEATMAPS_AHEAD)
-        answered = suggestions.answered_classes(self.db, ahead)
-        for image_id, chips in suggestions.suggestions_of(snapshot.predictions, answered, ahead, run.threshold).items():
-            wanted = [
-                chip.class_id for chip in chips if not self.db.paths.heatmap(run.id, image_id, chip.class_id).exists()
-            ]
-            if wanted and image_id not in self._undrawable:
-                self.say("drawing heat maps")
-                try:
-                    self._draw(run.id, image_id, wanted)
-                except Exception as error:
-                    self._undrawable.add(image_id)
-                    heartbeat.note_error(self.db, str(error) or repr(error))
-                return True
-        self._drawn_ahead = state
-        return False
+        if self.training.train_or_note():
+            self.heatmaps.forget_old_run()
+        return True
 
-    def _draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
-        if self._explainer is None or self._explainer.backbone.name != self._backbone_name():
-            from annotator.worker.explain import Explainer
-
-            self._explainer = Explainer(self.db, self._backbone())
-        self._explainer.draw(run_id, image_id, class_ids)
-
-    # -- around them
+    def _idle(self) -> None:
+        if not self.context.has_backbone():
+            self.context.backbone()  # before the first heat map is asked for, which should take a second, not ten
+        self._mapmaker.begin_if_due(self.db, self.context.backbone_name(), self.context.features())
+        self.context.say("idle")
+        self.context.stop.wait(POLL_SECONDS)
 
     def _between(self, state: str, done: int, of: int) -> None:
-        """What is looked after in the middle of long work: the heart, people waiting for a heat map, the end."""
-        self.say(state, done, of)
-        self._check_stop()
-        self._draw_asked()
-
-    def _check_stop(self) -> None:
-        if self._stop.is_set():
-            raise Stopped
-
-    def _backbone_name(self) -> str:
-        return configuration.backbone(self.db)
-
-    def _backbone(self):
-        name = self._backbone_name()
-        if self._network is None or self._network[0] != name:
-            self.say("loading the network")
-            from models.backbones.networks import load_backbone
-
-            try:
-                self._network = (name, load_backbone(name))
-            except ValueError as error:
-                raise AnnotatorError(str(error)) from error
-        return self._network[1]
+        """What is done in the middle of long work: the heartbeat, the check for a stop, heat maps people wait for."""
+        self.context.say(state, done, of)
+        self.context.check_stop()
+        self.heatmaps.draw_asked()
 
 
 def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | None:

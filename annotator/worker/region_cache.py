@@ -5,19 +5,19 @@ when the first training asks for them, and then only for the images that have co
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from annotator.store.arrays import FeatureCache
 from models.ensemble.basis import GrowingCodes
 from models.ensemble.regions import SAMPLE, RegionCodes, encode, learn_basis
-from models.ensemble.stacking import WarmStart
 
 
 class RegionCache:
-    """Empty at first; one for a worker. warm_start: the weights from which the next training goes on."""
+    """Empty at first; one for a worker. memory: what trainers keep besides, from one training to the next."""
 
     def __init__(self):
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
-        self.warm_start = WarmStart()
+        self.memory: dict[str, Any] = {}
 
     def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> RegionCodes:
         """The region codes of the cache's images, in the order of its rows; tell is called every few dozen images."""

@@ -1,7 +1,11 @@
-"""When the worker trains: as soon as enough has changed for a training to say more than updates do, and never more than
-half of the time."""
+"""When to train: as soon as a training would say more than updates do, and never more than half of the time.
+
+The worker and `annotator bench effort` ask the same `Schedule`; a simulation has no clock and leaves out what waits for
+time.
+"""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +17,9 @@ from annotator.store import classes, configuration, decisions, images, jobs, ove
 from annotator.store.database import Database
 
 ENOUGH = 20  # decisions since the last training, and
-ENOUGH_OF_ALL = 0.03  # this share of all labels, for the next one; until then updates (update.py) say nearly as much
+ENOUGH_OF_ALL = 0.03  # this share of all labels, for the next one; until then updates say nearly as much
 QUIET = 5.0  # seconds without a decision, after which fewer are enough
-ASKED_REST = 30.0  # somebody who asks for a run waits no longer than this for the rest after the one before
+REST_IF_ASKED = 30.0  # seconds of rest after a training at most, while somebody waits for the next one
 
 
 @dataclass(frozen=True)
@@ -29,35 +33,40 @@ class Basis:
     backbone: str
 
     @classmethod
-    def of_now(cls, db: Database, embedded: int) -> "Basis":
-        """What a run would have now; embedded: images with features."""
-        class_ids = tuple(one.id for one in classes.all_classes(db))
+    def of_project(cls, db: Database, embedded: int) -> "Basis":
+        """Of a run that began now; embedded: images with features."""
+        class_ids = tuple(class_.id for class_ in classes.all_classes(db))
         return cls(
             decisions.newest_decision(db), embedded, class_ids, configuration.method(db), configuration.backbone(db)
         )
 
     @classmethod
     def of_run(cls, run: Run) -> "Basis":
-        """What this run had."""
+        """Of a published run."""
         return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone)
 
     @property
-    def but_decisions(self) -> tuple:
+    def without_decisions(self) -> tuple:
+        """All but the decisions: a change here calls for a training at once."""
         return (self.images, self.class_ids, self.method, self.backbone)
 
 
-class Pace:
-    """What is remembered between two trainings; one for a worker.
+class Schedule:
+    """Decides when the next training is due; one for a worker.
 
-    ended     when the last training ended, in monotonic seconds
-    took      seconds that it took
-    failed    what the last one could not be made from: not tried again before something has changed
+    ended     when the last training ended, on the clock
+    seconds   how long it took
+    failed    what the last training could not be made from: not tried again before something has changed
     """
 
-    def __init__(self):
-        self.ended = self.took = 0.0
+    def __init__(self, clock: Callable[[], float] | None = time.monotonic):
+        """clock gives seconds. None: time stands still, so only the number of decisions counts. Then no training waits
+        for a rest, and none begins after a quiet moment or for the first positive of a class, which nothing would keep
+        from following each other without a pause."""
+        self._clock = clock
+        self.ended = self.seconds = 0.0
         self.failed: Basis | None = None
-        self._newest, self._quiet_since = 0, time.monotonic()
+        self._newest, self._quiet_since = 0, clock() if clock else 0.0
 
     def due(self, db: Database, embedded: int) -> bool:
         """Whether to train now: somebody has asked, or enough has changed and enough is known.
@@ -68,38 +77,44 @@ class Pace:
         of the labels; a first positive of a class; or fewer, and then nothing for QUIET seconds.
         """
         asked = jobs.training_asked(db)
-        basis = Basis.of_now(db, embedded)
-        if basis.newest_decision != self._newest:
-            self._newest, self._quiet_since = basis.newest_decision, time.monotonic()
-        if time.monotonic() < self.ended + rest_after(self.took, asked):
+        basis = Basis.of_project(db, embedded)
+        if self._clock and basis.newest_decision != self._newest:
+            self._newest, self._quiet_since = basis.newest_decision, self._clock()
+        if self._clock and self._clock() < self.ended + rest_after(self.seconds, asked):
             return False
         if asked:
             return True
         run = runs.current_run(db)
-        if basis == self.failed or (run is not None and not self._enough(db, basis, run)):
+        if basis == self.failed or (run is not None and not self._enough_changed(db, basis, run)):
             return False
         return embedded - images.without_label(db) >= min(FIRST_RUN_AT, embedded)
 
-    def _enough(self, db: Database, basis: Basis, run: Run) -> bool:
+    def note_end(self, seconds: float) -> None:
+        """A training that took so many seconds has ended now, well or not."""
+        self.ended, self.seconds = self._clock() if self._clock else 0.0, seconds
+
+    def _enough_changed(self, db: Database, basis: Basis, run: Run) -> bool:
         before = Basis.of_run(run)
-        found = read_predictions(db)
-        if found is None:  # its arrays are damaged
+        published = read_predictions(db)
+        if published is None:  # its arrays are damaged
             return True
         if basis == before:
             return False
-        if basis.but_decisions != before.but_decisions:
+        if basis.without_decisions != before.without_decisions:
             return True
         counts = overview.class_counts(db)
         newer, labels = basis.newest_decision - before.newest_decision, sum(map(sum, counts.values()))
-        if newer >= max(ENOUGH, ENOUGH_OF_ALL * labels) or time.monotonic() >= self._quiet_since + QUIET:
+        if newer >= max(ENOUGH, ENOUGH_OF_ALL * labels):
             return True
-        if not len(found.probabilities):
+        if self._clock is None:
+            return False
+        if self._clock() >= self._quiet_since + QUIET or not len(published.probabilities):
             return True
-        without_model = found.class_ids[np.isnan(found.probabilities[0])].tolist()
+        without_model = published.class_ids[np.isnan(published.probabilities[0])].tolist()
         return any(counts[class_id][0] for class_id in without_model if class_id in counts)
 
 
 def rest_after(seconds: float, asked: bool) -> float:
-    """How long the worker leaves the machine to others after a training that took `seconds`: as long, however long that
-    is, but not with somebody waiting for the next one."""
-    return min(seconds, ASKED_REST) if asked else seconds
+    """Seconds that the worker leaves the machine to others after a training that took `seconds`: as long as that, but
+    at most REST_IF_ASKED while somebody waits for the next one."""
+    return min(seconds, REST_IF_ASKED) if asked else seconds

@@ -19,7 +19,7 @@ class TrainingSet:
     labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
     mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
     class_ids  what the columns are
-    fair       (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
+    unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
     """
 
@@ -27,7 +27,7 @@ class TrainingSet:
     labels: np.ndarray
     mask: np.ndarray
     class_ids: list[int]
-    fair: np.ndarray
+    unbiased: np.ndarray
     newest: int
 
     @property
@@ -57,6 +57,6 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     columns, _ = positions(cells[kept, 1], np.array(class_ids, np.int64))
     labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
     mask[at, columns] = sure[kept]
-    fair = np.zeros(labels.shape, bool)
-    fair[at, columns] = sure[kept] & (cells[kept, 3] == 1)
-    return TrainingSet(rows, labels, mask, class_ids, fair, newest)
+    unbiased = np.zeros(labels.shape, bool)
+    unbiased[at, columns] = sure[kept] & (cells[kept, 3] == 1)
+    return TrainingSet(rows, labels, mask, class_ids, unbiased, newest)

@@ -57,32 +57,36 @@ def fit_stacked(
     *,
     mask: np.ndarray | None = None,
     warm_start: WarmStart | None = None,
+    epochs: int | None = None,
+    lr: float | None = None,
+    batch: int | None = None,
     seed: int = 0,
     tell: Callable[[], None] = lambda: None,
 ) -> "StackedModel":
     """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
 
-    features, region_codes, rows, labels, mask, seed, tell    as in `models.ensemble.fit_ensemble`
+    features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell    as in `models.ensemble.fit_ensemble`
     unbiased       (n, C) bool, which labels are unbiased answers, of the rows
     warm_start     weights of the training before
     """
+    settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
-        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), seed, tell
+        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings
     )
 
 
 class StackedModel:
-    """One training; `probabilities` (N, C) float32 is there when `epochs` has ended."""
+    """One training.
 
-    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, seed, tell):
+    ensemble        the two models of `auto`, trained on all labels
+    probabilities   (N, C) float32, when `epochs` has ended
+    calibrated      whether the stacker was fitted to unbiased answers
+    """
+
+    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, settings):
         self.method, self.features, self.region_codes = method, features, region_codes
-        self.rows, self.unbiased, self.warm_start, self.seed, self.tell = (
-            np.asarray(rows),
-            unbiased,
-            warm_start,
-            seed,
-            tell,
-        )
+        self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
+        self.seed, self.tell = settings["seed"], settings["tell"]
         self.labels, self.mask = np.asarray(labels), mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
         self.unbiased = unbiased & self.sure
@@ -97,17 +101,16 @@ class StackedModel:
 
     def epochs(self) -> Iterator[Epoch]:
         """Train; steps once an epoch of the head of `auto`, on all images."""
-        whole = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
-        yield from self._fit(whole, np.arange(len(self.rows)))
-        self.probabilities = whole.probabilities(self.features, self.region_codes, self.tell)
+        self.ensemble = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
+        yield from self._fit(self.ensemble, np.arange(len(self.rows)))
+        self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
         if self.has_enough_answers:
             self._stack(raw_logits(self.probabilities))
 
     def _fit(self, model: Ensemble, some: np.ndarray) -> Iterator[Epoch]:
         mask = None if self.mask is None else self.mask[some]
         return fit_ensemble(
-            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, seed=self.seed,
-            tell=self.tell,
+            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, **self.settings
         )  # fmt: skip
 
     def _stack(self, auto: np.ndarray) -> None:

@@ -1,4 +1,8 @@
-"""The methods by name. The table is the registry: a new method is one file and one entry here."""
+"""The methods by name. The table is the registry: a new method is one file and one entry here.
+
+`python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
+do not load torch (models/catalogue.py).
+"""
 
 import inspect
 from typing import Any

@@ -5,8 +5,11 @@ other half, and the parts of images that both look at, are in models/ensemble/fi
 the evidence.
 """
 
+from typing import ClassVar
+
 from models.losses.base import at_least_zero
 from models.methods.gr import GR
+from models.methods.published import EndToEnd
 
 
 class Auto(GR):
@@ -25,8 +28,8 @@ class Auto(GR):
     threshold = 0.3
     reads = "regions"
     as_it_is = True
-    tunable = {}  # noqa: RUF012 - read by models.catalogue as a plain value
-    published = {}  # noqa: RUF012
+    tunable: ClassVar[dict[str, tuple]] = {}
+    published: ClassVar[dict[str, EndToEnd]] = {}
 
     def __init__(
         self,

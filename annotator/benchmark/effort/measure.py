@@ -90,7 +90,7 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     worker = Worker(project)
     try:
         say("embedding")
-        worker.embed()
+        worker.features.embed()
     finally:
         worker.close()
     image_ids = audits.readable_images(db)

@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from annotator.benchmark.effort.people import Person
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, Batch, Decision
-from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import audits, classes, configuration, decisions, images, overview, runs
+from annotator.store import audits, classes, configuration, decisions, images, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
 from annotator.worker.incremental_update import Updater
 from annotator.worker.region_cache import RegionCache
-from annotator.worker.schedule import ENOUGH, ENOUGH_OF_ALL
+from annotator.worker.schedule import Basis, Schedule
 from annotator.worker.train import train
 
 NAME = "Bench"
@@ -54,7 +53,7 @@ class Session:
         self.chance = np.random.default_rng([seed, 2])
         self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
         self._cache.refresh()
-        self._parts, self._updater, self._trained = RegionCache(), Updater(), 0
+        self._regions, self._updater, self._schedule = RegionCache(), Updater(), Schedule(clock=None)
 
     # -- what the person does
 
@@ -118,26 +117,18 @@ class Session:
         """Bring the model up to date, as the worker would: a training when enough has changed, else an update."""
         if not self.learns:
             return
-        answered = sum(map(sum, overview.class_counts(self.db).values()))
-        counts = overview.image_counts(self.db)
-        labeled = counts["all"] - counts["without_decision"]
-        run = runs.current_run(self.db)
-        if run is None:
-            if labeled >= min(FIRST_RUN_AT, counts["all"]) and overview.labels_by_state(self.db)["present"]:
-                self._train(answered)
-        elif decisions.newest_decision(self.db) - run.trained_decision_id >= max(ENOUGH, ENOUGH_OF_ALL * answered):
-            self._train(answered)
-        else:
+        if self._schedule.due(self.db, len(self._cache.image_ids)):
+            self._train()
+        elif runs.current_run(self.db) is not None:
             self._updater.update(self.db, self._cache)
 
-    def _train(self, answered: int) -> None:
-        method, parameters, backbone = (
-            configuration.method(self.db),
-            configuration.parameters(self.db),
-            configuration.backbone(self.db),
-        )
-        train(self.db, self._cache, method, parameters, backbone, parts=self._parts)
-        self._trained += 1
+    def _train(self) -> None:
+        basis = Basis.of_project(self.db, len(self._cache.image_ids))
+        method, parameters = configuration.method(self.db), configuration.parameters(self.db)
+        try:
+            train(self.db, self._cache, method, parameters, basis.backbone, regions=self._regions)
+        except NothingToLearn:  # tried again when there are more answers
+            self._schedule.failed = basis
 
     # -- what there is to measure
 

@@ -250,6 +250,6 @@ def _make_project(folder: Path) -> Database:
 def _train(db: Database) -> None:
     worker = Worker(db.paths.project)
     try:
-        worker._train_or_note()
+        worker.training.train_or_note()
     finally:
         worker.close()

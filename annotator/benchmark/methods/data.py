@@ -1,12 +1,14 @@
 """The images of a comparison: which ones, a name for exactly these, and their features."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from annotator.benchmark import datasets
 from annotator.benchmark.datasets import DataSet, Part
+from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.errors import AnnotatorError, several
@@ -16,29 +18,42 @@ from models.backbones.networks import load_backbone
 PARTS = ("train", "val", "test")
 
 
-def read(images: Path | None, truth: Path | None, dataset: str | None, root: Path | None) -> DataSet:
+def read(
+    images: Path | None, truth: Path | None, name: str | None, root: Path | None, *, split: bool = True
+) -> DataSet:
     """What the options ask for: a folder with its truth, a set of the papers, or else the sample data.
+
+    split   False: all images are training images
 
     Raises AnnotatorError for options that do not go together, whatever keeps the set from being read, or a part of it
     that shows nothing at all.
     """
-    own, paper = (images, truth), (dataset, root)
+    own, paper = (images, truth), (name, root)
     if any(own) and any(paper):
         raise AnnotatorError("Give either --images and --truth, or --dataset and --root: one set at a time.")
     if any(own) and not all(own):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
     if any(paper) and root is None:
-        raise AnnotatorError(f"--dataset {dataset} needs --root: the folder that holds the set.")
+        raise AnnotatorError(f"--dataset {name} needs --root: the folder that holds the set.")
     if any(paper):
-        found = datasets.load(dataset, root)
+        dataset = datasets.load(name, root)
     else:
-        found = datasets.load("folder", images or SAMPLE / "images", truth or SAMPLE / "truth.csv")
-    for note in found.notes:
+        dataset = datasets.load("folder", images or SAMPLE / "images", truth or SAMPLE / "truth.csv")
+    for note in dataset.notes:
         say(f"note: {note}")
-    bare = [name for name in PARTS if not getattr(found, name).truth.any()]
-    if bare:
-        raise AnnotatorError(f"No image shows anything in: {', '.join(bare)}. Nothing can be compared on this set.")
-    return found
+    empty = [name for name in PARTS if not getattr(dataset, name).truth.any()]
+    if empty and split:
+        raise AnnotatorError(f"No image shows anything in: {', '.join(empty)}. Nothing can be compared on this set.")
+    return dataset if split else unsplit(dataset)
+
+
+def unsplit(dataset: DataSet) -> DataSet:
+    """All images of a folder as training images, as in a project. Raises AnnotatorError for a set of the papers."""
+    if dataset.official_rows is not None:
+        raise AnnotatorError(f"{dataset.name} comes with its split; --no-split is for a folder of images.")
+    whole = everything(dataset)
+    none = whole.rows(np.zeros(0, np.int64))
+    return replace(dataset, train=whole, val=none, test=none, observed=clicks(whole.truth, 1.0, 0))
 
 
 def everything(dataset: DataSet) -> Part:

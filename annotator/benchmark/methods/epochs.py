@@ -1,11 +1,10 @@
-"""Following the training of a network epoch by epoch: score it, keep the best weights, stop where its paper stops.
+"""Following a training epoch by epoch: score it, keep the best weights, stop where its paper stops.
 
-A training that is killed goes on after its last finished epoch: models/finetune/fit_network.py keeps the state of the
-training,
-this file beside it the scores and the best weights so far.
+A long training that is killed goes on after its last finished epoch: models/finetune/fit_network.py keeps the state of
+the training, this file beside it the scores and the best weights so far.
 """
 
-from collections.abc import Callable
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,7 @@ import torch
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods.task import Task, Trained
 from models.finetune import checkpoints
-from models.finetune.fit_network import NetworkTraining
-from models.finetune.views import Examples
+from models.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
@@ -42,10 +40,11 @@ class Best:
     weights     of that epoch
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path | None):
+        """path None: in memory only."""
         self.path = path
         self.forget()
-        if kept := checkpoints.load(path, {}):
+        if path is not None and (kept := checkpoints.load(path, {})):
             self.scores, self.epoch, self.weights = kept["scores"], kept["epoch"], kept["weights"]
 
     def forget(self) -> None:
@@ -54,37 +53,40 @@ class Best:
         self.epoch = 0
         self.weights: dict[str, torch.Tensor] | None = None
 
-    def score(self, training: NetworkTraining, task: Task, validation: Examples) -> float:
+    def score(self, trainer: Trainer, task: Task) -> float:
         """Scores the epoch that is over, and keeps its weights if it is the best one (strictly, as in the papers)."""
-        found = {which: task.val_map(training.predict(validation, which)) for which in training.networks()}
-        which = max(found, key=found.get)
-        if not self.scores or found[which] > max(self.scores):
-            self.weights, self.epoch = training.weights(which), len(training.history)
-        self.scores.append(found[which])
-        kept = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
-        checkpoints.save(self.path, kept)
-        return found[which]
+        scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
+        which = max(scores, key=scores.get)
+        if not self.scores or scores[which] > max(self.scores):
+            self.weights, self.epoch = trainer.weights(which), len(trainer.history)
+        self.scores.append(scores[which])
+        if self.path is not None:
+            kept = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
+            checkpoints.save(self.path, kept)
+        return scores[which]
 
 
-def follow(
-    name: str, training: NetworkTraining, best: Best, task: Task, examples: Callable[[np.ndarray], Examples]
-) -> Trained:
+def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """Trains to the end, or as far as the method's paper would, and goes back to the best epoch.
 
-    training    begun with `best=lambda: best.weights`
-    examples    rows of the collection -> these images, as the network takes them
+    trainer     begun with `best=lambda: best.weights`; one without candidates keeps its last epoch, as does every one
+                where the task has no validation images
 
-    Raises ValueError as fit_network does.
+    Raises ValueError as the trainer does.
     """
-    validation = examples(task.val)
-    if len(best.scores) > len(training.history):  # of a training whose state is gone
+    scored = bool(trainer.candidates()) and len(task.val) > 0
+    if len(best.scores) > len(trainer.history):  # of a training whose state is gone
         best.forget()
-    if len(best.scores) < len(training.history):  # killed between the end of an epoch and its score
-        best.score(training, task, validation)
+    if scored and len(best.scores) < len(trainer.history):  # killed between the end of an epoch and its score
+        best.score(trainer, task)
+    epochs = trainer.epochs()
     # Asked before every epoch: what was given up before a kill stays given up.
-    while not training.method.gives_up(best.scores) and (epoch := next(training, None)) is not None:
-        score = best.score(training, task, validation)
-        say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s, validation mAP {100 * score:.1f}")
-    training.network.load_state_dict(best.weights)
-    seconds = float(np.mean([epoch.seconds for epoch in training.history]))
-    return Trained(lambda rows: training.predict(examples(rows), "network"), best.epoch, max(best.scores), seconds)
+    while not (trainer.long and trainer.method.gives_up(best.scores)) and (epoch := next(epochs, None)) is not None:
+        said = f", validation mAP {100 * best.score(trainer, task):.1f}" if scored else ""
+        if trainer.long:
+            say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{said}")
+    if best.weights is not None:
+        trainer.load(best.weights)
+    val_map = max(best.scores) if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan
+    seconds = float(np.mean([epoch.seconds for epoch in trainer.history]))
+    return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds)

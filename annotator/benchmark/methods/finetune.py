@@ -6,16 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
-from annotator.benchmark.methods.task import Choice, Task, Trained
+from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.task import Choice, Task
 from annotator.store.pixels import open_rgb
 from models.backbones.pretrained import pretrained
-from models.finetune.fit_network import fit_network, linear_start
-from models.finetune.linear_start import pooled_features
+from models.finetune.linear_start import linear_start, pooled_features
 from models.finetune.views import ImageExamples
 from models.finetune.whole_network import whole_network
 from models.methods import METHODS, make_method
 from models.methods.published import EndToEnd, shared_protocol
+from models.trainers.base import Resume
+from models.trainers.network import WholeNetworkTrainer
 
 LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
@@ -40,6 +41,12 @@ class Network:
     batch: int | None = None
     linear_init: bool = False
 
+    @classmethod
+    def of(cls, options: Options, published: str) -> "Network":
+        """What the options of a comparison say."""
+        chosen = (options.epochs, options.batch, options.linear_init)
+        return cls(options.backbone, options.size, options.device, published, *chosen)
+
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
     """The settings of the method's paper, or where it has none the shared ones, changed as the choices say."""
@@ -54,15 +61,12 @@ def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
     )
 
 
-def train_network(
-    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
-) -> Trained:
-    """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
+def whole_network_trainer(
+    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: Resume
+) -> WholeNetworkTrainer:
+    """The training of a whole network on the images with a label; a new one begins with a linear start if asked to.
 
     paths   (N,) the files of the whole collection
-    state   what the files are called in which this training can be taken up again (epochs.py)
-
-    Raises ValueError for parameters there are not, an image that cannot be read (named), or a loss that is not finite.
     """
     settings = settings_of(name, choice, network)
     method = make_method(name, **settings.parameters)
@@ -81,31 +85,21 @@ def train_network(
         )
 
     whole = whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
-    learns_from, labels = examples(task.train[task.labelled]), task.labels_for(METHODS[name].full_labels)
-    learned = None
+    labels = task.training_labels(METHODS[name].full_labels)
     # A method with a linear stage of its own (role+linear_init) needs no other.
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
-    if alone_first and not state_file(state).exists():
+    learned = None
+    if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
         pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: None, None).cpu()
         learned = linear_start(
             whole,
-            learns_from,
-            labels,
+            examples(labels.rows),
+            labels.labels,
             make_method(name, **settings.parameters),
             epochs=LINEAR_EPOCHS,
             seed=seed,
             score=lambda head: task.val_map(head.probabilities(pooled)),
         )
-    best = Best(best_file(state))
-    training = fit_network(
-        whole,
-        learns_from,
-        labels,
-        method,
-        settings,
-        seed=seed,
-        learned=learned or None,
-        best=lambda: best.weights,
-        checkpoint=state_file(state),
+    return WholeNetworkTrainer(
+        method, whole, examples, labels, settings, seed=seed, resume=resume, learned=learned or None
     )
-    return follow(name, training, best, task, examples)

@@ -14,7 +14,7 @@ from annotator.benchmark.methods import data, tune
 from annotator.benchmark.methods.epochs import forget
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import FIGURES, FIRST, Choice, Task, task_of
-from annotator.benchmark.methods.trainers import Trainer, trainer
+from annotator.benchmark.methods.trainers import Train, training_function
 from annotator.benchmark.methods.work import Work
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
@@ -37,7 +37,9 @@ def measure(
                     whole network. shares: of the training images that have their one label, the others have none.
                     trials: how many settings are tried for every method on validation mAP at each share, with the
                     labels of the first seed (1: the method's own). epochs, batch, size, linear_init: see
-                    finetune.Network. work: a folder for features and finished results, taken up again
+                    finetune.Network. work: a folder for features and finished results, taken up again. no_split: all
+                    images are training images and the last epoch counts, as in a project; what is measured on test
+                    images is left out
     command         as it was typed, for the report
     returns         {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, and the mean over the
                     seeds of each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, what was chosen
@@ -45,13 +47,13 @@ def measure(
     Raises AnnotatorError for options that make no sense, or data that cannot be compared on; ValueError from models.
     """
     options = (options or Options()).checked()
-    found = data.read(images, truth, dataset, root)
-    tasks = {share: [task_of(found, share, seed) for seed in range(options.seeds)] for share in options.shares}
+    compared = data.read(images, truth, dataset, root, split=not options.no_split)
+    tasks = {share: [task_of(compared, share, seed) for seed in range(options.seeds)] for share in options.shares}
     for share, drawn in tasks.items():
         if not any(task.chance() > 0 for task in drawn):
             raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
-    rows = list(Comparison.of(found, options).rows(tasks))
-    return {"bench": "methods", "rows": rows, "setting": _setting(found, options, tasks, command)}
+    rows = list(Comparison.of(compared, options).rows(tasks))
+    return {"bench": "methods", "rows": rows, "setting": _setting(compared, options, tasks, command)}
 
 
 DECIDING = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "device")  # what changes the figures
@@ -63,13 +65,13 @@ class Comparison:
 
     options: Options
     work: Work
-    train: Trainer
+    train: Train
 
     @classmethod
     def of(cls, dataset: DataSet, options: Options) -> "Comparison":
         """The comparison of these options; makes the features if they are needed and not there yet."""
         basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
-        return cls(options, Work(options.work, basis), trainer(dataset, options))
+        return cls(options, Work(options.work, basis), training_function(dataset, options))
 
     def rows(self, tasks: dict[float, list[Task]]) -> Iterator[dict]:
         """The row of every share and method; each says on the way how it went and how long the rest will take."""
@@ -78,16 +80,14 @@ class Comparison:
         clock = _Clock(len(every) * self.options.seeds + tuned * self.options.trials)
         for share, name in every:
             choice, scores = self.chosen(name, share, tasks[share][0], clock)
-            found = []
+            results = []
             for seed, task in enumerate(tasks[share]):
                 result, cached = self.once("result", name, share, seed, choice, task)
-                found.append(result)
-                clock.tick(
-                    cached,
-                    f"share {share:g}, seed {seed}: {name} has test mAP {100 * result['test_map']:.1f}, "
-                    f"hidden AP {100 * result['hidden_ap']:.1f}",
-                )
-            yield _row(name, share, found) | {"chosen": asdict(choice), "trial_scores": scores}
+                results.append(result)
+                on_test = f"test mAP {100 * result['test_map']:.1f}, " if "test_map" in result else ""
+                scores_text = f"{on_test}hidden AP {100 * result['hidden_ap']:.1f}"
+                clock.tick(cached, f"share {share:g}, seed {seed}: {name} has {scores_text}")
+            yield _row(name, share, results) | {"chosen": asdict(choice), "trial_scores": scores}
 
     def chosen(self, name: str, share: float, task: Task, clock: "_Clock") -> tuple[Choice, list[float]]:
         """What tuning chose with the labels of the first seed, and the validation mAP of each trial."""
@@ -115,7 +115,7 @@ class Comparison:
                 if kind == "trial" and choice != Choice():
                     return {"refused": str(error), "val_map": 0.0}
                 raise
-            result = {"val_map": trained.val_map, "epoch": trained.epoch}
+            result = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if len(task.val) else {})
             return result if kind == "trial" else result | task.figures(trained)
 
         result, cached = self.work.once(kind, what, train)
@@ -143,14 +143,15 @@ def _span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _row(name: str, share: float, found: Sequence[dict]) -> dict:
+def _row(name: str, share: float, results: Sequence[dict]) -> dict:
     row: dict = {"method": name, "share": share}
-    for key in FIGURES:
-        values = [one[key] for one in found]
+    for key in (key for key in FIGURES if key in results[0]):
+        values = [result[key] for result in results]
         row[key] = round(statistics.fmean(values), 5)
         row[f"{key}_std"] = round(statistics.pstdev(values), 5)
-    val_map = statistics.fmean(one["val_map"] for one in found)
-    return row | {"val_map": round(val_map, 5), "epoch": [one["epoch"] for one in found]}
+    if "val_map" in results[0]:
+        row["val_map"] = round(statistics.fmean(result["val_map"] for result in results), 5)
+    return row | {"epoch": [result["epoch"] for result in results]}
 
 
 def _setting(dataset: DataSet, options: Options, tasks: dict[float, list[Task]], command: str) -> dict:

@@ -29,6 +29,7 @@ class Options:
     device: str = "auto"
     linear_init: bool = False
     work: Path = Path("bench-methods")
+    no_split: bool = False
 
     def checked(self) -> "Options":
         """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
@@ -48,6 +49,8 @@ class Options:
         for name, least in (("seeds", 1), ("trials", 1), ("epochs", 1), ("batch", 1), ("size", 32)):
             if (value := getattr(self, name)) is not None and value < least:
                 wrong.append(f"{name} is {value} and must be at least {least}")
+        if self.no_split and (whole or self.trials > 1):
+            wrong.append("without a split there are no validation images: it takes --regime linear and one trial")
         if not names or not self.shares:
             wrong.append("there must be at least one method and one share")
         if self.work.exists() and not self.work.is_dir():

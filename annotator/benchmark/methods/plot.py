@@ -34,7 +34,8 @@ def draw(result: dict, path: Path) -> None:
     height = max(2.0, 0.27 * len(names) + 1.0)
     figure = Figure(figsize=(11, height if len(shares) == 1 else max(4.6, height)), layout="constrained")
     FigureCanvasAgg(figure)
-    for axes, (key, title) in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
+    panels = [panel for panel in PANELS if panel[0] in rows[0]]
+    for axes, (key, title) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         if len(shares) == 1:
             _points(axes, rows, names, key)
         else:

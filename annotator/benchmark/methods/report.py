@@ -26,8 +26,8 @@ NOTE = (
 
 def text(result: dict) -> str:
     """The table as plain text, best hidden AP of each share first."""
-    cells = [[heading for _, heading, _ in COLUMNS], *_cells(result["rows"])]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(COLUMNS))]
+    cells = [[heading for _, heading, _ in _columns(result)], *_cells(result, result["rows"])]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:
         name, *rest = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
@@ -42,9 +42,9 @@ def markdown(result: dict) -> str:
     for share in dict.fromkeys(row["share"] for row in result["rows"]):
         chance = 100 * setting["chance"][f"{share:g}"]
         lines += [f"**Labels on {100 * share:g} % of the training images** (hidden AP by chance: {chance:.1f})", ""]
-        lines.append("| " + " | ".join(heading for key, heading, _ in COLUMNS if key != "share") + " |")
-        lines.append("|" + "---|" * (len(COLUMNS) - 1))
-        for cells in _cells([row for row in result["rows"] if row["share"] == share]):
+        headings = [heading for key, heading, _ in _columns(result) if key != "share"]
+        lines += ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+        for cells in _cells(result, [row for row in result["rows"] if row["share"] == share]):
             lines.append("| " + " | ".join([f"`{cells[0]}`", *cells[2:]]) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -62,10 +62,15 @@ def _about(result: dict) -> list[str]:
     return lines + [f"Note: {note}." for note in one["notes"]]
 
 
-def _cells(rows: Iterable[dict]) -> list[list[str]]:
+def _columns(result: dict) -> list[tuple[str, str, int | None]]:
+    """COLUMNS without those that were not measured: where there are no test images."""
+    return [column for column in COLUMNS if column[0] in result["rows"][0]]
+
+
+def _cells(result: dict, rows: Iterable[dict]) -> list[list[str]]:
     """The rows as words, the best hidden AP of each share first."""
     ordered = sorted(rows, key=lambda row: (row["share"], -row["hidden_ap"]))
-    return [[_cell(row, key, digits) for key, _, digits in COLUMNS] for row in ordered]
+    return [[_cell(row, key, digits) for key, _, digits in _columns(result)] for row in ordered]
 
 
 def _cell(row: dict, key: str, digits: int | None) -> str:

@@ -21,6 +21,7 @@ from models.statistics.metrics import (
     mean_average_precision,
     precision_at,
 )
+from models.trainers.base import TrainingLabels
 
 FIRST = 100  # suggestions that a person would look at in one sitting
 FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "seconds")
@@ -47,7 +48,7 @@ class Trained:
 
     probabilities   rows of the collection (n,) -> (n, C) float32, nan for a class without a model
     epoch           which one it was, from 1
-    val_map         what it scored on the validation images, in [0, 1]
+    val_map         what it scored on the validation images, in [0, 1]; nan where there are none
     seconds         of one epoch, on average
     """
 
@@ -85,6 +86,10 @@ class Task:
             return np.where(self.truth[self.train[self.labelled]], PRESENT, ABSENT).astype(np.int8)
         return self.labels[self.labelled]
 
+    def training_labels(self, full: bool) -> TrainingLabels:
+        """What a trainer is given: the labels of `labels_for`, and all training images to learn from."""
+        return TrainingLabels(self.train[self.labelled], self.labels_for(full), pool=self.train)
+
     def val_map(self, probabilities: np.ndarray) -> float:
         """Mean average precision on the validation images, probabilities (len(val), C)."""
         return mean_average_precision(probabilities, self.truth[self.val], empty_as_zero=self.empty_as_zero)
@@ -95,17 +100,20 @@ class Task:
         return float(hidden.mean()) if len(hidden) else 0.0
 
     def figures(self, trained: Trained) -> dict[str, float]:
-        """Everything that is reported of a trained method, by the names in FIGURES."""
-        of_train, of_test = trained.probabilities(self.train), trained.probabilities(self.test)
-        truth, test_truth = self.truth[self.train], self.truth[self.test]
+        """Everything that is reported of a trained method, by the names in FIGURES; those of test images if there are
+        any."""
+        of_train, truth = trained.probabilities(self.train), self.truth[self.train]
         unseen = self.labels == UNSEEN
         hidden = hidden_average_precision(of_train, self.labels, truth)
-        return {
-            "test_map": mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero),
+        on_test = {}
+        if len(self.test):
+            of_test, test_truth = trained.probabilities(self.test), self.truth[self.test]
+            test_map = mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero)
+            on_test = {"test_map": test_map, "ece": expected_calibration_error(of_test, test_truth)}
+        return on_test | {
             "hidden_ap": hidden.cells,
             "hidden_map": hidden.classes,
             f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
-            "ece": expected_calibration_error(of_test, test_truth),
             "seconds": trained.seconds,
         }
 

@@ -1,69 +1,71 @@
-"""How one method is trained in a comparison: the features, the maps or the files it is given, made once for all."""
+"""How one method is trained in a comparison: by the trainer that projects use, or as a whole network."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from annotator.benchmark.datasets import DataSet
-from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data
-from annotator.benchmark.methods.finetune import Network, train_network
-from annotator.benchmark.methods.linear import train_linear
-from annotator.benchmark.methods.maps import train_on_maps
+from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
+from annotator.benchmark.methods.finetune import Network, whole_network_trainer
+from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.parts import parts_of, train_on_parts
 from annotator.benchmark.methods.task import Choice, Task, Trained
-from annotator.benchmark.methods.work import Work
-from annotator.worker.map_cache import MapFiles
-from models.backbones.feature_maps import FeatureMaps
-from models.backbones.networks import load_backbone
-from models.ensemble.regions import RegionCodes
-from models.methods import METHODS
+from models.methods import METHODS, make_method
 from models.methods.published import SETS
+from models.trainers import trainer_class
+from models.trainers.base import Images, Resume, Settings
 
-Trainer = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
+Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 
 
-def trainer(dataset: DataSet, options: Options) -> Trainer:
+def training_function(dataset: DataSet, options: Options) -> Train:
     """What trains a method as the options say. Raises ValueError for a backbone there is not, AnnotatorError."""
-    paths = data.everything(dataset).paths
     if options.regime == "finetune":
-        published = dataset.name if dataset.name in SETS else "voc"
-        network = Network(
-            options.backbone,
-            options.size,
-            options.device,
-            published,
-            options.epochs,
-            options.batch,
-            options.linear_init,
-        )
+        paths = data.everything(dataset).paths
+        network = Network.of(options, dataset.name if dataset.name in SETS else "voc")
+        return lambda name, choice, task, seed, state: train_network(name, choice, task, paths, network, seed, state)
+    images = ComparedImages(dataset, options)
+    return lambda name, choice, task, seed, state: train_on_frozen(name, choice, task, images, options, seed, state)
 
-        def end_to_end(name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
-            return train_network(name, choice, task, paths, network, seed, state)
 
-        return end_to_end
+def train_on_frozen(
+    name: str, choice: Choice, task: Task, images: Images, options: Options, seed: int, state: Path
+) -> Trained:
+    """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
 
-    kept = Work(options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone})
-    both = kept.array("features", lambda: data.embedded(dataset, options.backbone, options.device))
-    features = np.ascontiguousarray(both[:, 0])
+    name        of models.methods.METHODS
+    seed        decides the start and the order
+    options     epochs, times choice.epochs, and batch, where the choice has none; None: the method's own
+    state       what the files are called in which a long training can be taken up again (epochs.py)
 
-    @cache
-    def maps() -> MapFiles:
-        return MapFiles(kept.place("maps"), FeatureMaps(load_backbone(options.backbone, options.device)))
+    Raises ValueError for parameters that do not exist or make no sense, AnnotatorError for images that cannot be read.
+    """
+    method, trainer = make_method(name, **choice.parameters), trainer_class(METHODS[name].reads)
+    best = Best(best_file(state) if trainer.long else None)
+    training = trainer(
+        method,
+        images,
+        task.training_labels(method.full_labels),
+        settings=Settings(
+            max(1, round(choice.epochs * (options.epochs or method.epochs))),
+            choice.lr * method.lr,
+            choice.batch or options.batch or trainer.compared_batch,
+        ),
+        seed=seed,
+        resume=Resume(state_file(state), lambda: best.weights),
+    )
+    return follow(name, training, best, task)
 
-    @cache
-    def parts() -> RegionCodes:
-        say("looking at regions of images")
-        return parts_of(features, both[:, 1:], np.arange(len(dataset.train)))
 
-    def on_frozen(name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
-        if METHODS[name].reads == "maps":
-            return train_on_maps(name, choice, task, maps(), paths, seed, state, options.epochs)
-        if METHODS[name].reads == "regions":
-            return train_on_parts(name, choice, task, features, parts(), seed, options.epochs)
-        return train_linear(name, choice, task, features, seed, options.epochs, options.batch)
+def train_network(
+    name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
+) -> Trained:
+    """The same for the whole network, with the settings of the method's paper.
 
-    return on_frozen
+    paths   (N,) the files of the whole collection
+
+    Raises ValueError for parameters there are not, an image that cannot be read (named), or a loss that is not finite.
+    """
+    best = Best(best_file(state))
+    resume = Resume(state_file(state), lambda: best.weights)
+    return follow(name, whole_network_trainer(name, choice, task, paths, network, seed, resume), best, task)

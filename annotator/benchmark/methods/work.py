@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from models.methods import METHODS
+from models.trainers import trainer_class
 
 HERE = "annotator.benchmark.methods"
 
@@ -87,9 +88,10 @@ def sources_of(name: str, regime: str) -> str:
 
 def modules_of(name: str, regime: str) -> dict[str, Path]:
     """The files that a method's figures come from: its own, what trains and judges it, all of models these import."""
-    frozen = {"features": "linear", "regions": "parts", "maps": "maps"}
-    how = regime if regime == "finetune" else frozen[METHODS[name].reads]
-    waiting = [METHODS[name].__module__, f"{HERE}.{how}", f"{HERE}.task", "annotator.benchmark.datasets.clicks"]
+    frozen = trainer_class(METHODS[name].reads).__module__
+    trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
+    judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks"]
+    waiting = [METHODS[name].__module__, *trainer, *judge]
     found: dict[str, Path] = {}
     while waiting:
         module = waiting.pop()

@@ -161,9 +161,9 @@ def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(l
 def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
     memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
-    first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, parts=memory)
+    first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, regions=memory)
     kept = memory.of(cache)
-    second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, BACKBONE, parts=memory)
+    second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, BACKBONE, regions=memory)
     assert memory.of(cache) is kept
     assert (first.parameters["parts_of_ridge"], second.parameters["parts_of_ridge"]) == (0.3, 0.0)
     one, two = (np.load(labelled.paths.run(run.id) / "probabilities.npy") for run in (first, second))
@@ -186,12 +186,12 @@ def test_a_stop_is_heard_in_the_middle_of_a_training(labelled):
 def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled):
     worker = Worker(labelled.paths.project)
     try:
-        first = worker._train()
-        parts = worker._parts._codes._codes
+        first = worker.train()
+        codes = worker.training._regions._codes._codes
         say(labelled, 14, 2)
-        second = worker._train()
+        second = worker.train()
         assert (first.method, second.method) == ("auto", "auto") and second.last_decision_id > first.last_decision_id
-        assert worker._parts._codes._codes is parts
+        assert worker.training._regions._codes._codes is codes
     finally:
         worker.close()
 

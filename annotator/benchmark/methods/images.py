@@ -1,0 +1,85 @@
+"""The images of a comparison as trainers read them (models/trainers/base.py): each input is made once, for all methods,
+shares and seeds."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.methods import data
+from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.work import Work
+from annotator.errors import several
+from annotator.worker.map_cache import WEAK, Kept, MapFiles
+from models.backbones.feature_maps import FeatureMaps
+from models.backbones.networks import load_backbone
+from models.ensemble.regions import RegionCodes, encode, learn_basis
+from models.trainers.base import Progress
+
+
+class ComparedImages:
+    """Training, validation and test images, in this order, on a frozen backbone."""
+
+    def __init__(self, dataset: DataSet, options: Options):
+        """Makes the features where they are missing. Raises ValueError for a backbone there is not, AnnotatorError."""
+        self._options, self._paths = options, data.everything(dataset).paths
+        self._work = Work(options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone})
+        both = self._work.array("features", lambda: data.embedded(dataset, options.backbone, options.device))
+        self.features, self._regions = np.ascontiguousarray(both[:, 0]), both[:, 1:]
+        self._train = len(dataset.train)
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Nothing: a result must not depend on the trainings before it."""
+        return {}
+
+    def region_codes(self, progress: Progress) -> RegionCodes:
+        """The codes of all images, on a basis learned from the training images alone."""
+        return self._region_codes
+
+    def maps(self) -> "ComparedMaps":
+        return self._maps
+
+    @cached_property
+    def _region_codes(self) -> RegionCodes:
+        say("looking at regions of images")
+        return encode(learn_basis(self.features[: self._train], self._regions[: self._train]), self._regions)
+
+    @cached_property
+    def _maps(self) -> "ComparedMaps":
+        network = FeatureMaps(load_backbone(self._options.backbone, self._options.device))
+        return ComparedMaps(MapFiles(self._work.place("maps"), network), self._paths)
+
+
+class ComparedMaps:
+    """Feature maps of all images: in all views of those that are trained on, else the plain map only."""
+
+    def __init__(self, files: MapFiles, paths: Sequence[Path]):
+        self._files, self._paths = files, paths
+        self.channels, self.weak, self.device = files.network.shape[0], WEAK, files.network.backbone.device
+
+    def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """All of them: raises AnnotatorError naming the images that cannot be read."""
+        self._make(rows, True)
+        return np.ones(len(rows), bool), Kept(self._files, rows.tolist())
+
+    def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
+        """All at once, read when they are asked for. Raises AnnotatorError naming the images that cannot be read."""
+        self._make(np.arange(len(self._paths)), False)
+        yield np.arange(len(rows)), Kept(self._files, rows.tolist())
+
+    def _make(self, rows: np.ndarray, views: bool) -> None:
+        items = [(row, self._paths[row]) for row in rows.tolist() if not self._files.has(row, views)]
+        if not items:
+            return
+        say(f"making feature maps of {len(items):,} images" + (", several views of each" if views else ""))
+        failures: dict = {}
+        for _, failed in self._files.make(items, views):
+            failures |= failed
+        if failures:
+            problems = [f"{self._paths[row]}: {why}" for row, why in failures.items()]
+            raise several("Images that cannot be read:", problems, 10)

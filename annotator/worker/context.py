@@ -1,0 +1,71 @@
+"""What the worker's duties share: the store, the features, the network, the heartbeat and the request to stop."""
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from annotator.errors import AnnotatorError
+from annotator.settings import HEARTBEAT_SECONDS
+from annotator.store import configuration, heartbeat
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+
+class Stopped(Exception):
+    """The worker was asked to end."""
+
+
+class Context:
+    """One for a worker. cache: the features of the backbone in use, None until `features` is first called."""
+
+    def __init__(self, db: Database):
+        self.db = db
+        self.cache: FeatureCache | None = None
+        self.stop = threading.Event()
+        self._network: tuple[str, Backbone] | None = None  # loaded when first needed: importing torch takes seconds
+        self._beaten_at = 0.0
+        self._state: tuple = ()
+
+    def say(self, state: str, done: int = 0, of: int = 0) -> None:
+        """Beat the heart: at once when the state is new, otherwise once a second."""
+        now = time.monotonic()
+        if (state, of) != self._state or now - self._beaten_at >= HEARTBEAT_SECONDS or done == of:
+            heartbeat.beat(self.db, state, done, of)
+            self._beaten_at, self._state = now, (state, of)
+
+    def check_stop(self) -> None:
+        """Raises Stopped when the worker was asked to end."""
+        if self.stop.is_set():
+            raise Stopped
+
+    def backbone_name(self) -> str:
+        """The network of the next run; it can change at any time."""
+        return configuration.backbone(self.db)
+
+    def has_backbone(self) -> bool:
+        """Whether a network is loaded already."""
+        return self._network is not None
+
+    def backbone(self) -> "Backbone":
+        """The network of the next run. Raises AnnotatorError when its weights cannot be had."""
+        name = self.backbone_name()
+        if self._network is None or self._network[0] != name:
+            self.say("loading the network")
+            from models.backbones.networks import load_backbone
+
+            try:
+                self._network = (name, load_backbone(name))
+            except ValueError as error:
+                raise AnnotatorError(str(error)) from error
+        return self._network[1]
+
+    def features(self) -> FeatureCache:
+        """The features that this network has made so far."""
+        folder = self.db.paths.features(self.backbone_name())
+        if self.cache is None or self.cache.folder != folder:
+            self.cache = FeatureCache(folder)
+            self.cache.refresh()
+        return self.cache

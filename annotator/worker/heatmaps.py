@@ -1,0 +1,69 @@
+"""The duty of drawing heat maps: those that people wait for, and those that they will probably ask for next."""
+
+from annotator.queues import review
+from annotator.settings import HEATMAPS_AHEAD
+from annotator.snapshot import suggestions
+from annotator.snapshot.snapshot import read_snapshot
+from annotator.store import decisions, heartbeat, jobs
+from annotator.worker.context import Context
+
+AT_ONCE = 2  # between two looks at what is more urgent
+
+
+class Heatmaps:
+    """One for a worker."""
+
+    def __init__(self, context: Context):
+        self._context, self._db = context, context.db
+        self._explainer = None  # importing torch takes seconds
+        self._undrawable: set[int] = set()  # images whose heat maps of this run could not be drawn
+        self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
+
+    def forget_old_run(self) -> None:
+        """A new run is published: what was asked of older ones is dropped, what could not be drawn is tried again."""
+        self._undrawable.clear()
+        jobs.forget_heatmaps(self._db)
+
+    def draw_asked(self) -> bool:
+        """Draw what people wait for; True when there was something."""
+        asked = jobs.claim(self._db, "heatmap", AT_ONCE)
+        for job in asked:
+            try:
+                self.draw(job.run_id, job.image_id, [job.class_id])
+                jobs.finish(self._db, job)
+            except Exception as error:  # a damaged head of a run, say: whoever asked is told, and the worker goes on
+                jobs.fail(self._db, job, str(error) or repr(error))
+        return bool(asked)
+
+    def draw_ahead(self) -> bool:
+        """Draw for one image near the front of the review order; True when there was one to draw."""
+        snapshot = read_snapshot(self._db)
+        if snapshot is None:
+            return False
+        run, state = snapshot.run, (snapshot.run.id, snapshot.run.version, decisions.newest_decision(self._db))
+        if state == self._drawn_ahead:
+            return False
+        ahead = review.front(self._db, snapshot, HEATMAPS_AHEAD)
+        answered = suggestions.answered_classes(self._db, ahead)
+        for image_id, chips in suggestions.suggestions_of(snapshot.predictions, answered, ahead, run.threshold).items():
+            wanted = [
+                chip.class_id for chip in chips if not self._db.paths.heatmap(run.id, image_id, chip.class_id).exists()
+            ]
+            if wanted and image_id not in self._undrawable:
+                self._context.say("drawing heat maps")
+                try:
+                    self.draw(run.id, image_id, wanted)
+                except Exception as error:
+                    self._undrawable.add(image_id)
+                    heartbeat.note_error(self._db, str(error) or repr(error))
+                return True
+        self._drawn_ahead = state
+        return False
+
+    def draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
+        """Draw an image's heat maps for these classes. Raises AnnotatorError as Explainer.draw."""
+        if self._explainer is None or self._explainer.backbone.name != self._context.backbone_name():
+            from annotator.worker.explain import Explainer
+
+            self._explainer = Explainer(self._db, self._context.backbone())
+        self._explainer.draw(run_id, image_id, class_ids)

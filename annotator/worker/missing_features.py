@@ -1,0 +1,99 @@
+"""The duty of embedding: images without features get them, those that are wanted most first."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store import images
+from annotator.store.arrays import add_features
+from annotator.worker.context import Context
+
+SHARD_SECONDS = 5.0  # features are written this often while embedding: the most that a kill can lose
+TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
+IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
+NOT_FINITE = "the network makes numbers of it that are not finite"
+
+Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
+
+
+class MissingFeatures:
+    """One for a worker."""
+
+    def __init__(self, context: Context, between: Callable[[str, int, int], None]):
+        """between is called after every batch with (state, done, of)."""
+        self._context, self._db, self._between = context, context.db, between
+        self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
+
+    def embed(self, train: Callable[[], bool] | None = None) -> None:
+        """Embed what is missing.
+
+        train    called now and then on the way, so that suggestions do not wait for the last image; says whether it
+                 has trained
+        """
+        state = (self._db.setting("registrations", 0), self._context.backbone_name())
+        if state == self._checked:
+            return
+        trained_at = time.monotonic()
+        while missing := self.missing():
+            for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
+                if train and time.monotonic() - trained_at > TRAIN_WHILE_EMBEDDING and train():
+                    trained_at = time.monotonic()
+        self._checked = state
+
+    def missing(self) -> list[int]:
+        """Image ids without features: labeled ones first, then in the order in which people will see them."""
+        embedded = set(self._context.features().image_ids.tolist())
+        return [image_id for image_id in images.in_working_order(self._db) if image_id not in embedded]
+
+    def _embed(self, image_ids: Sequence[int], missing: int) -> Iterator[None]:
+        """Embed these images, of `missing` in all; yields whenever some have been written."""
+        from annotator.worker.embed import embed
+
+        done = len(self._context.features().image_ids)
+        total = done + missing
+        self._context.say("embedding", done, total)
+        paths, ids = self._with_files(image_ids)
+        shard: Shard = []
+        written_at = time.monotonic()
+        registered = images.images(self._db, ids)
+        contents = [registered[image_id].sha256 for image_id in ids]
+        should_stop = self._context.stop.is_set
+        for batch in embed(paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents):
+            features = batch.features.astype(np.float16)
+            finite = np.isfinite(features).all(1)
+            batch_ids = np.array([ids[index] for index in batch.indices], np.int64)
+            shard.append((batch_ids[finite], features[finite], batch.regions[finite]))
+            not_finite = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
+            for index, reason in batch.failures + not_finite:
+                images.mark_problem(self._db, ids[index], reason)
+            done += len(batch.indices)
+            self._between("embedding", done, total)
+            if time.monotonic() - written_at > SHARD_SECONDS:
+                self._write(shard)
+                written_at = time.monotonic()
+                yield
+        self._write(shard)
+        self._context.check_stop()
+        yield
+
+    def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Path], list[int]]:
+        """The images that have a file; the others are marked."""
+        paths, ids = [], []
+        for image_id in image_ids:
+            try:
+                paths.append(images.image_path(self._db, image_id))
+                ids.append(image_id)
+            except AnnotatorError as error:
+                images.mark_problem(self._db, image_id, str(error))
+        return paths, ids
+
+    def _write(self, shard: Shard) -> None:
+        if shard:
+            ids, features, regions = (np.concatenate(arrays) for arrays in zip(*shard, strict=True))
+            if len(ids):
+                add_features(self._context.features().folder, ids, features, regions)
+            shard.clear()
+            self._context.features().refresh()

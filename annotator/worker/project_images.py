@@ -1,0 +1,60 @@
+"""The images of a project as trainers read them (models/trainers/base.py): cached features, region codes, maps."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store.arrays import FeatureCache
+from annotator.store.database import Database
+from annotator.worker.region_cache import RegionCache
+from models.ensemble.regions import RegionCodes
+from models.trainers.base import Progress
+
+if TYPE_CHECKING:
+    from annotator.worker.project_maps import ProjectMaps
+    from models.backbones.networks import Backbone
+
+
+class ProjectImages:
+    """The images of a feature cache, in its order."""
+
+    def __init__(
+        self,
+        db: Database,
+        cache: FeatureCache,
+        backbone: str,
+        load: Callable[[], "Backbone"] | None,
+        regions: RegionCache,
+    ):
+        """load gives the backbone; None: it is loaded by its name when it is needed."""
+        self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
+
+    @property
+    def features(self) -> np.ndarray:
+        return self._cache.features
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return self._regions.memory
+
+    def region_codes(self, progress: Progress) -> RegionCodes:
+        """The codes of all images; only those of new images are made."""
+        return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
+
+    def maps(self) -> "ProjectMaps":
+        """Raises AnnotatorError when the backbone has no maps."""
+        # These take seconds to import, and only methods that read maps need them.
+        from annotator.worker.map_cache import MapFiles
+        from annotator.worker.project_maps import ProjectMaps
+        from models.backbones.feature_maps import FeatureMaps
+        from models.backbones.networks import load_backbone
+
+        backbone = self._load() if self._load else load_backbone(self._backbone)
+        try:
+            network = FeatureMaps(backbone)
+        except ValueError as error:
+            raise AnnotatorError(f"{error} Or choose a method that reads no maps.") from error
+        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network)
+        return ProjectMaps(self._db, files, self._cache.image_ids)

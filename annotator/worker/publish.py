@@ -1,0 +1,115 @@
+"""From a finished training to the current run: calibration, query orders, rankings, arrays, and the row of the run."""
+
+import logging
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotator.quality import auto_accept, guarantee
+from annotator.queues import query_order
+from annotator.records import Run
+from annotator.settings import LEFT_OUT
+from annotator.snapshot import rankings
+from annotator.snapshot.predictions import Probabilities, damaged
+from annotator.store import audits, configuration, odd_rows, runs
+from annotator.store.arrays import FeatureCache, replacing, save_array
+from annotator.store.database import Database
+from annotator.worker import calibrate
+from annotator.worker.training_set import TrainingSet
+from models.linear.training import Head
+from models.methods.base import Method
+from models.trainers.base import Outcome
+
+log = logging.getLogger("annotator.worker")
+
+
+def publish_run(
+    db: Database,
+    cache: FeatureCache,
+    known: TrainingSet,
+    run_id: int,
+    method: Method,
+    backbone: str,
+    outcome: Outcome,
+    losses: Sequence[float],
+    started: float,
+    left_out: Sequence[str],
+) -> Run:
+    """Write what the training made, and make its run the current one.
+
+    run_id      of the row that runs.begin made
+    started     time.perf_counter() when the training began
+    left_out    what could not be used of the database, one sentence each
+
+    Raises DiskFull: the run before stays the current one.
+    """
+    calibration, unusable = None, []
+    recorded = calibrate.fitted_to_answers(len(known.class_ids), int(known.unbiased.sum()))
+    if not outcome.calibrated:  # else already calibrated on unbiased answers; not recalibrated on logged ones
+        answers = calibrate.answered_before(db, method.name, backbone, known.class_ids)
+        unusable = answers.left_out
+        unknown = known.unknown(len(outcome.probabilities))
+        calibration = recorded = calibrate.calibration_of(answers, outcome.probabilities, unknown)
+    probabilities = calibrate.calibrated(calibration, outcome.probabilities)
+    write_arrays(db, run_id, outcome.head, probabilities, cache, known)
+    runs.publish(
+        db,
+        run_id,
+        epochs=len(losses),
+        seconds=time.perf_counter() - started,
+        loss=losses,
+        calibration=recorded and recorded.as_dict(),
+        threshold=calibrate.threshold_of(calibration, method.threshold),
+    )
+    runs.forget_old(db)
+    note_left_out(db, [*cache.left_out, *left_out, *unusable])
+    return runs.current_run(db)
+
+
+def write_arrays(
+    db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache, known: TrainingSet
+) -> None:
+    """Write the run's files: query orders, probabilities, rankings, head.
+
+    probabilities    (N, C) float, calibrated, in the order of the cache
+    """
+    folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
+    labels = np.zeros((len(cache.image_ids), len(known.class_ids)), np.int8)
+    labels[known.rows] = known.labels
+    query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, probabilities, labels, seed=run_id))
+    order = np.argsort(cache.image_ids, kind="stable")
+    image_ids = cache.image_ids[order]
+    # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
+    probabilities = probabilities.astype(np.float16)[order]
+    save_array(folder / "image_ids.npy", image_ids, sync=False)
+    save_array(folder / "probabilities.npy", probabilities, sync=False)
+    # Before the rankings, which leave out what is auto-accepted.
+    auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
+    rankings.save(folder, rankings.build(db, known.newest, image_ids, class_ids, probabilities))
+    with replacing(folder / "head.safetensors") as part:
+        head.save(part)
+
+
+def rows_left_out(db: Database) -> list[str]:
+    """What of the database cannot be used, one sentence each; none of it stops a training."""
+    sentences = [
+        *odd_rows.settings(db),
+        *configuration.ignored(db),
+        *guarantee.ignored(db),
+        odd_rows.labels(db),
+        odd_rows.accepted(db),
+        *audits.damaged(db),
+        *damaged(db),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def note_left_out(db: Database, left_out: list[str]) -> None:
+    """Keep for the status what this training left out; log what the one before did not leave out."""
+    before = db.setting(LEFT_OUT, [])
+    for sentence in left_out:
+        if sentence not in before:
+            log.warning("left out: %s", sentence)
+    if left_out != before:
+        db.set_setting(LEFT_OUT, left_out)

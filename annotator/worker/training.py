@@ -1,0 +1,91 @@
+"""The duty of training: when it is due, with the configuration of the project, and what becomes of requests for it."""
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Sequence
+
+from annotator.errors import AnnotatorError
+from annotator.records import Job, Run
+from annotator.store import configuration, heartbeat, jobs
+from annotator.worker.context import Context, Stopped
+from annotator.worker.schedule import Basis, Schedule
+
+log = logging.getLogger("annotator.worker")
+
+
+class Training:
+    """One for a worker."""
+
+    def __init__(self, context: Context, between: Callable[[str, int, int], None]):
+        """between is called often during a training with (state, done, of)."""
+        self._context, self._db, self._between = context, context.db, between
+        self._regions = None  # RegionCache: importing torch takes seconds
+        self.schedule = Schedule()
+
+    def due(self) -> bool:
+        """Whether to train now."""
+        return self.schedule.due(self._db, len(self._context.features().image_ids))
+
+    def train_or_note(self) -> bool:
+        """Train; what goes wrong is noted for people to read. True when a run was published."""
+        basis = Basis.of_project(self._db, len(self._context.features().image_ids))
+        try:
+            self.train()
+        except Stopped:
+            raise
+        except Exception as error:
+            # Not again before something has changed: the reason stays to be read. Whatever it is, heat maps and updates
+            # of the run before go on; a worker that ended would be started again only to end again.
+            reason = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
+            log.warning("the training failed: %s", reason)
+            heartbeat.note_error(self._db, reason)
+            self.schedule.failed = basis
+            return False
+        return True
+
+    def train(self) -> Run:
+        """Train and publish. Requests for a training that came before it are finished when it has ended, well or not;
+        after a kill or a stop they wait for the next worker."""
+        requests = jobs.claim(self._db, "train", limit=100)
+        try:
+            run = self._publish_run()
+        except Stopped:
+            jobs.put_back(self._db, requests)
+            raise
+        except Exception:
+            self._finish(requests)
+            raise
+        self._finish(requests)
+        return run
+
+    def _finish(self, requests: Sequence[Job]) -> None:
+        for job in requests:
+            jobs.finish(self._db, job)
+
+    def _publish_run(self) -> Run:
+        started = time.monotonic()
+        self._context.say("training")
+        from annotator.worker.region_cache import RegionCache
+        from annotator.worker.train import train
+
+        self._regions = self._regions or RegionCache()
+        method = configuration.method(self._db)
+        try:
+            run = train(
+                self._db,
+                self._context.features(),
+                method,
+                configuration.parameters(self._db),
+                self._context.backbone_name(),
+                between=self._between,
+                load=self._context.backbone,
+                regions=self._regions,
+            )
+        except ValueError as error:  # from models: what it was given is wrong, and the next run may be given better
+            raise AnnotatorError(f"{method} could not be trained: {error}") from error
+        finally:  # one that failed took its time as well
+            self.schedule.note_end(time.monotonic() - started)
+        heartbeat.note_error(self._db, "")
+        log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)
+        return run

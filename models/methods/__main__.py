@@ -1,0 +1,40 @@
+"""`python -m models.methods` writes table.json, which models/catalogue.py reads where torch may not be loaded."""
+
+import inspect
+import json
+from types import NoneType
+from typing import Any, get_args
+
+from models.catalogue import TABLE
+from models.methods import DEFAULT_METHOD, METHODS
+from models.methods.base import Method
+
+SAID = ("name", "title", "paper", "year", "url", "assumes", "reads", "full_labels")
+KINDS = (float, int, bool, str, NoneType)
+
+
+def table() -> str:
+    """The text of table.json. Raises ValueError for a parameter without a default, or of a kind that no setting has."""
+    methods = [
+        {key: getattr(method, key) for key in SAID} | {"parameters": _parameters(method)} for method in METHODS.values()
+    ]
+    lines = ",\n".join(json.dumps(method, ensure_ascii=False) for method in methods)  # a line each: diffs can be read
+    return f'{{"default": {json.dumps(DEFAULT_METHOD)}, "methods": [\n{lines}\n]}}\n'
+
+
+def _parameters(method: type[Method]) -> list[dict[str, Any]]:
+    parameters = []
+    for name, parameter in inspect.signature(method).parameters.items():
+        kinds = get_args(parameter.annotation) or (parameter.annotation,)
+        if parameter.default is parameter.empty or not set(kinds) <= set(KINDS):
+            raise ValueError(
+                f"Method {method.name!r}: parameter {parameter} must have a default and a plain type: "
+                f"{', '.join(kind.__name__ for kind in KINDS)}, or several of them joined by |."
+            )
+        names = ["None" if kind is NoneType else kind.__name__ for kind in kinds]
+        parameters.append({"name": name, "default": parameter.default, "kinds": names})
+    return parameters
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")

@@ -1,0 +1,33 @@
+"""One trainer for each kind of input a method reads; the worker and every benchmark train by these and nothing else.
+
+base.py says what goes in (`Images`, `TrainingLabels`, `Settings`) and what comes out (epochs, probabilities, an
+`Outcome`), and is the place to begin. linear.py, regions.py and maps.py train on a frozen backbone, network.py whole
+networks.
+
+A method with another input is trained by one more class here and one entry in `TRAINERS`. Trainers are a package of
+their own because they join `methods` with `linear`, `ensemble` and `finetune`, all of which import `methods.base`:
+inside `methods` they would close a circle. Nothing else in models imports this package.
+"""
+
+from pkgutil import resolve_name
+from typing import Any
+
+from models.methods.base import Method
+from models.trainers.base import Images, Trainer, TrainingLabels
+
+# By name, loaded when first used: that of maps needs torchvision, which takes two seconds to import.
+TRAINERS = {
+    "features": "models.trainers.linear:LinearTrainer",
+    "regions": "models.trainers.regions:RegionTrainer",
+    "maps": "models.trainers.maps:MapTrainer",
+}
+
+
+def trainer_class(reads: str) -> type[Trainer]:
+    """What trains methods that read "features", "regions" or "maps"."""
+    return resolve_name(TRAINERS[reads])
+
+
+def make_trainer(method: Method, images: Images, labels: TrainingLabels, **options: Any) -> Trainer:
+    """The trainer of a method on a frozen backbone, by what the method reads; options as in `Trainer`."""
+    return trainer_class(method.reads)(method, images, labels, **options)

@@ -1,0 +1,48 @@
+"""Methods that read pooled features: a linear head, trained on the images with a label."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from torch import Tensor
+
+from models.linear.training import Epoch, Head, fit
+from models.trainers.base import Outcome, Trainer
+
+
+class LinearTrainer(Trainer):
+    """`models.linear.training.fit` on the features of the labeled images."""
+
+    def prepare(self) -> None:
+        features, labels, settings = self.images.features, self.labels, self.settings
+        self.head = Head(features.shape[1], labels.labels.shape[1])
+        self._epochs = fit(
+            self.head,
+            features[labels.rows],
+            labels.labels,
+            self.method,
+            mask=labels.mask,
+            epochs=settings.epochs,
+            lr=settings.lr,
+            batch=settings.batch,
+            seed=self.seed,
+        )
+
+    def epochs(self) -> Iterator[Epoch]:
+        for epoch in self._epochs:
+            self.history.append(epoch)
+            yield epoch
+
+    def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
+        return self.head.probabilities(self.images.features[rows])
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.head, self.head.probabilities(self.images.features))
+
+    def candidates(self) -> tuple[str, ...]:
+        return ("network",)
+
+    def weights(self, which: str) -> dict[str, Tensor]:
+        return {"weight": self.head.weight.clone(), "bias": self.head.bias.clone()}
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        self.head.weight, self.head.bias = weights["weight"], weights["bias"]

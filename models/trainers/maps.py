@@ -1,0 +1,114 @@
+"""Methods that read feature maps: a network of the method's own on maps of a frozen backbone.
+
+It has no linear head, which heat maps are drawn from: the outcome has one that stands in for it
+(models/linear/stand_in.py), with the probabilities of the network itself. Making maps takes as long as embedding the
+labeled images four times over, once; training takes minutes where a linear head takes a second.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from models.finetune.fit_network import fit_network
+from models.finetune.views import MapExamples
+from models.labels import PRESENT
+from models.linear.stand_in import linear_stand_in
+from models.linear.training import Epoch, one_thread
+from models.methods.base import Method
+from models.methods.published import EndToEnd
+from models.trainers.base import Outcome, Progress
+from models.trainers.network import NetworkTrainer
+
+STEPS = 32  # batches an epoch, where that makes them neither smaller nor larger than this
+SMALLEST_BATCH, LARGEST_BATCH = 4, 16
+PROGRESS_SECONDS = 0.2  # between two calls of progress, whose caller has other duties that training waits for
+
+
+class MapTrainer(NetworkTrainer):
+    """`models.finetune.fit_network` on maps. An image that cannot be read is not trained on."""
+
+    compared_batch = LARGEST_BATCH
+
+    def prepare(self) -> None:
+        self.progress = _not_too_often(self.progress)
+        self.maps = self.images.maps()
+        readable, maps = self.maps.views(self.labels.rows, self.progress)
+        labels, mask = self.labels.labels[readable], self.labels.mask
+        mask = np.ones(labels.shape, bool) if mask is None else mask[readable]
+        self.known = ((labels == PRESENT) & mask).any(0) if len(labels) else np.zeros(labels.shape[1], bool)
+        if not self.known.any():
+            raise ValueError("Of no image with a label 'present' can the file be read any more. Were they moved?")
+        self.training = fit_network(
+            self.method.network(self.maps.channels, labels.shape[1], torch.Generator().manual_seed(self.seed)),
+            self._examples(maps),
+            labels,
+            self.method,
+            self._settings(len(labels)),
+            mask=mask if self.labels.mask is not None else None,
+            seed=self.seed,
+            best=self.resume.best,
+            checkpoint=self.resume.checkpoint,
+            should_stop=self._should_stop,
+        )
+        self.history = self.training.history
+
+    def epochs(self) -> Iterator[Epoch]:
+        while True:
+            with one_thread():  # a second one gains little, and loses much while somebody else uses its core
+                epoch = next(self.training, None)
+            if epoch is None:
+                return
+            yield epoch
+
+    def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
+        """As in Trainer; nan for images that cannot be read."""
+        probabilities = np.full((len(rows), len(self.known)), np.nan, np.float32)
+        for places, maps in self.maps.plain(rows, self.progress):
+            probabilities[places] = self.training.predict(self._examples(maps), which)
+        return probabilities
+
+    def outcome(self) -> Outcome:
+        """As in Trainer. An image that cannot be read gets the probabilities that the linear head gives it."""
+        features = self.images.features
+        probabilities = self.predict(np.arange(len(features)), self.candidates()[-1])
+        probabilities[:, ~self.known] = np.nan
+        head = linear_stand_in(features, probabilities, lambda: self.progress("training", 1, 1))
+        unread = np.isnan(probabilities[:, self.known]).all(1)
+        probabilities[unread] = head.probabilities(features[unread])
+        return Outcome(head, probabilities)
+
+    def _examples(self, maps) -> MapExamples:
+        return MapExamples(maps, weak=self.maps.weak, device=self.maps.device)
+
+    def _settings(self, images: int) -> EndToEnd:
+        chosen = self.settings
+        own = map_settings(self.method, images)
+        lr = own.lr if chosen.lr is None else chosen.lr
+        return replace(own, lr=lr, batch=chosen.batch or own.batch, epochs=chosen.epochs or own.epochs)
+
+    def _should_stop(self) -> bool:
+        self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)
+        return False
+
+
+def map_settings(method: Method, images: int) -> EndToEnd:
+    """How a network on the maps of so many images is trained: as in the method's paper, but for rate and epochs."""
+    batch = min(max(images // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
+    return EndToEnd(lr=method.lr, batch=batch, epochs=method.epochs, optimiser="adamw_onecycle", weight_decay=0.01)
+
+
+def _not_too_often(progress: Progress) -> Progress:
+    """The same, at most every PROGRESS_SECONDS unless the state is a new one."""
+    last_state, last_time = "", 0.0
+
+    def sometimes(state: str, done: int, of: int) -> None:
+        nonlocal last_state, last_time
+        now = time.monotonic()
+        if state != last_state or now - last_time >= PROGRESS_SECONDS:
+            last_state, last_time = state, now
+            progress(state, done, of)
+
+    return sometimes

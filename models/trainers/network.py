@@ -1,0 +1,78 @@
+"""Networks trained by `models.finetune.fit_network`: whole ones on images, and the base of those on feature maps."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from torch import Tensor, nn
+
+from models.finetune.fit_network import NetworkTraining, fit_network
+from models.finetune.views import Examples
+from models.linear.training import Epoch
+from models.methods.base import Method
+from models.methods.published import EndToEnd
+from models.trainers.base import Outcome, Resume, Trainer, TrainingLabels
+
+
+class NetworkTrainer(Trainer):
+    """What trainings of a network share; `training` is the NetworkTraining under way."""
+
+    long = True
+    training: NetworkTraining
+
+    def epochs(self) -> Iterator[Epoch]:
+        yield from self.training
+
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(self.training.networks())
+
+    def weights(self, which: str) -> dict[str, Tensor]:
+        return self.training.weights(which)
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        self.training.network.load_state_dict(weights)
+
+
+class WholeNetworkTrainer(NetworkTrainer):
+    """The whole network, backbone and classifier, on image files."""
+
+    def __init__(
+        self,
+        method: Method,
+        network: nn.Module,
+        examples: Callable[[np.ndarray], Examples],
+        labels: TrainingLabels,
+        settings: EndToEnd,
+        *,
+        seed: int = 0,
+        resume: Resume = Resume(),
+        learned: Sequence[Tensor] | None = None,
+    ):
+        """Everything as `fit_network` takes it.
+
+        examples    rows of the collection -> these images
+        learned     what the method has learned beside the network in a linear start
+        """
+        self.method, self._examples = method, examples
+        self.training = fit_network(
+            network,
+            examples(labels.rows),
+            labels.labels,
+            method,
+            settings,
+            mask=labels.mask,
+            seed=seed,
+            learned=learned,
+            best=resume.best,
+            checkpoint=resume.checkpoint,
+        )
+        self.history = self.training.history
+
+    def prepare(self) -> None:
+        """Nothing: the network is given."""
+
+    def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
+        return self.training.predict(self._examples(rows), which)
+
+    def outcome(self) -> Outcome:
+        """Raises ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
+        raise ValueError("A whole network is compared with others; a project trains on a frozen backbone.")

@@ -1,0 +1,66 @@
+"""Methods that read regions: two linear models on whole images and their regions, stacked where answers allow it.
+
+Images without a label are learned from as well. No epoch is chosen: the models have to do without validation images,
+as in a project.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from models.ensemble.stacking import WarmStart, fit_stacked
+from models.linear.stand_in import linear_stand_in
+from models.linear.training import Epoch
+from models.trainers.base import Outcome, Trainer
+
+STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
+
+
+class RegionTrainer(Trainer):
+    """`models.ensemble.stacking.fit_stacked` on features and region codes."""
+
+    def prepare(self) -> None:
+        labels, settings = self.labels, self.settings
+        features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
+        self.codes = codes
+        if labels.pool is not None:
+            features, codes = features[labels.pool], codes[labels.pool]
+            rows = np.searchsorted(labels.pool, rows)
+        self.model = fit_stacked(
+            self.method,
+            features,
+            codes,
+            rows,
+            labels.labels,
+            np.zeros(labels.labels.shape, bool) if labels.unbiased is None else labels.unbiased,
+            mask=labels.mask,
+            warm_start=self.images.memory.setdefault("stacking", WarmStart()),
+            epochs=settings.epochs,
+            lr=settings.lr,
+            batch=settings.batch,
+            seed=self.seed,
+            tell=self._tell,
+        )
+
+    def epochs(self) -> Iterator[Epoch]:
+        started = time.perf_counter()
+        for epoch in self.model.epochs():
+            # Most of the time is spent outside the epochs of the gradient-trained head.
+            self.history.append(replace(epoch, seconds=time.perf_counter() - started))
+            started = time.perf_counter()
+            yield self.history[-1]
+
+    def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
+        """As in Trainer, once the epochs are over; by the ensemble, without what answers correct in it."""
+        return self.model.ensemble.probabilities(self.images.features[rows], self.codes[rows])
+
+    def outcome(self) -> Outcome:
+        features, probabilities = self.images.features, self.model.probabilities
+        some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
+        head = linear_stand_in(features[some], probabilities[some], self._tell)
+        return Outcome(head, probabilities, self.model.calibrated)
+
+    def _tell(self) -> None:
+        self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)
