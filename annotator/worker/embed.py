@@ -125,9 +125,9 @@ def _embed_batch(
         stacked = torch.zeros(0, 3, size, size, dtype=torch.uint8)
     if not regions:
         return Embedded(indices, backbone.features(stacked).numpy(), None, failures)
-    features, parts = backbone.features_and_regions(stacked)
+    features, of_regions = backbone.features_and_regions(stacked)
     # Half precision ends at 65504; what is beyond would become infinite.
-    return Embedded(indices, features.numpy(), parts.clamp(-65504, 65504).half().numpy(), failures)
+    return Embedded(indices, features.numpy(), of_regions.clamp(-65504, 65504).half().numpy(), failures)
 
 
 def _cores() -> int:

@@ -59,15 +59,15 @@ class MapFiles:
         path = self.path(key, True)
         path = path if path.exists() else self.path(key, False)
         try:
-            found = open_array(path)
-            if found.shape[1:] != self.network.shape:
-                raise ValueError(f"its maps are {found.shape[1:]}, not {self.network.shape}")
+            maps = open_array(path)
+            if maps.shape[1:] != self.network.shape:
+                raise ValueError(f"its maps are {maps.shape[1:]}, not {self.network.shape}")
         except (ValueError, EOFError, OSError) as error:
             path.unlink(missing_ok=True)
             raise AnnotatorError(
                 f"The maps in {path} cannot be read ({error}). They were deleted; train again to make them anew."
             ) from error
-        return found
+        return maps
 
     def make(
         self, items: Sequence[tuple[int | str, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
@@ -100,13 +100,13 @@ class MapFiles:
         What came is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
         each = max(1, AT_ONCE // (WEAK + STRONG)) if views else AT_ONCE
-        parts = iter([items[start : start + each] for start in range(0, len(items), each)])
+        batches = iter([items[start : start + each] for start in range(0, len(items), each)])
         pending: deque[tuple[list, Future]] = deque()
         with embedding_threads() as pool:
             try:
                 while True:
-                    while len(pending) < 2 * pool.size and not should_stop() and (part := next(parts, None)):
-                        pending.append(([key for key, _ in part], pool.submit(self._maps_of, part, views)))
+                    while len(pending) < 2 * pool.size and not should_stop() and (batch := next(batches, None)):
+                        pending.append(([key for key, _ in batch], pool.submit(self._maps_of, batch, views)))
                     if not pending:
                         return
                     keys, future = pending.popleft()
@@ -115,11 +115,11 @@ class MapFiles:
                 for _, future in pending:
                     future.cancel()
 
-    def _maps_of(self, part: Sequence[tuple[int | str, Path]], views: bool) -> dict[int | str, np.ndarray | str]:
+    def _maps_of(self, batch: Sequence[tuple[int | str, Path]], views: bool) -> dict[int | str, np.ndarray | str]:
         backbone = self.network.backbone
         size = (backbone.input_size,) * 2
         made: dict[int | str, np.ndarray | str] = {}
-        for key, path in part:
+        for key, path in batch:
             try:
                 plain = backbone.preprocess(open_rgb(path, at_least=size))
             except BadImage as error:

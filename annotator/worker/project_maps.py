@@ -42,7 +42,9 @@ class ProjectMaps:
             progress(state, start, len(ids))
             yield np.array([places[image_id] for image_id in some]), Kept(self._files, some)
         kept, done = set(on_disk), len(on_disk)
-        for keys, made in self._files.stream(self._with_files([one for one in ids if one not in kept]), False):
+        for keys, made in self._files.stream(
+            self._with_files([image_id for image_id in ids if image_id not in kept]), False
+        ):
             done += len(keys)
             progress(state, done, len(ids))
             read = [key for key in keys if not isinstance(made[key], str)]

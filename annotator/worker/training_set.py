@@ -43,9 +43,9 @@ class TrainingSet:
 
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for the images whose features are there."""
-    class_ids = [one.id for one in classes.all_classes(db)]
-    found, newest = decisions.training_cells(db)
-    cells = np.array(found, np.int64).reshape(-1, 4)
+    class_ids = [class_.id for class_ in classes.all_classes(db)]
+    learned, newest = decisions.training_cells(db)
+    cells = np.array(learned, np.int64).reshape(-1, 4)
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE

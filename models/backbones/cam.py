@@ -63,8 +63,8 @@ def heat_map(
         torch.enable_grad(),
         GradCAM(model=rest, target_layers=[layer], reshape_transform=_as_map(backbone)) as cam,
     ):
-        found = cam(input_tensor=repeated.clone(), targets=targets)
-    heat = torch.from_numpy(np.nan_to_num(found))[:, None]
+        heats = cam(input_tensor=repeated.clone(), targets=targets)
+    heat = torch.from_numpy(np.nan_to_num(heats))[:, None]
     heat = F.interpolate(heat, (size, size), mode="bilinear", align_corners=False).clamp_(0, 1)[:, 0].numpy()
     return heat[0] if isinstance(class_index, int | np.integer) else heat
 

@@ -184,10 +184,12 @@ def _from_torchvision(name: str) -> Pretrained:
         network = torchvision.models.get_model(name, weights=weights, progress=False)
     except Exception as error:  # urllib, http, checksum and cache errors alike
         raise ValueError(_no_weights(name, error)) from error
-    recipe = weights.transforms()
-    interpolation = "bicubic" if "bicubic" in str(recipe.interpolation).lower() else "bilinear"
-    size = max(recipe.crop_size)
-    return Pretrained(network.eval(), "torchvision", size, tuple(recipe.mean), tuple(recipe.std), interpolation)
+    preprocessing = weights.transforms()
+    interpolation = "bicubic" if "bicubic" in str(preprocessing.interpolation).lower() else "bilinear"
+    size = max(preprocessing.crop_size)
+    return Pretrained(
+        network.eval(), "torchvision", size, tuple(preprocessing.mean), tuple(preprocessing.std), interpolation
+    )
 
 
 def _offline_choice() -> str:

@@ -68,16 +68,16 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
         return None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        found = state["identity"]
+        kept = state["identity"]
     except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise ValueError(
             f"{path} is not a checkpoint of ours, or it is damaged ({reason}). Delete it to begin anew."
         ) from error
     differ = [
-        f"{name} was {found.get(name)!r} and is {identity.get(name)!r}"
-        for name in sorted({*found, *identity})
-        if found.get(name) != identity.get(name)
+        f"{name} was {kept.get(name)!r} and is {identity.get(name)!r}"
+        for name in sorted({*kept, *identity})
+        if kept.get(name) != identity.get(name)
     ]
     if differ:
         raise ValueError(

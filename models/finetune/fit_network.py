@@ -54,8 +54,7 @@ def fit_network(
 
     network         is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that
                     begins with them, for a batch in method.views views (models/finetune/views.py). If it has a
-                    `classifier`,
-                    that part gets settings.head_lr_scale times the learning rate
+                    `classifier`, that part gets settings.head_lr_scale times the learning rate
     examples        the N images that have a label
     labels          (N, C) int8, 1 present, -1 absent, 0 not looked at
     settings        learning rate, batch, epochs, optimiser
@@ -260,10 +259,11 @@ class NetworkTraining(Iterator[Epoch]):
     def take_over(self, learned: Sequence[Tensor]) -> None:
         """Fills what the method learns beside the network with what it had learned in another training."""
         ours = [tensor for group in self.learned for tensor in group["params"]]
-        if [one.shape for one in ours] != [one.shape for one in learned]:
+        if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
             raise ValueError(
-                f"{self.method.name} learns {[tuple(one.shape) for one in ours]} beside the network, and was handed "
-                f"{[tuple(one.shape) for one in learned]}. Were they learned by another method, or of other images?"
+                f"{self.method.name} learns {[tuple(tensor.shape) for tensor in ours]} beside the network, and was "
+                f"handed {[tuple(tensor.shape) for tensor in learned]}. Were they learned by another method, or of other "
+                "images?"
             )
         for mine, other in zip(ours, learned, strict=True):
             mine.copy_(other)
@@ -274,7 +274,7 @@ class NetworkTraining(Iterator[Epoch]):
         state = checkpoints.load(path, self.identity)
         if state is None:
             return
-        self.history = [Epoch(*one) for one in state["history"]]
+        self.history = [Epoch(*epoch) for epoch in state["history"]]
         epoch = len(self.history)
         start = max(e for e in range(1, epoch + 1) if e == 1 or self._turns(e))
         self._begin_stage(start)
@@ -291,7 +291,7 @@ class NetworkTraining(Iterator[Epoch]):
             self._checkpoint,
             {
                 "identity": self.identity,
-                "history": [(one.number, one.of, one.loss, one.seconds) for one in self.history],
+                "history": [(epoch.number, epoch.of, epoch.loss, epoch.seconds) for epoch in self.history],
                 "network": self.network.state_dict(),
                 "average": None if self.average is None else self.average.state_dict(),
                 "averaged": self.averaged,
@@ -325,16 +325,16 @@ def predict(
     turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_logits(outputs)))
     was_training = network.training
     network.eval()
-    found = []
+    probabilities = []
     try:
         for images in in_order(examples, batch):
             should_stop()
             with torch.autocast(device.type, amp or torch.float32, enabled=amp is not None):
                 outputs = network(images)
-            found.append(turn(_widened(outputs)).cpu())
+            probabilities.append(turn(_widened(outputs)).cpu())
     finally:
         network.train(was_training)
-    return torch.cat(found).numpy() if found else np.zeros((0, 0), np.float32)
+    return torch.cat(probabilities).numpy() if probabilities else np.zeros((0, 0), np.float32)
 
 
 def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
@@ -351,7 +351,7 @@ def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
 def _widened(outputs: Any) -> Any:
     """The same in float32."""
     if isinstance(outputs, tuple):
-        return tuple(_widened(one) for one in outputs)
+        return tuple(_widened(output) for output in outputs)
     return outputs.float()
 
 
@@ -369,7 +369,7 @@ def _columns(labels: Array) -> int:
 
 def _digest(*tensors: Tensor | None) -> str:
     """A few letters that change when any of these do."""
-    found = hashlib.sha256()
-    for one in tensors:
-        found.update(b"none" if one is None else one.detach().cpu().contiguous().numpy().tobytes())
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(b"none" if tensor is None else tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -29,15 +29,13 @@ def linear_start(
     """Gives the network's classifier a start: trained by `method` on the pooled features of the frozen backbone.
 
     network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten, but
-                for
-                classes that nobody marked present
+                for classes that nobody marked present
     score       how good a head is (validation mAP); the best epoch is taken. None: the last
     returns     what the method learned beside the classifier (ROLE: the logits of its label estimates), for
                 fit_network(learned=...)
 
     Everything else as in models.linear.training.fit. Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs,
-    features
-    without augmentation.
+    features without augmentation.
     """
     network.to(examples.device)
     features = pooled_features(network, examples, should_stop, None)
@@ -48,7 +46,7 @@ def linear_start(
     ):
         value = score(head) if score is not None else 0.0
         if chosen is None or score is None or value > chosen[0]:
-            learned = [one.detach().clone() for group in method.learned() for one in group["params"]]
+            learned = [tensor.detach().clone() for group in method.learned() for tensor in group["params"]]
             chosen = value, head.weight, head.bias, learned
     if chosen is None:
         return []
@@ -70,9 +68,9 @@ def pooled_features(
     should_stop     asked before every batch; may raise what shall end this
     """
     network.eval()
-    found = []
+    features = []
     for images in in_order(examples, BATCH):
         should_stop()
         with torch.autocast(examples.device.type, amp or torch.float32, enabled=amp is not None):
-            found.append(network.features(images).float())
-    return torch.cat(found)
+            features.append(network.features(images).float())
+    return torch.cat(features)

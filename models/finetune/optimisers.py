@@ -28,13 +28,13 @@ def new_optimiser(
     """
     classifier = getattr(network, "classifier", None)
     top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
-    below = [p for p in network.parameters() if p.requires_grad and not any(p is one for one in top)]
+    below = [p for p in network.parameters() if p.requires_grad and not any(p is classifier for classifier in top)]
     lr = (settings.linear_lr if frozen else None) or settings.lr
     scale = 1.0 if frozen else settings.head_lr_scale
     groups = [] if frozen or not below else [{"params": below, "lr": lr, "weight_decay": settings.weight_decay}]
     if top:
         groups.append({"params": top, "lr": lr * scale, "weight_decay": settings.weight_decay})
-    groups += [{"params": one["params"], "lr": lr * one["lr_scale"], "weight_decay": 0.0} for one in learned]
+    groups += [{"params": group["params"], "lr": lr * group["lr_scale"], "weight_decay": 0.0} for group in learned]
     if not groups:
         raise ValueError(f"{type(network).__name__} has no parameter that requires a gradient: nothing to train.")
     if settings.optimiser == "adam":
@@ -92,8 +92,8 @@ def average_into(average: nn.Module, network: nn.Module, decay: float, step: int
     looks back over about 20, and the published value is reached after 30,000.
     """
     decay = min(decay, (1 + step) / (10 + step))
-    here, there = average.state_dict(), network.state_dict()
-    floats = [name for name, one in here.items() if one.is_floating_point()]
-    torch._foreach_lerp_([here[name] for name in floats], [there[name] for name in floats], 1 - decay)
-    for name in here.keys() - set(floats):
-        here[name].copy_(there[name])
+    averages, weights = average.state_dict(), network.state_dict()
+    floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
+    torch._foreach_lerp_([averages[name] for name in floats], [weights[name] for name in floats], 1 - decay)
+    for name in averages.keys() - set(floats):
+        averages[name].copy_(weights[name])

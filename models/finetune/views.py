@@ -199,7 +199,7 @@ class MapExamples(Examples):
                 first, last = (0, weak) if view == 0 or weak == len(kept) else (weak, len(kept))
                 which = first + int(chance[view][place] * (last - first)) if train else 0
                 picked[view].append(np.asarray(kept[which], np.float32))
-        ready = torch.from_numpy(np.stack([one for view in picked for one in view])).to(self.device)
+        ready = torch.from_numpy(np.stack([picture for view in picked for picture in view])).to(self.device)
         if not torch.isfinite(ready).all():
             finite = torch.isfinite(ready).flatten(1).all(1).view(views, -1).all(0)
             bad = rows[~finite.cpu()].tolist()

@@ -114,8 +114,8 @@ class PerImageLoss(Loss):
 
     def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
         """As in Loss; an image without a cell in use costs nothing."""
-        every = torch.ones_like(labels, dtype=torch.bool) if usable is None else usable
-        images = torch.where(every.any(1), self.per_image(logits, labels, every), 0)
+        in_use = torch.ones_like(labels, dtype=torch.bool) if usable is None else usable
+        images = torch.where(in_use.any(1), self.per_image(logits, labels, in_use), 0)
         return images.sum() / self.share(labels, usable)
 
 

@@ -1,7 +1,7 @@
-"""Auto: the recipe of this project, put together from what ranked hidden positives best on several collections.
+"""Auto: this project's own method, put together from what ranked hidden positives best on several collections.
 
 The gradient-trained half is the generalized robust loss (methods/gr.py) on the square roots of pooled features; the
-other half, and the parts of images that both look at, are in models/ensemble/fit_ensemble.py. docs/benchmarks.md has
+other half, and the regions of images that both score, are in models/ensemble/fit_ensemble.py. docs/benchmarks.md has
 the evidence.
 """
 
@@ -13,14 +13,14 @@ from models.methods.published import EndToEnd
 
 
 class Auto(GR):
-    """The generalized robust loss, ridge regression, parts of images, and images without a label together.
+    """The generalized robust loss, ridge regression, regions of images, and images without a label together.
 
     The constants were chosen on eight collections (photographs, cut-out objects, drawings; 160 to 2,000 images, 6 to
     60 classes, 1.4 to 5 labels an image), with one click on 2 to 100 % of the images: one set for all of them.
     """
 
     name = "auto"
-    title = "Auto (our recipe)"
+    title = "Auto (our own method)"
     paper = "None: this project's own"
     year = 2026
     url = "https://arxiv.org/abs/2405.03501"
@@ -44,13 +44,13 @@ class Auto(GR):
         rounds: int = 2,
         sharpness: float = 3.0,
     ):
-        """Weights of what speaks.
+        """Weights of the models, and constants of the ridge model.
 
         head            weight of the gradient-trained head against the ridge model while few images have a label
         head_of_all     the same once all have one: then there is nothing left to learn from but labels
-        parts_of_head   how much of a score of the gradient-trained head comes from the best part of the image
+        parts_of_head   how much of a score of the gradient-trained head comes from the best region of the image
         parts_of_ridge  the same of the ridge model
-        evened_of_head  how much of the average advantage of the best part is taken off the head's scores
+        evened_of_head  how much of the average advantage of the best region is taken off the head's scores
         ridge           weight of the squared weights in the ridge model
         absent          how far below an unseen cell the ridge model places one that a person ruled out
         unlabelled      weight of an image without a label against one with, in the ridge model; 0: not used
@@ -91,5 +91,5 @@ class Auto(GR):
         self.sharpness = sharpness
 
     def of_the_head(self) -> GR:
-        """What the gradient-trained half learns by, from features alone."""
+        """The method of the gradient-trained half, which reads features alone."""
         return GR()

@@ -1,9 +1,10 @@
-"""What every method shares. A method is a training recipe: what a paper does *around* its loss.
+"""What every method shares. A method is a training procedure: what a paper does *around* its loss.
 
 A loss prices one batch and knows nothing of time. Everything else that makes up a paper is here: constants that move
 from epoch to epoch, guesses written into the labels, estimates kept per image, parameters learned beside the network.
 
-The conversation with `models.linear.training.fit`, which owns the network and the optimiser:
+The conversation with whoever trains it (`models.linear.training.fit`, `models.finetune.fit_network`), who owns the
+network and the optimiser:
 
     begin(labels, mask, epochs, generator)      once; forgets all of an earlier training
     learned()                                   once, after begin: what the optimiser shall move besides the network
@@ -31,7 +32,8 @@ from models.methods.published import EndToEnd
 
 
 class Method(ABC):
-    """A recipe. A subclass gives the class attributes and `criterion`, and overrides the hooks its paper needs.
+    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks that its paper
+    needs.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
@@ -50,14 +52,14 @@ class Method(ABC):
     # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty
-    # epochs at
-    # 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty epochs
+    # at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
 
-    # What the network looks at: "features", one pooled vector an image, or "maps", the last feature map before pooling
-    # (or the images themselves), on which the method builds a network of its own.
+    # What the network reads, and so which trainer it has (models/trainers): "features", one pooled vector an image;
+    # "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
+    # images themselves), on which the method builds a network of its own.
     reads: ClassVar[str] = "features"
     views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
 
@@ -83,7 +85,7 @@ class Method(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constants of this recipe by name, as they are now: enough to build the same method again."""
+        """The constants of this method by name, as they are now: enough to build the same method again."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:

@@ -82,11 +82,11 @@ class LabelDecoder(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """(B, K, h, w) -> logits (B, C), or (logits, embeddings)."""
-        found = self.embeddings(maps)
-        logits = (found * self.weight).sum(-1) + self.bias
+        embeddings = self.embeddings(maps)
+        logits = (embeddings * self.weight).sum(-1) + self.bias
         if not (self.projecting and self.training):
             return logits
-        return logits, F.normalize(self.project(found).float(), dim=-1)
+        return logits, F.normalize(self.project(embeddings).float(), dim=-1)
 
 
 class Layer(nn.Module):
@@ -137,11 +137,11 @@ def position_code(d: int, height: int, width: int, device: torch.device | str = 
     d must be divisible by 4.
     """
     half = d // 2
-    pace = TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)
+    period = TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)
 
     def waves(length: int) -> Tensor:
         place = torch.arange(1, length + 1, device=device) / (length + 1e-6) * 2 * math.pi
-        angle = place[:, None] / pace
+        angle = place[:, None] / period
         return torch.stack([angle[:, 0::2].sin(), angle[:, 1::2].cos()], dim=2).flatten(1)
 
     rows = waves(height)[:, None].expand(height, width, half)

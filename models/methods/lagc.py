@@ -1,9 +1,9 @@
 """Label-aware global consistency: two views of an image must agree, and a class must look like itself everywhere.
 
 The network is not a linear head: every class attends to the feature map (models/methods/label_decoder.py). In a first
-stage
-what the network is sure of in a weakly changed view is taught to a strongly changed one. In a second the embeddings
-of all cells thought present are gathered in a queue, pulled together within a class and pushed apart between classes.
+stage, what the network is sure of in a weakly changed view is taught to a strongly changed one. In a second, the
+embeddings of all cells thought present are gathered in a queue, pulled together within a class and pushed apart between
+classes.
 """
 
 from typing import Any

@@ -144,16 +144,16 @@ def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = Non
     return torch.tensor(each, dtype=torch.float32, device=labels.device)
 
 
-def found_precision(scores: np.ndarray, found: np.ndarray) -> float:
-    """Average precision of the scores `found` among all `scores`; 0 if there are none.
+def found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
+    """Average precision of the scores `positives` among all `scores`; 0 if there are none.
 
     The same number as metrics.average_precision, in a fifth of the time: only values are sorted.
     """
-    if not len(found):
+    if not len(positives):
         return 0.0
-    scores, found = np.sort(scores), np.sort(found)
-    at_least = len(scores) - np.searchsorted(scores, found)
-    return float(np.mean((len(found) - np.searchsorted(found, found)) / at_least))
+    scores, positives = np.sort(scores), np.sort(positives)
+    at_least = len(scores) - np.searchsorted(scores, positives)
+    return float(np.mean((len(positives) - np.searchsorted(positives, positives)) / at_least))
 
 
 def corrected(

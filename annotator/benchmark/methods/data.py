@@ -81,8 +81,8 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
     """
     paths = everything(dataset).paths
     say(f"embedding {len(paths):,} images with {backbone}")
-    parts = list(embed(paths, load_backbone(backbone, device), regions=True))
-    failures = [f"{paths[place]}: {reason}" for part in parts for place, reason in part.failures]
+    batches = list(embed(paths, load_backbone(backbone, device), regions=True))
+    failures = [f"{paths[place]}: {reason}" for batch in batches for place, reason in batch.failures]
     if failures:
         raise several(
             f"{len(failures)} of {len(paths):,} images cannot be read. Repair them, or take them away:",
@@ -90,7 +90,7 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
             shown=10,
         )
     features = np.concatenate(
-        [np.concatenate([part.features[:, None].astype(np.float16), part.regions], axis=1) for part in parts]
+        [np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1) for batch in batches]
     )
     strange = np.flatnonzero(~np.isfinite(features).all((1, 2)))
     if len(strange):

@@ -75,10 +75,10 @@ class Comparison:
 
     def rows(self, tasks: dict[float, list[Task]]) -> Iterator[dict]:
         """The row of every share and method; each says on the way how it went and how long the rest will take."""
-        every = [(share, name) for share in tasks for name in self.options.methods]
-        tuned = sum(not METHODS[name].as_it_is for _, name in every) if self.options.trials > 1 else 0
-        clock = _Clock(len(every) * self.options.seeds + tuned * self.options.trials)
-        for share, name in every:
+        cells = [(share, name) for share in tasks for name in self.options.methods]
+        tuned = sum(not METHODS[name].as_it_is for _, name in cells) if self.options.trials > 1 else 0
+        clock = _Clock(len(cells) * self.options.seeds + tuned * self.options.trials)
+        for share, name in cells:
             choice, scores = self.chosen(name, share, tasks[share][0], clock)
             results = []
             for seed, task in enumerate(tasks[share]):

@@ -34,14 +34,14 @@ class Options:
     def checked(self) -> "Options":
         """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
         whole = self.regime == "finetune"
-        every = tuple(name for name, method in METHODS.items() if not (whole and method.reads == "regions"))
-        names = every if "all" in self.methods else tuple(dict.fromkeys(self.methods))
+        trainable = tuple(name for name, method in METHODS.items() if not (whole and method.reads == "regions"))
+        names = trainable if "all" in self.methods else tuple(dict.fromkeys(self.methods))
         unknown = [name for name in names if name not in METHODS]
         wrong = [f"no method is called {name!r}. {did_you_mean(name, METHODS, 99)}" for name in unknown]
         wrong += [
             f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"
             for name in names
-            if name in METHODS and name not in every
+            if name in METHODS and name not in trainable
         ]
         if self.regime not in REGIMES:
             wrong.append(f"no regime is called {self.regime!r}. {did_you_mean(self.regime, REGIMES)}")

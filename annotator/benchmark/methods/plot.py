@@ -63,13 +63,13 @@ def _points(axes, rows: list[dict], names: list[str], key: str) -> None:
 
 
 def _curves(axes, rows: list[dict], names: list[str], shares: list[float], key: str) -> None:
-    found = {(row["method"], row["share"]): row for row in rows}
+    by_cell = {(row["method"], row["share"]): row for row in rows}
     for number, name in enumerate(names):
-        here = [share for share in shares if (name, share) in found]
+        measured = [share for share in shares if (name, share) in by_cell]
         axes.errorbar(
-            [100 * share for share in here],
-            [100 * found[name, share][key] for share in here],
-            yerr=[100 * found[name, share].get(f"{key}_std", 0.0) for share in here],
+            [100 * share for share in measured],
+            [100 * by_cell[name, share][key] for share in measured],
+            yerr=[100 * by_cell[name, share].get(f"{key}_std", 0.0) for share in measured],
             label=name,
             color=COLOURS[number % len(COLOURS)],
             linestyle=DASHES[number // len(COLOURS) % len(DASHES)],

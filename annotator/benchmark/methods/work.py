@@ -92,17 +92,17 @@ def modules_of(name: str, regime: str) -> dict[str, Path]:
     trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
     judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks"]
     waiting = [METHODS[name].__module__, *trainer, *judge]
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     while waiting:
         module = waiting.pop()
-        spec = importlib.util.find_spec(module) if module not in found else None
+        spec = importlib.util.find_spec(module) if module not in paths else None
         # A package's own file is its table, which changes with every method there is, not with what this one does.
         if spec is None or spec.origin is None or spec.submodule_search_locations is not None:
             continue
-        found[module] = Path(spec.origin)
-        tree = ast.parse(found[module].read_bytes())
-        for node in (one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module):
+        paths[module] = Path(spec.origin)
+        tree = ast.parse(paths[module].read_bytes())
+        for node in (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module):
             if node.module.split(".")[0] == "models":
-                names = [f"models.{one.name}" for one in node.names] if node.module == "models" else []
+                names = [f"models.{alias.name}" for alias in node.names] if node.module == "models" else []
                 waiting += [node.module, *names]
-    return found
+    return paths
