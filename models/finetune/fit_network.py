@@ -262,8 +262,8 @@ class NetworkTraining(Iterator[Epoch]):
         if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
             raise ValueError(
                 f"{self.method.name} learns {[tuple(tensor.shape) for tensor in ours]} beside the network, and was "
-                f"handed {[tuple(tensor.shape) for tensor in learned]}. Were they learned by another method, or of other "
-                "images?"
+                f"handed {[tuple(tensor.shape) for tensor in learned]}. Were they learned by another method, or of "
+                "other images?"
             )
         for mine, other in zip(ours, learned, strict=True):
             mine.copy_(other)

@@ -32,8 +32,8 @@ from models.methods.published import EndToEnd
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks that its paper
-    needs.
+    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks its
+    paper needs.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
