@@ -65,4 +65,5 @@ def _table() -> dict[str, Any]:
 
 def _entry(entry: dict[str, Any]) -> Entry:
     parameters = [Parameter(one["name"], one["default"], tuple(one["kinds"])) for one in entry["parameters"]]
-    return Entry(**entry | {"parameters": tuple(parameters)})
+    fields: dict[str, Any] = {**entry, "parameters": tuple(parameters)}
+    return Entry(**fields)

@@ -117,7 +117,7 @@ class MapFiles:
 
     def _maps_of(self, batch: Sequence[tuple[int | str, Path]], views: bool) -> dict[int | str, np.ndarray | str]:
         backbone = self.network.backbone
-        size = (backbone.input_size,) * 2
+        size = backbone.input_size, backbone.input_size
         made: dict[int | str, np.ndarray | str] = {}
         for key, path in batch:
             try:

@@ -47,9 +47,9 @@ class ProjectMaps:
         ):
             done += len(keys)
             progress(state, done, len(ids))
-            read = [key for key in keys if not isinstance(made[key], str)]
-            if read:
-                yield np.array([places[key] for key in read]), [made[key] for key in read]
+            maps = {key: made[key] for key in keys if isinstance(made[key], np.ndarray)}
+            if maps:
+                yield np.array([places[key] for key in maps]), list(maps.values())
 
     def _make(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
         """Make the maps that are missing."""

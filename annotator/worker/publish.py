@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from annotator.errors import AnnotatorError
 from annotator.quality import auto_accept, guarantee
 from annotator.queues import query_order
 from annotator.records import Run
@@ -64,7 +65,10 @@ def publish_run(
     )
     runs.forget_old(db)
     note_left_out(db, [*cache.left_out, *left_out, *unusable])
-    return runs.current_run(db)
+    run = runs.current_run(db)
+    if run is None:
+        raise AnnotatorError(f"Run {run_id} was published and cannot be read. Is the database damaged?")
+    return run
 
 
 def write_arrays(

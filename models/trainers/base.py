@@ -35,9 +35,14 @@ class Maps(Protocol):
     device      where a network on maps is trained
     """
 
-    channels: int
-    weak: int
-    device: str | torch.device
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def weak(self) -> int: ...
+
+    @property
+    def device(self) -> str | torch.device: ...
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
         """(n,) bool, which of the images can be read; of those, the maps (V, K, h, w) of all views."""
@@ -55,8 +60,11 @@ class Images(Protocol):
     memory      what trainers keep from one training to the next, by a name of their own
     """
 
-    features: np.ndarray
-    memory: dict[str, Any]
+    @property
+    def features(self) -> np.ndarray: ...
+
+    @property
+    def memory(self) -> dict[str, Any]: ...
 
     def region_codes(self, progress: Progress) -> RegionCodes:
         """The codes of the regions of all N images."""

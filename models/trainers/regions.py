@@ -7,12 +7,14 @@ as in a project.
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from models.ensemble.stacking import WarmStart, fit_stacked
 from models.linear.stand_in import linear_stand_in
 from models.linear.training import Epoch
+from models.methods.auto import Auto
 from models.trainers.base import Outcome, Trainer
 
 STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
@@ -29,7 +31,7 @@ class RegionTrainer(Trainer):
             features, codes = features[labels.pool], codes[labels.pool]
             rows = np.searchsorted(labels.pool, rows)
         self.model = fit_stacked(
-            self.method,
+            cast(Auto, self.method),
             features,
             codes,
             rows,
@@ -58,6 +60,8 @@ class RegionTrainer(Trainer):
 
     def outcome(self) -> Outcome:
         features, probabilities = self.images.features, self.model.probabilities
+        if probabilities is None:
+            raise ValueError("The training is not over: there are no probabilities yet.")
         some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
         head = linear_stand_in(features[some], probabilities[some], self._tell)
         return Outcome(head, probabilities, self.model.calibrated)

@@ -56,7 +56,7 @@ class Best:
     def score(self, trainer: Trainer, task: Task) -> float:
         """Scores the epoch that is over, and keeps its weights if it is the best one (strictly, as in the papers)."""
         scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
-        which = max(scores, key=scores.get)
+        which = max(scores, key=lambda name: scores[name])
         if not self.scores or scores[which] > max(self.scores):
             self.weights, self.epoch = trainer.weights(which), len(trainer.history)
         self.scores.append(scores[which])

@@ -45,7 +45,7 @@ class Network:
     def of(cls, options: Options, published: str) -> "Network":
         """What the options of a comparison say."""
         chosen = (options.epochs, options.batch, options.linear_init)
-        return cls(options.backbone, options.size, options.device, published, *chosen)
+        return cls(options.network, options.size, options.device, published, *chosen)
 
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
@@ -90,7 +90,7 @@ def whole_network_trainer(
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
     learned = None
     if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
-        pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: None, None).cpu()
+        pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
         learned = linear_start(
             whole,
             examples(labels.rows),

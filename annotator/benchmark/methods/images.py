@@ -28,7 +28,7 @@ class ComparedImages:
         """Makes the features where they are missing. Raises ValueError for a backbone there is not, AnnotatorError."""
         self._options, self._paths = options, data.everything(dataset).paths
         self._work = Work(options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone})
-        both = self._work.array("features", lambda: data.embedded(dataset, options.backbone, options.device))
+        both = self._work.array("features", lambda: data.embedded(dataset, options.network, options.device))
         self.features, self._regions = np.ascontiguousarray(both[:, 0]), both[:, 1:]
         self._train = len(dataset.train)
 
@@ -51,7 +51,7 @@ class ComparedImages:
 
     @cached_property
     def _maps(self) -> "ComparedMaps":
-        network = FeatureMaps(load_backbone(self._options.backbone, self._options.device))
+        network = FeatureMaps(load_backbone(self._options.network, self._options.device))
         return ComparedMaps(MapFiles(self._work.place("maps"), network), self._paths)
 
 

@@ -31,6 +31,11 @@ class Options:
     work: Path = Path("bench-methods")
     no_split: bool = False
 
+    @property
+    def network(self) -> str:
+        """The backbone, or the one that the regime is usually compared on."""
+        return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
+
     def checked(self) -> "Options":
         """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
         whole = self.regime == "finetune"
@@ -59,9 +64,8 @@ class Options:
         if wrong:
             raise several("This comparison cannot be made:", wrong)
         device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
-        backbone = self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
         shares = tuple(sorted(dict.fromkeys(self.shares)))
-        filled = {"methods": names, "device": device, "backbone": backbone, "shares": shares}
+        filled = {"methods": names, "device": device, "backbone": self.network, "shares": shares}
         return Options(**(asdict(self) | filled))
 
 
