@@ -13,7 +13,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.export import export
 from annotator.quality import audit
 from annotator.quality.certificate import certificate, seconds_per_tile
-from annotator.quality.evidence import Interval, lasting, percents, precision_reason, recall_reason
+from annotator.quality.evidence import Interval, duration, precision_reason, recall_reason, share_in_words
 from annotator.records import Batch, Decision
 from annotator.store import audits, decisions
 from annotator.store.database import Database
@@ -228,7 +228,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
     assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
     text = (tmp_path / "labels.card.md").read_text()
-    for expected in ("| fox | 12 | 0 | 100.0 % (100 %) |", "Audit 1: 20 cells", "| absent | assumed |"):
+    for expected in ("| fox | 12 | 0 | 100 % (100 %) |", "Audit 1: 20 cells", "| absent | assumed |"):
         assert expected in text, expected
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
 
@@ -271,7 +271,7 @@ def test_precision_that_nobody_looked_at_is_nowhere_a_figure(db, tmp_path):
     ],
 )
 def test_an_interval_that_says_nothing_is_no_figure_and_nothing_is_rounded_up(one, answers, told):
-    assert percents(replace(one, reason=recall_reason(one, 10, 50, answers))) == told
+    assert share_in_words(replace(one, reason=recall_reason(one, 10, 50, answers))) == told
 
 
 def test_reasons_follow_what_was_looked_at():
@@ -281,7 +281,7 @@ def test_reasons_follow_what_was_looked_at():
     assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels taken as right)"
     assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no label yet)"
     assert recall_reason(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
-    assert lasting(None) == "not measured" and lasting(0.0) == "none expected" and lasting(0.2) == "1 s"
+    assert duration(None) == "not measured" and duration(0.0) == "none expected" and duration(0.2) == "1 s"
 
 
 def test_two_answers_are_too_few_for_a_time(db):

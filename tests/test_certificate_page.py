@@ -18,7 +18,9 @@ from annotator.quality.guarantee import Guarantee
 from annotator.records import Decision
 from annotator.store import audits, auto_accepted, classes, decisions
 from annotator.store.database import Database
-from annotator.ui import charts, context
+from annotator.ui import context
+from annotator.ui.charts import certificate as charts
+from annotator.ui.charts import theme
 
 __all__ = ["many"]  # a fixture
 SCRIPT = """
@@ -68,7 +70,7 @@ def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking
 
 def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     test = shown(db)
-    assert test.number_input(key="audit_cells").value == audit.usual_size(db)
+    assert test.number_input(key="audit_cells").value == audit.default_size(db)
     test.number_input(key="audit_cells").set_value(12)
     test = fine(button(test, "Draw an audit").click().run())
     assert len(audit.open_cells(db)) == 12
@@ -176,7 +178,7 @@ def test_the_chart_of_eighty_classes_has_a_row_for_each_and_leaves_out_unknown_e
             for kind in ("recall", "precision")
         ]
     )
-    drawn = json.loads(charts.certified(table, 0.98, charts.DARK).to_json())
+    drawn = json.loads(charts.certified(table, 0.98, theme.DARK).to_json())
     assert drawn["height"] > 80 * 24
     assert [one["mark"]["type"] for one in drawn["layer"]] == ["rule", "rule", "point"]
     assert drawn["layer"][2]["transform"] == [{"filter": "isValid(datum.estimate)"}]

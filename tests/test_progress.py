@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 from annotator.records import SOURCES, Decision
 from annotator.store import decisions, overview
 from annotator.store.database import Database
-from annotator.ui import charts, context
+from annotator.ui import context
+from annotator.ui.charts import progress as charts
+from annotator.ui.charts import theme
 
 SCRIPT = """
 from annotator.ui.pages import progress
@@ -123,14 +125,14 @@ def test_classes_seen_together_are_shares_of_the_class_at_the_left():
 
 def test_of_a_thousand_classes_those_with_most_labels_are_drawn():
     table = pd.DataFrame({"class": [f"c{n}" for n in range(1000)], "present": range(1000), "absent": 0, "unsure": 0})
-    drawn = charts.labels(table, charts.LIGHT).to_dict()
+    drawn = charts.labels(table, theme.LIGHT).to_dict()
     rows = next(iter(drawn["datasets"].values()))
-    assert {row["class"].removeprefix(charts.JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
+    assert {row["class"].removeprefix(theme.JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
     counts = np.diag(np.arange(1000)) + 1
     assert charts.together_table(counts, list(table["class"]))["class"].nunique() == charts.CLASSES_TOGETHER
 
 
-@pytest.mark.parametrize("colours", [charts.LIGHT, charts.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
 def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -150,5 +152,5 @@ def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
 
 def test_every_kind_of_decision_has_a_name_and_a_colour_of_its_own():
     assert set(charts.KINDS) == set(SOURCES) - {"import"} | {"skip", "flag"}
-    for colours in (charts.LIGHT, charts.DARK):
+    for colours in (theme.LIGHT, theme.DARK):
         assert len(set(colours.kinds)) == len(charts.KINDS) == len(set(charts.KINDS.values()))

@@ -20,7 +20,7 @@ def certificate(
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and what would narrow these."""
     from annotator.quality.certificate import certificate as certify
-    from annotator.quality.evidence import counts, lasting, percents
+    from annotator.quality.evidence import count_in_words, duration, share_in_words
     from annotator.store.database import Database
 
     certified = certify(Database(project), target)
@@ -33,11 +33,11 @@ def certificate(
         (
             row.name,
             f"{row.people + row.accepted:,}",
-            brief(percents(row.recall)),
-            brief(percents(row.precision)),
-            brief(counts(row.missing)),
+            brief(share_in_words(row.recall)),
+            brief(share_in_words(row.precision)),
+            brief(count_in_words(row.missing)),
             f"{row.audited:,}",
-            lasting(row.seconds),
+            duration(row.seconds),
         )
         for row in [*certified.classes, certified.overall]
     ]

@@ -13,7 +13,7 @@ from typing import Any
 from annotator import __version__
 from annotator.exchange.data_set import DataSet
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate
-from annotator.quality.evidence import Interval, counts, percents
+from annotator.quality.evidence import Interval, count_in_words, share_in_words
 from annotator.records import Run
 from annotator.store import configuration, runs
 from annotator.store.database import Database
@@ -224,8 +224,8 @@ def _certified(row: Row) -> dict[str, Any]:
 def _line(name: str, row: dict[str, Any]) -> str:
     recall, precision, missing = (_interval(row[kind]) for kind in ("recall", "precision", "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
-    cells = (name, people, accepted, percents(recall), percents(precision), counts(missing), f"{row['audited']:,}")
-    return f"| {' | '.join(cells)} |"
+    figures = (share_in_words(recall), share_in_words(precision), count_in_words(missing), f"{row['audited']:,}")
+    return f"| {' | '.join((name, people, accepted, *figures))} |"
 
 
 def _interval(json: dict[str, Any]) -> Interval:

@@ -1,7 +1,8 @@
 """How good the labels are, and how sure that is: audits, the certificate, auto-accept, disagreement; without torch.
 
-audit.py draws the sample, certificate.py estimates recall and precision from its answers (certificate_records.py),
-shortfall.py says what is missing for a target; auto_accept.py fills in cells under a precision guarantee.
-model_disagreement.py and annotator_disagreement.py list likely mistakes; evidence.py decides whether a figure may be
-shown. May import snapshot, store and models.statistics; begin with audit.py.
+audit.py draws the audit sample, certificate.py estimates recall and precision from its answers
+(certificate_records.py), shortfall.py says what is missing for a target, evidence.py whether a figure may be shown.
+auto_accept.py accepts cells where an audit sample (auto_accept_sample.py) shows a precision guarantee (guarantee.py).
+model_disagreement.py and annotator_disagreement.py list likely mistakes. May import snapshot, store and
+models.statistics; begin with audit.py.
 """

@@ -10,6 +10,7 @@ the opposite are not accepted.
 
 import uuid
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -81,14 +82,14 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     returns    one for each class and state that is wanted; [] while auto-accept is off
     """
     wanted, batch = guarantee.chosen(db), f"a{uuid.uuid4().hex[:8]}"
-    newest = newest or read_predictions(db)
     outcomes: list[Outcome] = []
     accepted: set[tuple[int, int]] = set()
     reasons: dict[tuple[int | None, int], str] = {}
-    answered = [AnsweredAudit(db, drawn, newest) for drawn in audits.audits(db) if drawn.run_id] if wanted else []
-    for state in wanted.states if wanted else ():
+    if wanted:
+        newest = newest or read_predictions(db)
+        answered = [AnsweredAudit(db, drawn, drawn.run_id, newest) for drawn in audits.audits(db) if drawn.run_id]
         class_ids = [None] if wanted.together else [class_.id for class_ in classes.all_classes(db)]
-        for class_id in class_ids:
+        for state, class_id in product(wanted.states, class_ids):
             pools = [pool for audit in answered if (pool := audit.pool(state, class_id))]
             outcome, now_accepted = _accept(db, wanted, state, class_id, pools, batch)
             outcomes.append(outcome)
@@ -114,7 +115,7 @@ def _accept(
     best: tuple[Pool, Verdict] | None = None
     for pool in pools:
         verdict = lowest_threshold(
-            pool.sample, pool.open, pool.known_wrong, wanted.precision, CANDIDATES, seed=pool.audit.id
+            pool.sample, pool.open, pool.known_wrong, wanted.precision, np.array(CANDIDATES), seed=pool.audit.id
         )
         best = best if best and not verdict.tested else (pool, verdict)
         if verdict.tested:
@@ -134,7 +135,7 @@ def _accept(
         acceptance = NewAcceptance(
             class_id=accepted_id,
             state=state,
-            run_id=pool.audit.run_id,
+            run_id=pool.run_id,
             threshold=verdict.threshold if present else 1 - verdict.threshold,
             precision=wanted.precision,
             confidence=CONFIDENCE,

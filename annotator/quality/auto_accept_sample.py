@@ -71,6 +71,7 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
 class Pool:
     """The population that one guarantee is about, N cells, and its audit sample.
 
+    run_id         the run whose probabilities the audit was drawn by
     sample         scores are the model's confidence in the state when the sample was drawn
     image_ids, class_ids    (N,) of its cells
     open           (N,) bool, nobody has decided, and the newest run does not predict the opposite
@@ -78,6 +79,7 @@ class Pool:
     """
 
     audit: Audit
+    run_id: int
     sample: Sample
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -86,9 +88,13 @@ class Pool:
 
 
 class AnsweredAudit:
-    """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run)."""
+    """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run).
 
-    def __init__(self, db: Database, drawn: Audit, newest: Probabilities | None):
+    run_id    the run whose probabilities it was drawn by
+    """
+
+    def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
+        self.run_id = run_id
         self.audit, self.population, self.cells = drawn, audits.population(db, drawn.id), audits.cells_of(db, drawn)
         self.samples = {sample.class_id: sample for sample in audit.samples_of(db, drawn, self.cells)}
         image_ids, class_ids = self.population.image_ids, self.population.class_ids
@@ -139,6 +145,7 @@ class AnsweredAudit:
         confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)
         return Pool(
             self.audit,
+            self.run_id,
             Sample(confidence, strata, sampled, states != state),  # "unsure" counts as wrong
             self.population.image_ids[rows],
             self.population.class_ids[columns],

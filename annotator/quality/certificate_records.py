@@ -1,25 +1,26 @@
 """What a certificate states, of one class and of all."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from annotator.quality.evidence import Interval, ends
 from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.audits import Audit
 
 TARGET = 0.98
-TILES, CHANGED = 24, 2  # of the grid by which times are told
+TILES, CHANGED = 24, 2  # of the grid whose time the stated times are multiples of
 
 
 @dataclass(frozen=True)
 class Row:
     """What is certified of one class, or of all together (class_id None).
 
-    people, accepted    cells labeled present by people, and filled in as present by a model
+    people, accepted    cells labeled present by people, and auto-accepted as present
     unknown             cells that people have not decided
-    audited, waiting    drawn cells that count here, and those that wait for an answer
+    audited, waiting    audit cells that count here, and those without an answer
     recall, precision   of the labels as they stand, in [0, 1]
     missing             positives that are not labeled, in cells
-    seconds             of grid work until 95 % of them are found, likeliest cells first; None where nobody can tell
+    seconds             of grid work until 95 % of them are found, likeliest cells first; None where it is not measured
     """
 
     class_id: int | None
@@ -34,15 +35,18 @@ class Row:
     missing: Interval
     seconds: float | None
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         """Everything as plain values; what was not measured is None, with the reason."""
         return asdict(self) | {name: getattr(self, name).as_json() for name in ("recall", "precision", "missing")}
 
 
 @dataclass(frozen=True)
 class Relabels:
-    """Second looks at what people had decided: at "present" ones and how many were not, at "absent" ones and how many
-    were there after all."""
+    """Audit answers to cells that people had decided.
+
+    present, mistaken    cells decided present, and those of them answered absent
+    absent, missed       cells decided absent, and those of them answered present
+    """
 
     present: int = 0
     mistaken: int = 0
@@ -56,9 +60,9 @@ class Certificate:
 
     images             that can be shown
     audits             whose answers were used, newest first
-    seconds_a_tile     of a grid, by which times are told
+    seconds_a_tile     of a grid, by the time model
     last_decision_id   the newest decision it has seen
-    uncovered          images that came after the drawings it rests on
+    uncovered          images that were added after the audits it rests on
     lacks              what would make it better, in sentences
     """
 
@@ -74,27 +78,30 @@ class Certificate:
 
     def reached(self, target: float = TARGET) -> list[int]:
         """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval)."""
-        rows = (one for one in self.classes if one.recall.low >= target and not one.recall.reason)
-        return [one.class_id for one in rows if one.class_id is not None]
+        return [
+            row.class_id
+            for row in self.classes
+            if row.class_id is not None and row.recall.low >= target and not row.recall.reason
+        ]
 
     def sentence(self, target: float = TARGET) -> str:
         """The stopping rule in words, and what is known of precision. No full stop at the end."""
-        every = len(self.classes)
-        blank = sum(bool(one.recall.reason) for one in self.classes)
+        size = len(self.classes)
+        unmeasured = sum(bool(row.recall.reason) for row in self.classes)
         reached = (
-            f"{100 * target:g} % recall reached with 95 % confidence for {len(self.reached(target))} of {every} classes"
+            f"{100 * target:g} % recall reached with 95 % confidence for {len(self.reached(target))} of {size} classes"
         )
-        if blank:
-            reached += f" (recall {'' if blank == every else f'of {blank} '}not measured)"
+        if unmeasured:
+            reached += f" (recall {'' if unmeasured == size else f'of {unmeasured} '}not measured)"
         precision = self.overall.precision
         return f"{reached}. Precision: {precision.reason or ends(precision)}"
 
     @property
-    def pace_is_assumed(self) -> bool:
-        """Nobody's grids have been timed here: times are told by the start values of time_model.py."""
+    def time_is_assumed(self) -> bool:
+        """Whether no grid has been timed in this project: times are those of the default time model."""
         return self.seconds_a_tile == DEFAULTS.grid(TILES, CHANGED) / TILES
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         """Everything as plain values; what was not measured is None, with the reason."""
-        rows = {"classes": [one.as_json() for one in self.classes], "overall": self.overall.as_json()}
+        rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
         return asdict(self) | rows

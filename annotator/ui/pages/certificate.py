@@ -12,11 +12,14 @@ from annotator.exchange import data_card
 from annotator.exchange.export import read
 from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
-from annotator.quality.evidence import Interval, count_ends, counts, ends, lasting, percent, percents
+from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words
 from annotator.quality.shortfall import lacks
+from annotator.shares import percent
 from annotator.store import classes, overview
 from annotator.store.database import Database
-from annotator.ui import charts, context, frame, tables
+from annotator.ui import context, frame, tables
+from annotator.ui.charts import certificate as charts
+from annotator.ui.charts import theme
 from annotator.ui.pages import auto_accept as auto_accept_card
 from annotator.ui.pages import export
 
@@ -92,12 +95,12 @@ def _overall(row: Row) -> None:
         with column, st.container(border=True, height="stretch"):
             if _metric(f"{label}, with 95 % confidence", one, ends, help_):
                 st.html(_bar(one))
-                estimate = "nothing to find" if one.estimate is None else percent(one.estimate)
+                estimate = "nothing to find" if one.estimate is None else percent(one.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
     with columns[2], st.container(border=True, height="stretch"):
         if _metric("Still missing", row.missing, count_ends, "Positives that nobody has labeled."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
-            st.caption(f"Time to find 95 % of them in grids: {lasting(row.seconds)}.")
+            st.caption(f"Time to find 95 % of them in grids: {duration(row.seconds)}.")
         st.caption(f"{row.people + row.accepted:,} are labeled, {row.unknown:,} pairs are unanswered.")
 
 
@@ -139,7 +142,7 @@ def _audit(db: Database, found: Certificate) -> None:
         )
         with st.form("audit_form", border=False):
             cells = st.number_input(
-                "Cells to draw", 1, LARGEST_DRAWING, min(audit.usual_size(db), LARGEST_DRAWING), key="audit_cells"
+                "Cells to draw", 1, LARGEST_DRAWING, min(audit.default_size(db), LARGEST_DRAWING), key="audit_cells"
             )
             if not st.form_submit_button("Draw an audit", type="secondary" if waiting else "primary"):
                 return
@@ -152,7 +155,7 @@ def _audit(db: Database, found: Certificate) -> None:
 def _by_class(found: Certificate, target: float) -> None:
     with st.container(border=True):
         st.markdown("#### By class, those with most missing first")
-        rows = _missing_first(found)[: charts.CLASSES_CERTIFIED]
+        rows = _missing_first(found)[: charts.CLASSES_SHOWN]
         if len(rows) < len(found.classes):
             st.caption(f"The first {len(rows)} of {len(found.classes):,} classes; all are in the numbers.")
         table = pd.DataFrame(
@@ -162,15 +165,16 @@ def _by_class(found: Certificate, target: float) -> None:
                 for kind, value in (("recall", one.recall), ("precision", one.precision))
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
-        if all(table["low"].isna()):
+        unmeasured = table["low"].isna().to_numpy()
+        if unmeasured.all():
             st.caption("No class has enough answers yet: an audit brings them, and its intervals are drawn here.")
             return
-        if any(table["low"].isna()):
+        if unmeasured.any():
             st.caption("A class without a line was not measured, or has too few answers.")
-        colours = charts.palette(st.context.theme.type)
+        colours = theme.palette(st.context.theme.type)
         with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):
             st.altair_chart(
-                charts.legible(charts.certified(table, target, colours), colours),
+                theme.legible(charts.certified(table, target, colours), colours),
                 key="chart_certified",
                 alt=f"Recall and precision of {len(rows):,} classes with 95 % intervals, as in the table below",
             )
@@ -181,8 +185,8 @@ def _numbers(found: Certificate) -> None:
         st.markdown("#### In numbers")
         st.caption(
             "Estimates, with 95 % intervals in brackets. Times are those of grids, likeliest first, until 95 % of what "
-            f"is missing is found, at {'an assumed ' if found.pace_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
-            f"image{' (nobody has answered a grid yet)' if found.pace_is_assumed else ''}."
+            f"is missing is found, at {'an assumed ' if found.time_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
+            f"image{' (nobody has answered a grid yet)' if found.time_is_assumed else ''}."
         )
         if found.relabels.present:
             st.caption(
@@ -198,10 +202,10 @@ def _line(one: Row) -> dict[str, str]:
     return {
         "class": one.name,
         "labeled": f"{one.people + one.accepted:,}{filled}",
-        "recall": percents(one.recall),
-        "precision": percents(one.precision),
-        "missing": counts(one.missing),
-        "time to find them": lasting(one.seconds),
+        "recall": share_in_words(one.recall),
+        "precision": share_in_words(one.precision),
+        "missing": count_in_words(one.missing),
+        "time to find them": duration(one.seconds),
         "audited": f"{one.audited:,}" + (f" ({one.waiting:,} wait)" if one.waiting else ""),
     }
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
@@ -19,8 +18,10 @@ from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import status
 from annotator.store import classes, overview, runs
 from annotator.store.database import Database
-from annotator.ui import charts, context, frame
-from annotator.ui.charts import Palette
+from annotator.ui import context, frame
+from annotator.ui.charts import progress as charts
+from annotator.ui.charts import theme
+from annotator.ui.charts.theme import Palette
 
 REFRESH = 5.0
 DAY = 24 * 3600
@@ -121,7 +122,7 @@ def _decisions(db: Database, colours: Palette) -> None:
         table["order"] = [order.get(source) for source in table["source"]]
         table["kind"] = [charts.KINDS.get(source) for source in table["source"]]
         count = f"{table['decisions'].sum():,} decisions by kind, over time"
-        _chart(charts.decisions(table, step, colours), table.filter(["at", "kind", "decisions"]), "decisions", count)
+        _chart(charts.decisions(table, step, colours), table.loc[:, ["at", "kind", "decisions"]], "decisions", count)
 
 
 def _labels(db: Database, colours: Palette) -> None:
@@ -158,8 +159,8 @@ def _fates(db: Database, colours: Palette) -> None:
         if table.empty:
             st.info("No suggestion answered yet. The Review page shows them.")
             return
-        accepted, rejected = sum(table["accepted"]), sum(table["rejected"])
-        answered = accepted + rejected
+        accepted = int(table["accepted"].to_numpy().sum())
+        answered = accepted + int(table["rejected"].to_numpy().sum())
         shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
         if answered:
             told = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
@@ -179,12 +180,12 @@ def _training(run: Run | None, colours: Palette) -> None:
 def _together(db: Database, colours: Palette) -> None:
     found = read_predictions(db)
     kept = rankings_of(db, found) if found else None
-    if found is None or kept is None:
+    if kept is None:
         return
     with _card("Classes seen together"):
         names = {one.id: one.name for one in classes.all_classes(db)}
         table = charts.together_table(kept.cooccurrence, [names[int(one)] for one in found.class_ids])
-        if not any(table["images"]):
+        if not table["images"].to_numpy().any():
             st.info("No image has labels of two classes yet.")
             return
         st.caption(
@@ -231,18 +232,18 @@ def _card(title: str) -> Iterator[None]:
         yield
 
 
-def _chart(chart: alt.TopLevelMixin, numbers: pd.DataFrame, key: str, words: str) -> None:
-    st.altair_chart(charts.legible(chart, _colours()), key=f"chart_{key}", alt=words)
+def _chart(chart: theme.AnyChart, numbers: pd.DataFrame, key: str, words: str) -> None:
+    st.altair_chart(theme.legible(chart, _colours()), key=f"chart_{key}", alt=words)
     with st.popover("Numbers", key=f"numbers_{key}"):
         st.dataframe(numbers, hide_index=True)
 
 
 def _colours() -> Palette:
-    return charts.palette(st.context.theme.type)
+    return theme.palette(st.context.theme.type)
 
 
 def _zone() -> tzinfo | None:
-    # The server may run elsewhere: times are those of whoever looks.
+    # The server may run elsewhere: times are shown in the zone of the browser.
     try:
         return ZoneInfo(st.context.timezone or "")
     except (TypeError, ValueError, KeyError, OSError):

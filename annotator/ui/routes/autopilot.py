@@ -1,4 +1,6 @@
-"""What Autopilot asks for: the actions that bring most for this person's time."""
+"""The route of Autopilot: the actions with the highest acquisition value for this annotator's time."""
+
+from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -36,23 +38,23 @@ async def autopilot(request: Request, annotator: str) -> Response:
 ROUTES = [Route("/api/autopilot", guarded(autopilot), methods=["POST"])]
 
 
-def _autopilot(wanted: WantedActions) -> dict:
-    found = next_actions(context.db(), wanted)
-    return shapes.told(found, lambda one: _action(one) | {"run": found.run})
+def _autopilot(wanted: WantedActions) -> dict[str, Any]:
+    work = next_actions(context.db(), wanted)
+    return shapes.work(work, lambda action: _action(action) | {"run": work.run})
 
 
-def _action(one: Action) -> dict:
+def _action(action: Action) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "kind": one.kind,
-        "source": one.source,
-        "line": one.line,
-        "labels": one.labels,
-        "decided": one.decided,
-        "seconds": one.seconds,
-        "others": one.others,
-        "grid": one.grid and shapes.grid(one.grid),
-        "item": one.item and shapes.item(one.item),
-        "preset": one.preset,
-        "scores": one.scores,
+        "id": action.id,
+        "kind": action.kind,
+        "source": action.source,
+        "line": action.line,
+        "labels": action.labels,
+        "decided": action.decided,
+        "seconds": action.seconds,
+        "others": action.others,
+        "grid": action.grid and shapes.grid(action.grid),
+        "item": action.item and shapes.item(action.item),
+        "preset": action.preset,
+        "scores": action.scores,
     }

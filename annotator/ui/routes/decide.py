@@ -75,7 +75,7 @@ def _author(given: AnyGiven, own: str) -> str | None:
 
 
 def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
-    """A cell of this decision that no audit has drawn: only drawn ones are answered blind."""
+    """A cell of this decision that no audit has drawn: only audit cells are answered in the audit grid."""
     cells = [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
     if isinstance(given, BatchGiven):
         cells = [(image_id, class_id) for image_id, class_id, _, _ in given.cells]

@@ -1,4 +1,4 @@
-"""What pages are told, as JSON; requests.py has what they ask."""
+"""The answers of the routes as JSON; requests.py has the requests."""
 
 import base64
 from collections.abc import Callable
@@ -9,52 +9,52 @@ from annotator.queues.grid import Grid
 from annotator.records import Image
 
 
-def told(found: Work, as_json: Callable[[Any], dict]) -> dict:
-    """What was found, each item as `as_json` gives it, with what every page shows around it."""
+def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """The work, each item as `as_json` gives it, with what every page shows around it."""
     return {
-        "items": [as_json(one) for one in found.items],
-        "left": found.left,
-        "mine": found.mine,
-        "incomplete": found.incomplete,
-        "empty": found.empty,
-        "onward": found.onward,
-        "lost": found.lost,
-        "worker": found.worker,
-        "run": found.run,
-        "fresh": found.fresh,
-        "of": found.of,
+        "items": [as_json(item_) for item_ in work_.items],
+        "left": work_.left,
+        "mine": work_.mine,
+        "incomplete": work_.incomplete,
+        "empty": work_.empty,
+        "onward": work_.onward,
+        "lost": work_.lost,
+        "worker": work_.worker,
+        "run": work_.run,
+        "fresh": work_.fresh,
+        "of": work_.of,
     }
 
 
-def item(one: WorkItem) -> dict:
+def item(work_item: WorkItem) -> dict[str, Any]:
     """One image in hand; `likely` is base64 of a byte a class."""
-    return image(one.image) | {
+    return image(work_item.image) | {
         "labels": [
             {"class": label.class_id, "state": label.state, "source": label.source, "by": label.annotator}
-            for label in one.labels
+            for label in work_item.labels
         ],
-        "flag": one.note or None,
-        "likely": base64.b64encode(one.likely).decode(),
-        "suggestions": [vars(chip) for chip in one.suggestions],
+        "flag": work_item.note or None,
+        "likely": base64.b64encode(work_item.likely).decode(),
+        "suggestions": [vars(chip) for chip in work_item.suggestions],
     }
 
 
-def grid(one: Grid) -> dict:
+def grid(grid_: Grid) -> dict[str, Any]:
     """One grid with its tiles."""
     return {
-        "id": one.id,
-        "class": one.class_id,
-        "run": one.run_id,
-        "share": one.share,
-        "start": one.start,
-        "waiting": one.waiting,
+        "id": grid_.id,
+        "class": grid_.class_id,
+        "run": grid_.run_id,
+        "share": grid_.share,
+        "start": grid_.start,
+        "waiting": grid_.waiting,
         "tiles": [
             image(tile.image) | {"probability": tile.probability, "state": tile.state, "by": tile.by}
-            for tile in one.tiles
+            for tile in grid_.tiles
         ],
     }
 
 
-def image(one: Image) -> dict:
+def image(image_: Image) -> dict[str, Any]:
     """What a page needs to draw an image."""
-    return {"id": one.id, "name": one.name, "width": one.width, "height": one.height}
+    return {"id": image_.id, "name": image_.name, "width": image_.width, "height": image_.height}

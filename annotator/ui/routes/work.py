@@ -1,4 +1,6 @@
-"""What a page asks for when it needs more to show: the next images or grids, and images it goes back to."""
+"""Routes for more work: the next images or grids, images a page goes back to, and how far the classes are."""
+
+from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -49,7 +51,7 @@ async def grids(request: Request, annotator: str) -> Response:
     """POST {holder, class, size, have, want, instead?, passed?, selection?, but?, audit?} -> the next grids, leased.
 
     have and passed are [image, class] pairs; class null asks for the best one, other than `but` if there is one. audit:
-    cells of a drawing that wait for an answer; of them nothing is told.
+    open audit cells, without predictions and previous answers.
     """
     asked = parsed(await body_of(request), GridRequest)
     wanted = WantedGrids(
@@ -97,16 +99,16 @@ ROUTES = [
 ]
 
 
-def _work(wanted: Wanted) -> dict:
-    return shapes.told(annotate.next_work(context.db(), wanted), shapes.item)
+def _work(wanted: Wanted) -> dict[str, Any]:
+    return shapes.work(annotate.next_work(context.db(), wanted), shapes.item)
 
 
-def _grids(wanted: WantedGrids) -> dict:
+def _grids(wanted: WantedGrids) -> dict[str, Any]:
     next_grids = audit_grid.next_grids if wanted.hide_predictions else grid.next_grids
-    return shapes.told(next_grids(context.db(), wanted), shapes.grid)
+    return shapes.work(next_grids(context.db(), wanted), shapes.grid)
 
 
-def _classes() -> dict:
+def _classes() -> dict[str, Any]:
     db = context.db()
     found = [
         {

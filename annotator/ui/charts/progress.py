@@ -1,30 +1,24 @@
-"""The charts of the Progress and Certificate pages: a table in, a chart out. Drawn for the theme that is on.
-
-Present, absent and unsure differ in lightness as well as in hue, so that they are told apart in grey, too.
-"""
+"""The charts of the Progress page."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
 from annotator.shares import percent
+from annotator.ui.charts import theme
+from annotator.ui.charts.theme import HEIGHT, STATES, Palette
 
-HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
-AROUND = 86  # pixels of that which axes and legend take where they lie above and below the rows
+AROUND = 86  # pixels of HEIGHT which axes and legend take where they lie above and below the rows
 LEAST_BARS = 20  # room for so many: the first minute of a project is not as wide as the page
-CERTIFIED_AROUND = 56  # the same with the axis above
 CLASSES_SHOWN = 40
 CLASSES_TOGETHER = 30
-CLASSES_CERTIFIED = 200
 RUNS_SHOWN = 60
 BIN_WIDTH = 0.1
 BELOW = -0.16  # room under the curve for the counts, on its own scale
 WORDS_IN_CELLS = 12  # classes up to which a cell of the matrix has room for its number
-JOINER = "\u2060"  # no width, no meaning, and no break
 Z = 1.96  # standard deviations on both sides that hold 95 %
 
 KINDS = {
@@ -43,76 +37,15 @@ KINDS = {
 """What the page calls the sources of decisions, in the order of the chart."""
 
 
-@dataclass(frozen=True)
-class Palette:
-    """The colours of one theme: states from three lightnesses, kinds of decisions, and from none to all."""
-
-    ground: str
-    text: str
-    quiet: str
-    states: tuple[str, str, str]
-    kinds: tuple[str, ...]
-    ramp: tuple[str, str]
-
-
-LIGHT = Palette(
-    ground="#fcfcfb",
-    text="#1c2221",
-    quiet="#6d7573",
-    states=("#0f7b6c", "#8a1f18", "#d79b2c"),
-    kinds=(
-        "#0f7b6c",
-        "#5aa9d6",
-        "#2c4a7c",
-        "#9a6fb8",
-        "#d9b8e0",
-        "#86c9b4",
-        "#7c8f3a",
-        "#b0562d",
-        "#c3c8c6",
-        "#d79b2c",
-        "#8a1f18",
-    ),
-    ramp=("#eef1f0", "#0b6156"),
-)
-DARK = Palette(
-    ground="#161817",
-    text="#e9ecea",
-    quiet="#9aa3a0",
-    states=("#43b5a2", "#d65a50", "#f2cc74"),
-    kinds=(
-        "#43b5a2",
-        "#2f78b0",
-        "#a9c8ee",
-        "#b48fd0",
-        "#6d4a86",
-        "#2a7567",
-        "#a9bd5c",
-        "#e08a5c",
-        "#666d6b",
-        "#f2cc74",
-        "#d65a50",
-    ),
-    ramp=("#212524", "#5fd6c2"),
-)
-STATES = ("present", "absent", "unsure")
-
-
-def palette(theme: str | None) -> Palette:
-    """The colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
-    return DARK if theme == "dark" else LIGHT
-
-
 def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
     """Bars of decisions over time; step says how long each is, as in "a minute".
 
     table    at, until (times with a zone), kind, order, decisions
     """
     kinds = list(KINDS.values())
-    first: Any = table["at"].min()
-    last: Any = table["until"].max()
-    longest: Any = (table["until"] - table["at"]).max()
-    times = alt.Scale(domain=[_moment(min(first, last - LEAST_BARS * longest)), _moment(last)])
+    starts, ends = table["at"].tolist(), table["until"].tolist()
+    length = max(end - start for start, end in zip(starts, ends, strict=True))
+    times = alt.Scale(domain=[_moment(min(*starts, max(ends) - LEAST_BARS * length)), _moment(max(ends))])
     shown = [kind for kind in kinds if kind in set(table["kind"])]
     return (
         alt.Chart(table)
@@ -121,7 +54,7 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
             x=alt.X("at:T", title=None, scale=times, axis=_clock()),
             x2="until:T",
             y=alt.Y("sum(decisions):Q", title=f"Decisions {step}", stack="zero"),
-            color=_categories("kind:N", shown, [colours.kinds[kinds.index(kind)] for kind in shown]),
+            color=theme.categories("kind:N", shown, [colours.kinds[kinds.index(kind)] for kind in shown]),
             order=alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("at:T", title="From", format="%d %b %H:%M"),
@@ -135,9 +68,9 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
 
 def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
     """Stacked bars, a class each. table: class, present, absent, unsure; the CLASSES_SHOWN with most labels."""
-    most = _drawn(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
+    most = theme.drawable(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
     long = most.melt(["class"], list(STATES), "state", "images")
-    long["order"] = [list(STATES).index(state) for state in long["state"]]
+    long["order"] = [STATES.index(state) for state in long["state"]]
     return (
         alt.Chart(long)
         .mark_bar(stroke=colours.ground, strokeWidth=0.8)
@@ -149,7 +82,7 @@ def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
                 axis=alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=150),
             ),
             x=alt.X("images:Q", title="Images", axis=alt.Axis(tickMinStep=1)),
-            color=_categories("state:N", list(STATES), list(colours.states)),
+            color=theme.categories("state:N", list(STATES), list(colours.states)),
             order=alt.Order("order:Q"),
             tooltip=["class:N", "state:N", "images:Q"],
         )
@@ -168,7 +101,7 @@ def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
         .encode(
             x=alt.X("run:O", title="Run", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
             y=alt.Y("suggestions:Q", title="Suggestions answered", axis=alt.Axis(tickMinStep=1)),
-            color=_categories("answer:N", answers, list(colours.states)),
+            color=theme.categories("answer:N", answers, list(colours.states)),
             order=alt.Order("order:Q"),
             tooltip=["run:O", "answer:N", "suggestions:Q"],
         )
@@ -186,11 +119,11 @@ def reliability_table(bins: list[dict]) -> pd.DataFrame:
     Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
     """
     rows: dict[int, dict] = {}
-    for one in bins:
-        place = int((one["low"] + 1e-9) / BIN_WIDTH)
+    for bin_ in bins:
+        place = int((bin_["low"] + 1e-9) / BIN_WIDTH)
         row = rows.setdefault(place, dict.fromkeys(STATES, 0))
         for state in STATES:
-            row[state] += one[state]
+            row[state] += bin_[state]
     table = []
     for place, row in sorted(rows.items()):
         answers = row["present"] + row["absent"]
@@ -209,7 +142,7 @@ def wilson(successes: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def reliability(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
+def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart:
     """The reliability curve: shares with their intervals over the diagonal, and how many answers stand behind each."""
     shown = table.assign(
         middle=(table["shown from"] + table["shown to"]) / 2, answers=table["present"] + table["absent"]
@@ -217,13 +150,13 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     shown["bin"] = [
         f"{low:.0%} to {high:.0%}" for low, high in zip(table["shown from"], table["shown to"], strict=True)
     ]
-    shown["told"] = shown["share"].map(percent)
+    shown["present_share"] = shown["share"].map(percent)
     axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
     limits, shares = alt.Scale(domain=[0, 1]), alt.Scale(domain=[BELOW, 1])
     x = alt.X("middle:Q", scale=limits, axis=axis, title="Probability that was shown")
     tooltip = [
         alt.Tooltip("bin:N", title="Shown"),
-        alt.Tooltip("told:N", title="Present"),
+        alt.Tooltip("present_share:N", title="Present"),
         alt.Tooltip("from:Q", title="95 % from", format=".0%"),
         alt.Tooltip("to:Q", title="95 % to", format=".0%"),
         alt.Tooltip("answers:Q", title="Answers"),
@@ -235,7 +168,7 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     )
     curve = alt.Chart(shown).encode(x=x)
     intervals = curve.mark_rule(color=colours.states[0], strokeWidth=2).encode(y="from:Q", y2="to:Q")
-    points = curve.mark_line(color=colours.states[0], strokeWidth=2, point=_points(colours.states[0], 70)).encode(
+    points = curve.mark_line(color=colours.states[0], strokeWidth=2, point=theme.points(colours.states[0], 70)).encode(
         y="share:Q", tooltip=tooltip
     )
     counts = curve.mark_text(color=colours.quiet, fontSize=11).encode(
@@ -269,18 +202,18 @@ def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
     )
 
 
-def together(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
+def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart | alt.Chart:
     """The matrix of which classes are seen together, from together_table."""
-    table = _drawn(table)
+    table = theme.drawable(table)
     names = list(dict.fromkeys(table["class"]))
-    side: dict[str, Any] = {"sort": names, "title": None}
-    most = max([0.05, *table["share"]])
-    cells = alt.Chart(table.assign(told=table["share"].map(percent))).encode(
+    side = {"sort": names, "title": None}
+    most = max([0.05, *table["share"].tolist()])
+    cells = alt.Chart(table.assign(percent=table["share"].map(percent))).encode(
         x=alt.X("with:N", axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=110, labelOverlap=False), **side),
         y=alt.Y("class:N", axis=alt.Axis(labelLimit=130, labelOverlap=False, labelFlush=False), **side),
         tooltip=[
             alt.Tooltip("class:N", title="Of the images with"),
-            alt.Tooltip("told:N", title="so many show"),
+            alt.Tooltip("percent:N", title="so many show"),
             alt.Tooltip("with:N", title="too"),
             alt.Tooltip("images:Q", title="Images"),
         ],
@@ -296,7 +229,7 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     if len(names) > WORDS_IN_CELLS:
         return squares.properties(height=height)
     numbers = (
-        cells.transform_calculate(number="slice(datum.told, 0, -2)")
+        cells.transform_calculate(number="slice(datum.percent, 0, -2)")
         .mark_text(fontSize=11)
         .encode(
             text=alt.Text("number:N"),
@@ -306,55 +239,11 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.TopLevelMixin:
     return (squares + numbers).properties(height=height)
 
 
-def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.TopLevelMixin:
-    """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
-
-    table     class, kind ("recall" or "precision"), estimate, low, high; nan: not measured, nothing is drawn
-    target    the recall that is asked for
-
-    The two differ in lightness, shape and place as well as in hue.
-    """
-    table = _drawn(table)
-    kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
-    shades = [colours.states[0], colours.kinds[2]]
-    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
-    rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=130)
-    base = alt.Chart(table).encode(
-        y=alt.Y("class:N", sort=names, title=None, axis=rows),
-        yOffset=alt.YOffset("kind:N", sort=kinds, scale=alt.Scale(paddingOuter=0.25)),
-        color=_categories("kind:N", kinds, shades),
-        tooltip=[
-            alt.Tooltip("class:N", title="Class"),
-            alt.Tooltip("kind:N", title="What"),
-            alt.Tooltip("estimate:Q", title="Estimate", format=".1%"),
-            alt.Tooltip("low:Q", title="95 % from", format=".1%"),
-            alt.Tooltip("high:Q", title="95 % to", format=".1%"),
-        ],
-    )
-    ends = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=shares, title=None)
-    intervals = base.mark_rule(strokeWidth=3, opacity=0.7).encode(x=ends, x2="high:Q")
-    points = (
-        base.transform_filter("isValid(datum.estimate)")
-        .mark_point(size=55, filled=True, opacity=1)
-        .encode(
-            x="estimate:Q",
-            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=None),
-        )
-    )
-    line = alt.Chart(pd.DataFrame({"target": [target]})).mark_rule(
-        color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5
-    )
-    layers = line.encode(x="target:Q") + intervals
-    if any(table["estimate"].notna()):  # an empty layer would be a picture without a name to screen readers
-        layers += points
-    return layers.properties(height=CERTIFIED_AROUND + 28 * len(names))
-
-
 def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:
     """The loss of a run, epoch by epoch."""
     return (
         alt.Chart(loss_table(loss))
-        .mark_line(color=colours.states[0], strokeWidth=2, point=_points(colours.states[0], 40))
+        .mark_line(color=colours.states[0], strokeWidth=2, point=theme.points(colours.states[0], 40))
         .encode(
             x=alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1), title="Epoch"),
             y=alt.Y("loss:Q", scale=alt.Scale(zero=False), title=f"Loss ({method})"),
@@ -369,37 +258,13 @@ def loss_table(loss: list[float]) -> pd.DataFrame:
     return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
 
 
-def legible(chart: alt.TopLevelMixin, colours: Palette) -> Any:
-    """The chart with words in the theme's colours: Streamlit's own grey is too pale to read in both."""
-    words: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
-    return chart.configure_axis(**words).configure_legend(**words)
-
-
-def _drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the names of classes as Vega can draw them.
-
-    Vega looks names up in plain objects of JavaScript, where "constructor" or "toString" is always there already, and
-    then draws nothing. With an invisible letter in front no name is one of those.
-    """
-    return table.assign(**{column: JOINER + table[column] for column in ("class", "with") if column in table})
-
-
 def _clock() -> alt.Axis:
     midnight = "hours(datum.value) == 0 && minutes(datum.value) == 0"
     words = f"timeFormat(datum.value, {midnight} ? '%d %b' : '%H:%M')"
     return alt.Axis(grid=False, tickCount=6, labelOverlap=True, labelExpr=words)
 
 
-def _points(colour: str, size: int) -> alt.OverlayMarkDef:
-    return alt.OverlayMarkDef(size=size, filled=True, color=colour)
-
-
-def _moment(time: pd.Timestamp) -> alt.DateTime:
+def _moment(time: datetime) -> alt.DateTime:
     return alt.DateTime(
         year=time.year, month=time.month, date=time.day, hours=time.hour, minutes=time.minute, seconds=time.second
     )
-
-
-def _categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
-    scale = alt.Scale(domain=names, range=colours)
-    return alt.Color(field, scale=scale, legend=alt.Legend(title=None, orient="top", columns=3, offset=4, padding=0))

@@ -1,0 +1,54 @@
+"""The chart of the Certificate page."""
+
+import altair as alt
+import pandas as pd
+
+from annotator.ui.charts import theme
+from annotator.ui.charts.theme import Palette
+
+AROUND = 56  # pixels that the axis above takes
+CLASSES_SHOWN = 200
+
+
+def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
+    """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
+
+    table     class, kind ("recall" or "precision"), estimate, low, high; nan: not measured, nothing is drawn
+    target    the recall that is asked for
+
+    Recall and precision differ in lightness, shape and place as well as in hue.
+    """
+    table = theme.drawable(table)
+    kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
+    shades = [colours.states[0], colours.kinds[2]]
+    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
+    rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=130)
+    base = alt.Chart(table).encode(
+        y=alt.Y("class:N", sort=names, title=None, axis=rows),
+        yOffset=alt.YOffset("kind:N", sort=kinds, scale=alt.Scale(paddingOuter=0.25)),
+        color=theme.categories("kind:N", kinds, shades),
+        tooltip=[
+            alt.Tooltip("class:N", title="Class"),
+            alt.Tooltip("kind:N", title="What"),
+            alt.Tooltip("estimate:Q", title="Estimate", format=".1%"),
+            alt.Tooltip("low:Q", title="95 % from", format=".1%"),
+            alt.Tooltip("high:Q", title="95 % to", format=".1%"),
+        ],
+    )
+    ends = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=shares, title=None)
+    intervals = base.mark_rule(strokeWidth=3, opacity=0.7).encode(x=ends, x2="high:Q")
+    points = (
+        base.transform_filter("isValid(datum.estimate)")
+        .mark_point(size=55, filled=True, opacity=1)
+        .encode(
+            x="estimate:Q",
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=None),
+        )
+    )
+    line = alt.Chart(pd.DataFrame({"target": [target]})).mark_rule(
+        color=colours.quiet, strokeDash=[4, 4], strokeWidth=1.5
+    )
+    layers = line.encode(x="target:Q") + intervals
+    if bool(table["estimate"].notna().any()):  # to a screen reader an empty layer is a picture without a name
+        layers += points
+    return layers.properties(height=AROUND + 28 * len(names))

@@ -1,0 +1,99 @@
+"""The colours of the charts in both themes, and the parts that charts share.
+
+Present, absent and unsure differ in lightness as well as in hue, so that they can be told apart in grey, too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+HEIGHT = 290  # pixels, with axes and legend: Streamlit fits everything into it
+JOINER = "\u2060"  # no width, no meaning, and no break
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one theme: present, absent and unsure; kinds of decisions; the ends of a ramp from none to all."""
+
+    ground: str
+    text: str
+    quiet: str
+    states: tuple[str, str, str]
+    kinds: tuple[str, ...]
+    ramp: tuple[str, str]
+
+
+LIGHT = Palette(
+    ground="#fcfcfb",
+    text="#1c2221",
+    quiet="#6d7573",
+    states=("#0f7b6c", "#8a1f18", "#d79b2c"),
+    kinds=(
+        "#0f7b6c",
+        "#5aa9d6",
+        "#2c4a7c",
+        "#9a6fb8",
+        "#d9b8e0",
+        "#86c9b4",
+        "#7c8f3a",
+        "#b0562d",
+        "#c3c8c6",
+        "#d79b2c",
+        "#8a1f18",
+    ),
+    ramp=("#eef1f0", "#0b6156"),
+)
+DARK = Palette(
+    ground="#161817",
+    text="#e9ecea",
+    quiet="#9aa3a0",
+    states=("#43b5a2", "#d65a50", "#f2cc74"),
+    kinds=(
+        "#43b5a2",
+        "#2f78b0",
+        "#a9c8ee",
+        "#b48fd0",
+        "#6d4a86",
+        "#2a7567",
+        "#a9bd5c",
+        "#e08a5c",
+        "#666d6b",
+        "#f2cc74",
+        "#d65a50",
+    ),
+    ramp=("#212524", "#5fd6c2"),
+)
+STATES = ("present", "absent", "unsure")
+
+
+def palette(theme: str | None) -> Palette:
+    """The colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
+    return DARK if theme == "dark" else LIGHT
+
+
+def legible(chart: AnyChart, colours: Palette) -> AnyChart:
+    """The chart with its text in the theme's colours: Streamlit's own grey is too pale to read in both themes."""
+    colors: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
+    return chart.configure_axis(**colors).configure_legend(**colors)
+
+
+def drawable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the names of classes as Vega can draw them.
+
+    Vega looks names up in plain objects of JavaScript, where "constructor" or "toString" is always there already, and
+    then draws nothing. With an invisible letter in front no name is one of those.
+    """
+    return table.assign(**{column: JOINER + table[column] for column in ("class", "with") if column in table})
+
+
+def points(colour: str, size: int) -> alt.OverlayMarkDef:
+    return alt.OverlayMarkDef(size=size, filled=True, color=colour)
+
+
+def categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
+    scale = alt.Scale(domain=names, range=colours)
+    return alt.Color(field, scale=scale, legend=alt.Legend(title=None, orient="top", columns=3, offset=4, padding=0))
