@@ -1,4 +1,4 @@
-"""Where people contradict each other: what is kept follows every decision and every undo, and an answer settles it."""
+"""Annotator disagreement: the stored cells follow every decision and every undo, and one more answer settles a cell."""
 
 import random
 import uuid
@@ -40,14 +40,14 @@ def cells(db) -> list[list[int]]:
         ("A+ B-", True),
         ("A+ B+", False),
         ("A+ A-", False),  # one's own mistake
-        ("A+ B?", False),  # unsure contradicts nobody
+        ("A+ B?", False),  # unsure disagrees with nobody
         ("A+ B- C-", False),
         ("A+ B- C?", False),
         ("A+ B- B+", False),
         ("A+ B- A+", False),
         ("A+ B+ B-", True),
         ("A+ B- C- A-", False),
-        ("A+ B- C- A+", True),  # what was settled is contradicted anew
+        ("A+ B- C- A+", True),  # what was settled is disputed anew
         ("A. B+", True),
         ("A. B.", False),
         ("A+ B. C-", True),
@@ -56,7 +56,7 @@ def cells(db) -> list[list[int]]:
         ("A+ B- I+", True),
     ],
 )
-def test_two_people_contradict_each_other_until_somebody_answers_again(db, words, is_open):
+def test_two_people_disagree_until_somebody_answers_again(db, words, is_open):
     say(db, *words.split())
     assert ([1, 1] in cells(db)) == is_open
 

@@ -1,4 +1,4 @@
-"""Audits: drawn whole or not at all, asked blind and in random order, and what the certificate makes of the answers."""
+"""Audits: published whole or not at all, asked in random order, and what the certificate estimates from the answers."""
 
 import json
 import uuid
@@ -44,14 +44,14 @@ def positives(class_id: int) -> int:
     return sum(truth(image_id, class_id) == 1 for image_id in range(1, 25))
 
 
-def test_a_drawing_asks_as_many_cells_of_each_class_and_hides_what_is_decided(db):
+def test_an_audit_asks_the_same_number_of_cells_of_each_class_and_few_decided_ones(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     drawn = audit.draw(db, 20, seed=1)
     cells = audit.open_cells(db)
     assert drawn.cells == len(cells) == 20
-    looks = [one for one in cells if one.class_id == 1 and one.image_id <= 12]
-    assert len(looks) == 2  # a tenth are second looks
-    assert sorted(sum(one.class_id == c for one in cells if one not in looks) for c in (1, 2, 3)) == [6, 6, 6]
+    relabels = [cell for cell in cells if cell.class_id == 1 and cell.image_id <= 12]
+    assert len(relabels) == 2  # a tenth
+    assert sorted(sum(cell.class_id == c for cell in cells if cell not in relabels) for c in (1, 2, 3)) == [6, 6, 6]
     assert audit.open_cells(db, 2) == [one for one in cells if one.class_id == 2]
 
 
@@ -64,7 +64,7 @@ def test_answered_cells_are_asked_no_more_and_an_answer_taken_back_is_asked_agai
     assert audit.open_cells(db) == before
 
 
-def test_what_an_older_drawing_still_asks_comes_after_the_newest_one(db):
+def test_open_cells_of_an_older_audit_come_after_those_of_the_newest(db):
     audit.draw(db, 9, seed=2)
     older = audit.open_cells(db)
     audit.draw(db, 6, seed=3)
@@ -88,7 +88,7 @@ def test_cells_are_drawn_by_the_current_run_and_carry_its_score_to_be_logged(db)
     assert len(set(strata[:, 2])) == 1
 
 
-def test_a_drawing_that_was_killed_is_seen_by_nobody_and_swept_away(db, monkeypatch):
+def test_an_audit_whose_drawing_was_killed_is_not_visible_and_is_removed(db, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -100,7 +100,7 @@ def test_a_drawing_that_was_killed_is_seen_by_nobody_and_swept_away(db, monkeypa
     assert db.value("SELECT count(*) FROM audit") == 1
 
 
-def test_only_the_newest_drawings_keep_their_arrays(db):
+def test_only_the_newest_audits_keep_their_arrays(db):
     for seed in range(audits.KEPT + 2):
         audit.draw(db, 3, seed=seed)
     kept = {path.name for path in db.paths.audits.iterdir()}
@@ -108,7 +108,7 @@ def test_only_the_newest_drawings_keep_their_arrays(db):
     certificate(db)
 
 
-def test_a_drawing_from_nothing_says_so(db, tmp_path):
+def test_drawing_from_nothing_is_refused(db, tmp_path):
     with pytest.raises(AnnotatorError, match=r"An audit of 0 cells says nothing\. Draw 1 or more, such as 200"):
         audit.draw(db, 0)
     empty = Database(tmp_path / "empty", create=True)
@@ -167,7 +167,7 @@ def test_everything_decided_is_a_certificate_without_doubt(db):
     assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
 
 
-def test_second_looks_that_find_mistakes_lower_precision(db):
+def test_relabels_that_find_mistakes_lower_precision(db):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every, states=[1] * len(every))
     audit.draw(db, 60, seed=7)
@@ -189,7 +189,7 @@ def test_people_who_disagree_widen_the_certificate(db):
     assert found.missing.high == 1 and found.recall.low == pytest.approx(11 / 12, abs=1e-3)
 
 
-def test_images_added_after_the_drawing_are_unknown_and_named(db, photos):
+def test_images_added_after_the_audit_are_unknown_and_named(db, photos):
     from conftest import draw as paint
 
     from annotator.exchange.setup import set_up
@@ -204,7 +204,7 @@ def test_images_added_after_the_drawing_are_unknown_and_named(db, photos):
     assert found.classes[0].missing.high == 3 and any("3 images were added" in one for one in found.lacks)
 
 
-def test_time_to_find_the_rest_is_told_by_this_projects_own_pace(db):
+def test_time_to_find_the_rest_follows_this_projects_own_time_model(db):
     usual = seconds_per_tile(db)
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
     audit.draw(db, 30, seed=9)
@@ -244,7 +244,7 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
     assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
 
 
-def test_precision_that_nobody_looked_at_is_nowhere_a_figure(db, tmp_path):
+def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
     reason = "not measured (people's labels taken as right)"
     found = certificate(db)

@@ -1,4 +1,4 @@
-"""Blind grids: what was drawn, in the order in which it is to be asked, and nothing else said about it."""
+"""Audit grids: open audit cells in the order in which they are to be answered, without predictions or answers."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_nothing_is_told_of_a_cell_not_even_that_it_has_been_decided(db):
     say(db, [(image_id, 1) for image_id in range(1, 25)])
     audit.draw(db, 48, seed=2)
     grids = audit_grid.next_grids(db, WANTED).items
-    assert asked(grids, 1), "second looks at what is decided are asked like all others"
+    assert asked(grids, 1), "relabels are asked like all other cells"
     for one in grids:
         assert (one.run_id, one.share, one.start) == (None, None, "no")
         assert {(tile.probability, tile.state) for tile in one.tiles} == {(None, None)}

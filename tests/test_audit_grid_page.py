@@ -1,4 +1,4 @@
-"""The blind check in a real Chromium: nothing of the model is on the page, and answers arrive as those of an audit."""
+"""The audit grid in a real Chromium: nothing of the model is on the page, and answers arrive as those of an audit."""
 
 import re
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
     assert page.troubles == []
 
 
-def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(browser, drawn):
+def test_the_audit_grid_is_begun_and_left_by_keyboard_and_outlives_a_reload(browser, drawn):
     page = open_grid(browser, drawn, "Keys")
     ordinary = shown(page)
     assert OF_THE_MODEL.findall(page.evaluate(TEXT)), "an ordinary grid says what the model thinks"
@@ -87,7 +87,7 @@ def test_the_blind_check_is_begun_and_left_by_keyboard_and_outlives_a_reload(bro
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}
 
 
-def test_a_blind_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
+def test_an_audit_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
     page = open_grid(browser, drawn, "Back", "/grid?audit=1")
     first = shown(page)
     page.keyboard.press("2")
@@ -99,7 +99,7 @@ def test_a_blind_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
     assert len(audit.open_cells(Database(drawn.project))) == 60
 
 
-def test_a_phone_shows_the_certificate_and_leads_to_the_blind_check(browser, drawn):
+def test_a_phone_shows_the_certificate_and_leads_to_the_audit_grid(browser, drawn):
     page = open_page(browser, drawn, "Thumb", "/certificate", viewport={"width": 390, "height": 844}, has_touch=True)
     link = page.get_by_role("link", name="Answer them")
     link.wait_for(timeout=60_000)

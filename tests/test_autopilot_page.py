@@ -131,7 +131,7 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         rows = [row for row in decided(served, "Keys") if row["action"] == "label"]
         of = lambda source: [row for row in rows if row["source"] == source]  # noqa: E731
         told = lambda source: [(row["image_id"], row["class_id"], row["state"]) for row in of(source)]  # noqa: E731
-        # A blind check may ask once more what a whole image has answered, and the other way round: the last counts.
+        # An audit may ask once more what a whole image has answered, and the other way round: the last counts.
         for (image, one), state in {cell[:2]: cell[2] for _, cell in book}.items():
             assert labels_of(served, image)[one] == state, "also where it had been answered before"
         images = [row for source in ("suggestion", "random", "exploration") for row in of(source)]
@@ -149,7 +149,7 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         assert page.troubles == []
 
 
-def test_a_blind_check_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
+def test_an_audit_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), drawn=24) as served:
         page = fly(browser, served, "Blind")
         assert on(page)[0] == "audit" and shown(page)["start"] == "no"

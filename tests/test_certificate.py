@@ -74,7 +74,7 @@ def test_a_class_without_positives_has_no_recall_and_says_how_many_there_may_be(
     assert 20 <= found.missing.high[0] <= 40
 
 
-def test_positives_found_after_the_drawing_are_taken_off_what_is_missing():
+def test_positives_found_after_the_audit_are_subtracted_from_what_is_missing():
     before = {"size": 500, "drawn": 100, "positives": 20, "present": 20, "absent": 80}
     after = before | {"present": 90, "absent": 300}
     was, now = (certify(strata(row), labels(row["present"])).missing for row in (before, after))
@@ -152,9 +152,9 @@ def test_shares_add_up_and_stay_within_their_bounds():
 def test_answers_behind_a_gap_and_ordinary_finds_at_its_edge_do_not_count():
     places = np.arange(8)
     answered = np.array([1, 1, 1, 1, 0, 1, 1, 0], bool)
-    blind = np.array([1, 0, 1, 0, 0, 1, 1, 0], bool)
-    assert usable(places, answered, blind).tolist() == [True] * 3 + [False] * 5
-    assert usable(places, np.ones(8, bool), blind).all()
+    in_audit = np.array([1, 0, 1, 0, 0, 1, 1, 0], bool)
+    assert usable(places, answered, in_audit).tolist() == [True] * 3 + [False] * 5
+    assert usable(places, np.ones(8, bool), in_audit).all()
     assert not usable(places, answered, np.zeros(8, bool)).any()
 
 

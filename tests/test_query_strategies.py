@@ -119,7 +119,7 @@ def test_more_images_than_centres_all_come():
     assert sorted(found.rows.tolist()) == list(range(many))
 
 
-def test_a_fifth_of_the_mix_is_blind():
+def test_a_fifth_of_the_mix_is_random():
     """As many of its images as turns would give to chance are drawn evenly, whatever the model says."""
     rng = np.random.default_rng(3)
     images = 4000

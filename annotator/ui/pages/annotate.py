@@ -15,5 +15,7 @@ def page() -> None:
         first_form()
         return
     db = context.db()
-    choices = [{"name": one.name, "title": one.title, "about": one.about} for one in query_order.ORDERS.values()]
+    choices = [
+        {"name": order.name, "title": order.title, "about": order.about} for order in query_order.ORDERS.values()
+    ]
     mount("annotate", known, orders=choices, order=query_order.chosen(db))

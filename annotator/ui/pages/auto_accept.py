@@ -27,7 +27,7 @@ EXPLAINED = (
 def card(db: Database) -> None:
     """Show the card."""
     current = guarantee.chosen(db)
-    names = {one.id: one.name for one in classes.all_classes(db)}
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     with st.container(border=True):
         st.markdown("#### Auto-accept what the model is sure of")
         wanted = _controls(current)

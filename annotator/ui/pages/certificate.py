@@ -24,7 +24,7 @@ from annotator.ui.pages import auto_accept as auto_accept_card
 from annotator.ui.pages import export
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
-LARGEST_DRAWING = 100_000
+LARGEST_AUDIT = 100_000
 IN_SIGHT = 20  # classes of the chart that are seen without scrolling
 
 
@@ -43,16 +43,16 @@ def _certificate() -> None:
         st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")
         return
     with st.spinner("Working out the certificate..."):
-        found = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)
-    target = _stopping_rule(found)
-    _overall(found.overall)
+        certified = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)
+    target = _stopping_rule(certified)
+    _overall(certified.overall)
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        _surer(found, target)
+        _surer(certified, target)
     with right:
-        _audit(db, found)
-    _by_class(found, target)
-    _numbers(found)
+        _audit(db, certified)
+    _by_class(certified, target)
+    _numbers(certified)
     auto_accept_card.card(db)
     with st.container(border=True):
         st.markdown("#### Take it with the data")
@@ -60,7 +60,7 @@ def _certificate() -> None:
         export.card_downloads(lambda: data_card.card(*read(db), ["labels.csv"]))
 
 
-def _stopping_rule(found: Certificate) -> float:
+def _stopping_rule(certified: Certificate) -> float:
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         words = st.container(width="content")
         target = st.segmented_control(
@@ -72,13 +72,13 @@ def _stopping_rule(found: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escaped(found.sentence(target))}")
+        st.markdown(f"### {frame.escaped(certified.sentence(target))}")
     return target
 
 
 def _overall(row: Row) -> None:
     columns = st.columns(3)
-    for column, label, one, help_ in (
+    for column, label, interval, help_ in (
         (
             columns[0],
             "Recall",
@@ -93,9 +93,9 @@ def _overall(row: Row) -> None:
         ),
     ):
         with column, st.container(border=True, height="stretch"):
-            if _metric(f"{label}, with 95 % confidence", one, ends, help_):
-                st.html(_bar(one))
-                estimate = "nothing to find" if one.estimate is None else percent(one.estimate, digits=1)
+            if _metric(f"{label}, with 95 % confidence", interval, ends, help_):
+                st.html(_bar(interval))
+                estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
     with columns[2], st.container(border=True, height="stretch"):
         if _metric("Still missing", row.missing, count_ends, "Positives that nobody has labeled."):
@@ -104,12 +104,12 @@ def _overall(row: Row) -> None:
         st.caption(f"{row.people + row.accepted:,} are labeled, {row.unknown:,} pairs are unanswered.")
 
 
-def _metric(label: str, one: Interval, told: Callable[[Interval], str], help_: str) -> bool:
+def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:
     """The figure in large, or why there is none; returns whether there is one."""
-    if not one.reason:
-        st.metric(label, told(one), width="content", help=help_)
+    if not interval.reason:
+        st.metric(label, in_words(interval), width="content", help=help_)
         return True
-    headline, _, why = one.reason.partition(" (")
+    headline, _, why = interval.reason.partition(" (")
     st.metric(label, headline.capitalize(), width="content", help=help_)
     if why:
         why = why.removesuffix(")")
@@ -117,32 +117,32 @@ def _metric(label: str, one: Interval, told: Callable[[Interval], str], help_: s
     return False
 
 
-def _surer(found: Certificate, target: float) -> None:
+def _surer(certified: Certificate, target: float) -> None:
     with st.container(border=True, height="stretch"):
         st.markdown("#### What would make this surer")
-        if not found.last_decision_id:
+        if not certified.last_decision_id:
             st.info("Nothing has been decided yet. Autopilot or the Annotate page is the place to begin.")
-        said = lacks(found, target)
-        for sentence in said or ["Nothing is lacking."]:
+        sentences = lacks(certified, target)
+        for sentence in sentences or ["Nothing is lacking."]:
             st.markdown(f"* {frame.escaped(sentence)}")
 
 
-def _audit(db: Database, found: Certificate) -> None:
-    waiting = found.overall.waiting
+def _audit(db: Database, certified: Certificate) -> None:
+    waiting = certified.overall.waiting
     with st.container(border=True, height="stretch"):
         st.markdown("#### Audit grid")
         if waiting:
             st.markdown(f"**{waiting:,} drawn cells wait for an answer.**")
             frame.link("grid", "Answer them", ":material/visibility_off:", audit="1")
-        elif found.audits:
+        elif certified.audits:
             st.markdown("Every drawn cell has been answered.")
         st.caption(
             "Cells drawn at random and answered without knowing what the model thinks are what all of this rests on. "
-            f"{found.overall.audited:,} count so far."
+            f"{certified.overall.audited:,} count so far."
         )
         with st.form("audit_form", border=False):
             cells = st.number_input(
-                "Cells to draw", 1, LARGEST_DRAWING, min(audit.default_size(db), LARGEST_DRAWING), key="audit_cells"
+                "Cells to draw", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"
             )
             if not st.form_submit_button("Draw an audit", type="secondary" if waiting else "primary"):
                 return
@@ -152,17 +152,17 @@ def _audit(db: Database, found: Certificate) -> None:
         st.rerun()
 
 
-def _by_class(found: Certificate, target: float) -> None:
+def _by_class(certified: Certificate, target: float) -> None:
     with st.container(border=True):
         st.markdown("#### By class, those with most missing first")
-        rows = _missing_first(found)[: charts.CLASSES_SHOWN]
-        if len(rows) < len(found.classes):
-            st.caption(f"The first {len(rows)} of {len(found.classes):,} classes; all are in the numbers.")
+        rows = _missing_first(certified)[: charts.CLASSES_SHOWN]
+        if len(rows) < len(certified.classes):
+            st.caption(f"The first {len(rows)} of {len(certified.classes):,} classes; all are in the numbers.")
         table = pd.DataFrame(
             [
-                {"class": one.name, "kind": kind} | value.as_json()
-                for one in rows
-                for kind, value in (("recall", one.recall), ("precision", one.precision))
+                {"class": row.name, "kind": kind} | value.as_json()
+                for row in rows
+                for kind, value in (("recall", row.recall), ("precision", row.precision))
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
         unmeasured = table["low"].isna().to_numpy()
@@ -180,52 +180,52 @@ def _by_class(found: Certificate, target: float) -> None:
             )
 
 
-def _numbers(found: Certificate) -> None:
+def _numbers(certified: Certificate) -> None:
     with st.container(border=True):
         st.markdown("#### In numbers")
+        assumed, why = ("an assumed ", " (nobody has answered a grid yet)") if certified.time_is_assumed else ("", "")
         st.caption(
             "Estimates, with 95 % intervals in brackets. Times are those of grids, likeliest first, until 95 % of what "
-            f"is missing is found, at {'an assumed ' if found.time_is_assumed else ''}{found.seconds_a_tile:.1f} s an "
-            f"image{' (nobody has answered a grid yet)' if found.time_is_assumed else ''}."
+            f"is missing is found, at {assumed}{certified.seconds_a_tile:.1f} s an image{why}."
         )
-        if found.relabels.present:
+        if certified.relabels.present:
             st.caption(
-                f"Precision of people's labels rests on {found.relabels.present:,} blind second looks at labels of all "
+                f"Precision of people's labels rests on {certified.relabels.present:,} relabels in audits, of all "
                 "classes together."
             )
-        rows = [_line(one) for one in [found.overall, *_missing_first(found)]]
+        rows = [_line(row) for row in [certified.overall, *_missing_first(certified)]]
         tables.show(rows, "The certificate, class by class")
 
 
-def _line(one: Row) -> dict[str, str]:
-    filled = f" ({one.accepted:,} auto-accepted)" if one.accepted else ""
+def _line(row: Row) -> dict[str, str]:
+    accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
-        "class": one.name,
-        "labeled": f"{one.people + one.accepted:,}{filled}",
-        "recall": share_in_words(one.recall),
-        "precision": share_in_words(one.precision),
-        "missing": count_in_words(one.missing),
-        "time to find them": duration(one.seconds),
-        "audited": f"{one.audited:,}" + (f" ({one.waiting:,} wait)" if one.waiting else ""),
+        "class": row.name,
+        "labeled": f"{row.people + row.accepted:,}{accepted}",
+        "recall": share_in_words(row.recall),
+        "precision": share_in_words(row.precision),
+        "missing": count_in_words(row.missing),
+        "time to find them": duration(row.seconds),
+        "audited": f"{row.audited:,}" + (f" ({row.waiting:,} wait)" if row.waiting else ""),
     }
 
 
-def _missing_first(found: Certificate) -> list[Row]:
-    def most(one: Row) -> tuple[float, float]:
-        middle = (one.missing.low + one.missing.high) / 2
-        return (-(middle if one.missing.estimate is None else one.missing.estimate), one.recall.low)
+def _missing_first(certified: Certificate) -> list[Row]:
+    def most(row: Row) -> tuple[float, float]:
+        middle = (row.missing.low + row.missing.high) / 2
+        return (-(middle if row.missing.estimate is None else row.missing.estimate), row.recall.low)
 
-    return sorted(found.classes, key=most)
+    return sorted(certified.classes, key=most)
 
 
-def _bar(one: Interval) -> str:
+def _bar(interval: Interval) -> str:
     """The interval on a line from 0 to 100 %, with a mark at the estimate."""
-    low, high = 100 * one.low, 100 * one.high
+    low, high = 100 * interval.low, 100 * interval.high
     mark = ""
-    if one.estimate is not None:
+    if interval.estimate is not None:
         mark = (
-            f'<i style="position:absolute;left:calc({100 * one.estimate:.2f}% - 1.5px);top:-3px;width:3px;height:14px;'
-            'border-radius:2px;background:light-dark(#1c2221,#e9ecea)"></i>'
+            f'<i style="position:absolute;left:calc({100 * interval.estimate:.2f}% - 1.5px);top:-3px;width:3px;'
+            'height:14px;border-radius:2px;background:light-dark(#1c2221,#e9ecea)"></i>'
         )
     return (
         '<div aria-hidden="true" style="position:relative;height:8px;margin:3px 0;border-radius:4px;'

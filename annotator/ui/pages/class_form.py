@@ -68,7 +68,7 @@ def read_lines(text: str) -> Pairs:
 def what_to_know(pairs: Pairs) -> list[str]:
     """What may be a surprise about adding these classes; empty where nothing is."""
     db = context.db()
-    known = [one.name for one in classes.all_classes(db)]
+    known = [class_.name for class_ in classes.all_classes(db)]
     new = [name for name, _ in pairs if name not in known]
     doubts = classes.name_warnings(new, known)
     complete = overview.image_counts(db)["complete"]
@@ -80,15 +80,15 @@ def what_to_know(pairs: Pairs) -> list[str]:
 
 def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> str:
     """One sentence each for classes that were added, described anew, there already, and named twice."""
-    told = [f"{_classes(added)} added." if added else "No class was added."]
+    sentences = [f"{_classes(added)} added." if added else "No class was added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
-        told.append(f"There already, with a new description: {_names(described)}.")
+        sentences.append(f"There already, with a new description: {_names(described)}.")
     if same := [name for name, text in again.items() if not text]:
-        told.append(f"There already: {_names(same)}.")
+        sentences.append(f"There already: {_names(same)}.")
     if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
-        told.append(f"More than once in the list: {_names(twice)}.")
-    return " ".join(told)
+        sentences.append(f"More than once in the list: {_names(twice)}.")
+    return " ".join(sentences)
 
 
 def _ask(doubts: list[str]) -> None:
@@ -107,7 +107,7 @@ def _ask(doubts: list[str]) -> None:
 def _add(pairs: Pairs) -> None:
     state, db = st.session_state, context.db()
     state.pop("classes_pending")
-    before = [one.name for one in classes.all_classes(db)]
+    before = [class_.name for class_ in classes.all_classes(db)]
     texts: dict[str, str] = {}
     for name, text in pairs:
         texts[name] = text or texts.get(name, "")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -43,9 +44,9 @@ def page() -> None:
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
-        found, run = status(db, LISTED), runs.current_run(db)
-        _numbers(found)
-        _worker(found)
+        status_, run = status(db, LISTED), runs.current_run(db)
+        _numbers(status_)
+        _worker(status_)
         left, right = st.columns(2)
         with left:
             _decisions(db, colours)
@@ -56,28 +57,28 @@ def _live() -> None:
             _training(run, colours)
         _together(db, colours)
         _flagged(db)
-        _kept_out(found)
+        _kept_out(status_)
 
 
-def _numbers(found: dict) -> None:
-    done = found["images"] - found["images_without_decision"]
-    share = done / max(found["images"], 1)
+def _numbers(status_: dict[str, Any]) -> None:
+    done = status_["images"] - status_["images_without_decision"]
+    share = done / max(status_["images"], 1)
     with st.container(horizontal=True, gap="medium"):
         for label, value in {
-            "Images with a label": f"{done:,} of {found['images']:,}",
-            "Complete images": f"{found['images_complete']:,}",
-            "Present": f"{found['labels']['present']:,}",
-            "Absent": f"{found['labels']['absent']:,}",
-            "Unsure": f"{found['labels']['unsure']:,}",
-            "Flagged": f"{found['flagged']:,}",
-            "People disagree on": f"{found['annotator_disagreements']:,}",
+            "Images with a label": f"{done:,} of {status_['images']:,}",
+            "Complete images": f"{status_['images_complete']:,}",
+            "Present": f"{status_['labels']['present']:,}",
+            "Absent": f"{status_['labels']['absent']:,}",
+            "Unsure": f"{status_['labels']['unsure']:,}",
+            "Flagged": f"{status_['flagged']:,}",
+            "People disagree on": f"{status_['annotator_disagreements']:,}",
         }.items():
             st.metric(label, value, width="content", help=HELP.get(label))
-    st.progress(share, text=frame.escaped(f"{percent(done, found['images'])} of the images have a label"))
+    st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images have a label"))
 
 
-def _worker(found: dict) -> None:
-    worker, run = found["worker"], found["run"]
+def _worker(status_: dict[str, Any]) -> None:
+    worker, run = status_["worker"], status_["run"]
     words = []
     if worker["alive"]:
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
@@ -85,8 +86,8 @@ def _worker(found: dict) -> None:
         words.append(f"Worker: {worker['state']}{steps}, heartbeat {beat:.0f} s ago.")
     else:
         frame.warning(f"The worker is not running (it was: {worker['state']}). The app starts it again by itself.")
-    if found["features"] < found["images"]:
-        words.append(f"It has looked at {found['features']:,} of {found['images']:,} images.")
+    if status_["features"] < status_["images"]:
+        words.append(f"It has looked at {status_['features']:,} of {status_['images']:,} images.")
     if run:
         words.append(
             f"Run {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.1f} s over "
@@ -95,12 +96,12 @@ def _worker(found: dict) -> None:
     else:
         words.append("No run yet: the first comes after about 20 labeled images.")
     st.caption(frame.escaped(" ".join(words)))
-    if found["left_out"]:
+    if status_["left_out"]:
         with st.expander("Left out of the last training", icon=":material/warning:"):
-            st.code("\n".join(found["left_out"]), language=None)
-    if found["last_error"]:
+            st.code("\n".join(status_["left_out"]), language=None)
+    if status_["last_error"]:
         with st.expander("The worker's last error", icon=":material/error:"):
-            st.code(found["last_error"], language=None)
+            st.code(status_["last_error"], language=None)
 
 
 def _decisions(db: Database, colours: Palette) -> None:
@@ -163,8 +164,8 @@ def _fates(db: Database, colours: Palette) -> None:
         answered = accepted + int(table["rejected"].to_numpy().sum())
         shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
         if answered:
-            told = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
-            st.caption(frame.escaped(told))
+            sentence = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
+            st.caption(frame.escaped(sentence))
         _chart(charts.fates(table, colours), table, "fates", "Suggestions accepted, rejected and unsure, by run")
 
 
@@ -178,19 +179,20 @@ def _training(run: Run | None, colours: Palette) -> None:
 
 
 def _together(db: Database, colours: Palette) -> None:
-    found = read_predictions(db)
-    kept = rankings_of(db, found) if found else None
-    if kept is None:
+    predictions = read_predictions(db)
+    rankings = rankings_of(db, predictions) if predictions else None
+    if predictions is None or rankings is None:
         return
     with _card("Classes seen together"):
-        names = {one.id: one.name for one in classes.all_classes(db)}
-        table = charts.together_table(kept.cooccurrence, [names[int(one)] for one in found.class_ids])
+        names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+        table = charts.together_table(
+            rankings.cooccurrence, [names[class_id] for class_id in predictions.class_ids.tolist()]
+        )
         if not table["images"].to_numpy().any():
             st.info("No image has labels of two classes yet.")
             return
-        st.caption(
-            f"Of 100 images with the class at the left, so many show the one above, too. As of run {found.run.id}."
-        )
+        run_id = predictions.run.id
+        st.caption(f"Of 100 images with the class at the left, so many show the one above, too. As of run {run_id}.")
         pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 
@@ -208,15 +210,15 @@ def _flagged(db: Database) -> None:
         )
 
 
-def _kept_out(found: dict) -> None:
-    if count := found["images_missing_in_all"]:
+def _kept_out(status_: dict[str, Any]) -> None:
+    if count := status_["images_missing_in_all"]:
         with st.expander(f"{count:,} missing {'image' if count == 1 else 'images'}", icon=":material/hide_image:"):
             st.caption("They cannot be shown any more, and nobody is asked about them. Their labels are kept.")
-            _listed(found["images_missing"], count)
-    if count := found["files_kept_out_in_all"]:
+            _listed(status_["images_missing"], count)
+    if count := status_["files_kept_out_in_all"]:
         with st.expander(f"{count:,} {'file' if count == 1 else 'files'} kept out", icon=":material/broken_image:"):
-            st.dataframe(pd.DataFrame(found["files_kept_out_by_reason"]), hide_index=True)
-            _listed(found["files_kept_out"], count)
+            st.dataframe(pd.DataFrame(status_["files_kept_out_by_reason"]), hide_index=True)
+            _listed(status_["files_kept_out"], count)
 
 
 def _listed(rows: list[dict], count: int) -> None:

@@ -55,13 +55,17 @@ def _settings() -> None:
 
 def save_classes(db: Database, edited: Sequence[Class]) -> list[str]:
     """Keep changed keys and descriptions; returns what to tell the person. Raises AnnotatorError, keeping nothing."""
-    known = {one.id: one for one in classes.all_classes(db)}
-    keys = {one.id: one.key for one in edited if one.key != known[one.id].key}
-    descriptions = {one.id: one.description for one in edited if one.description != known[one.id].description}
+    known = {class_.id: class_ for class_ in classes.all_classes(db)}
+    keys = {class_.id: class_.key for class_ in edited if class_.key != known[class_.id].key}
+    descriptions = {
+        class_.id: class_.description for class_ in edited if class_.description != known[class_.id].description
+    }
     lost = classes.set_keys(db, keys)
     classes.describe(db, descriptions)
-    told = [f"{known[class_id].name} has no key now: {key} belongs to another class." for class_id, key in lost.items()]
-    return told or (["Saved."] if keys or descriptions else ["Nothing was changed."])
+    messages = [
+        f"{known[class_id].name} has no key now: {key} belongs to another class." for class_id, key in lost.items()
+    ]
+    return messages or (["Saved."] if keys or descriptions else ["Nothing was changed."])
 
 
 def _classes(db: Database) -> None:
@@ -76,9 +80,9 @@ def _classes(db: Database) -> None:
     )
     table = pd.DataFrame(
         {
-            "key": [one.key for one in known],
-            "class": [one.name for one in known],
-            "description": [one.description for one in known],
+            "key": [class_.key for class_ in known],
+            "class": [class_.name for class_ in known],
+            "description": [class_.description for class_ in known],
         }
     )
     with st.form("keys_form", border=False):
@@ -98,7 +102,7 @@ def _classes(db: Database) -> None:
         if not st.form_submit_button("Save"):
             return
     rows = zip(known, edited["key"], edited["description"], strict=True)
-    changed = [Class(one.id, one.name, _text(description), _text(key)) for one, key, description in rows]
+    changed = [Class(class_.id, class_.name, _text(description), _text(key)) for class_, key, description in rows]
     try:
         st.session_state["classes_told"] = save_classes(db, changed)
     except AnnotatorError as error:
@@ -113,46 +117,46 @@ def _text(value: str | None) -> str:
 
 
 def _order(db: Database) -> None:
-    now = query_order.chosen(db)
+    current = query_order.chosen(db)
     chosen = st.selectbox(
         "Order of the images, unless somebody chooses another on the Annotate page",
         list(query_order.ORDERS),
-        index=list(query_order.ORDERS).index(now) if now in query_order.ORDERS else 0,
+        index=list(query_order.ORDERS).index(current) if current in query_order.ORDERS else 0,
         format_func=lambda name: query_order.ORDERS[name].title,
         key="order",
     )
-    if chosen != now:
+    if chosen != current:
         query_order.choose(db, chosen)
         st.toast(f"From now on: {query_order.ORDERS[chosen].title.lower()}.")
-    one = query_order.ORDERS[chosen]
-    st.caption(f"{one.about} [{one.paper}]({one.url})" if one.url else one.about)
+    order = query_order.ORDERS[chosen]
+    st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
 
 
 def _method(db: Database) -> None:
-    now = configuration.method(db)
+    current = configuration.method(db)
     # One that needs all labels of all images is for comparisons; a project where everything is known needs no model.
-    known = {name: one for name, one in catalogue.methods().items() if name == now or not one.full_labels}
+    known = {name: method for name, method in catalogue.methods().items() if name == current or not method.full_labels}
     names = list(known)
     chosen = st.selectbox(
         "Training method",
         names,
-        index=names.index(now) if now in known else 0,
+        index=names.index(current) if current in known else 0,
         format_func=lambda name: f"{name} - {known[name].title} ({known[name].year})",
         key="method",
     )
-    if chosen != now:
+    if chosen != current:
         configuration.choose_method(db, chosen)
         jobs.ask_training(db)
         st.toast(f"The next run uses {chosen}.")
-    one, changed = known[chosen], configuration.parameters(db)
+    method, changed = known[chosen], configuration.parameters(db)
     values = ", ".join(
         f"**{frame.escaped(f'{name} = {configuration.shown(changed[name])}')}**"
         if name in changed
         else frame.escaped(f"{name} = {configuration.shown(default)}")
-        for name, default in one.defaults.items()
+        for name, default in method.defaults.items()
     )
-    st.markdown(f"{one.assumes} [{configuration.source(chosen)}]({one.url})")
+    st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
     st.caption(
         f"Parameters: {values or 'none'}. Change one: "
-        + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(one.defaults), 'name')}=VALUE")
+        + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(method.defaults), 'name')}=VALUE")
     )

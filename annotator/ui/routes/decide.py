@@ -29,8 +29,8 @@ RECENT_CELLS = 500  # and cells in them: ten grids of 48
 async def recent(request: Request, annotator: str) -> Response:
     """POST {} -> {decisions: [...]}: what this person can still undo after a reload, newest last, as it was sent."""
     parsed(await body_of(request), Nothing)
-    found = await run_sync(decisions.undoable, context.db(), annotator, RECENT, RECENT_CELLS)
-    return JSONResponse({"decisions": [_entry(one) for one in found]}, headers=FRESH)
+    undoable = await run_sync(decisions.undoable, context.db(), annotator, RECENT, RECENT_CELLS)
+    return JSONResponse({"decisions": [_entry(decision) for decision in undoable]}, headers=FRESH)
 
 
 async def decide(request: Request, annotator: str) -> Response:
@@ -53,16 +53,16 @@ ROUTES = [
 
 def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
     db, refused, accepted = context.db(), {}, []
-    for one in given:
-        author = _author(one, own)
+    for decision in given:
+        author = _author(decision, own)
         if author is None:
-            refused[one.uuid] = (
-                f"given as {one.annotator!r} and not signed with their pass; switch to that name to send it"
+            refused[decision.uuid] = (
+                f"given as {decision.annotator!r} and not signed with their pass; switch to that name to send it"
             )
-        elif one.action != "undo" and one.source == "audit" and (cell := _never_drawn(db, one)):
-            refused[one.uuid] = f"image {cell[0]}, class {cell[1]} was not drawn for an audit"
+        elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
+            refused[decision.uuid] = f"image {cell[0]}, class {cell[1]} was not drawn for an audit"
         else:
-            accepted.append(_decision(one, author))
+            accepted.append(_decision(decision, author))
     return decisions.decide(db, accepted), refused
 
 
@@ -102,15 +102,15 @@ def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:
     return Decision(**shared)
 
 
-def _entry(one: Decision | Batch) -> dict:
-    shared = {"uuid": one.uuid, "source": one.source, "run": one.run_id}
-    if isinstance(one, Batch):
-        return shared | {"action": "batch", "cells": [list(cell) for cell in one.cells]}
+def _entry(decision: Decision | Batch) -> dict:
+    shared = {"uuid": decision.uuid, "source": decision.source, "run": decision.run_id}
+    if isinstance(decision, Batch):
+        return shared | {"action": "batch", "cells": [list(cell) for cell in decision.cells]}
     return shared | {
-        "action": one.action,
-        "image": one.image_id,
-        "class": one.class_id,
-        "state": one.state,
-        "note": one.note,
-        "score": one.score,
+        "action": decision.action,
+        "image": decision.image_id,
+        "class": decision.class_id,
+        "state": decision.state,
+        "note": decision.note,
+        "score": decision.score,
     }

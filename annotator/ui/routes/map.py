@@ -48,25 +48,25 @@ ROUTES = [
 
 def _points() -> bytes:
     db = context.db()
-    found = image_map.current_map(db)
-    every = overview.image_counts(db)["all"]
-    if found is None:
-        return np.array([0, 0, every, 0], "<u4").tobytes()
-    head = np.array([len(found.drawn), len(found.image_ids), every, found.stamp], "<u4")
-    places = (np.rint(axis[found.drawn] * LARGEST).astype("<u2") for axis in (found.x, found.y))
-    ids = found.image_ids[found.drawn].astype("<u4")
+    image_map_ = image_map.current_map(db)
+    all_images = overview.image_counts(db)["all"]
+    if image_map_ is None:
+        return np.array([0, 0, all_images, 0], "<u4").tobytes()
+    head = np.array([len(image_map_.drawn), len(image_map_.image_ids), all_images, image_map_.stamp], "<u4")
+    places = (np.rint(axis[image_map_.drawn] * LARGEST).astype("<u2") for axis in (image_map_.x, image_map_.y))
+    ids = image_map_.image_ids[image_map_.drawn].astype("<u4")
     return b"".join(part.tobytes() for part in (head, ids, *places))
 
 
 def _colors(by: str, class_id: int) -> tuple[int, bytes]:
     db = context.db()
-    found = image_map.current_map(db)
-    if found is None:
+    image_map_ = image_map.current_map(db)
+    if image_map_ is None:
         return 0, b""
     if by == "stage":
-        values = image_map.stage_bytes(db, found)
+        values = image_map.stage_bytes(db, image_map_)
     elif by == "class":
-        values = image_map.state_bytes(db, found, class_id)
+        values = image_map.state_bytes(db, image_map_, class_id)
     else:
-        values = image_map.probability_bytes(db, found, class_id)
-    return found.stamp, values.tobytes()
+        values = image_map.probability_bytes(db, image_map_, class_id)
+    return image_map_.stamp, values.tobytes()

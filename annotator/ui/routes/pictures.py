@@ -91,30 +91,30 @@ class _Picture:
 
     path: Path
     media_type: str
-    size: int
+    bytes: int
     content: bytes | None
 
 
 async def _picture(request: Request, kind: copies.Kind) -> Response:
     image_id = converted(request.path_params, ImagePath).image_id
-    found = await _readers().read(image_id, ("ready", kind.name), _read, copies.ready, context.db(), image_id, kind)
-    if found is None:
+    picture = await _readers().read(image_id, ("ready", kind.name), _read, copies.ready, context.db(), image_id, kind)
+    if picture is None:
         # A grid asks for dozens at once: were they all made at once, a decision would wait for the machine.
         async with _few() if kind == copies.THUMB else contextlib.nullcontext():
-            found = await _readers().read(
+            picture = await _readers().read(
                 image_id, ("made", kind.name), _read, copies.make, context.db(), image_id, kind
             )
-    if found.content is not None:
-        return Response(found.content, media_type=found.media_type, headers=IMMUTABLE)
-    length = {"content-length": str(found.size)}
-    return StreamingResponse(_chunks(image_id, found), media_type=found.media_type, headers=IMMUTABLE | length)
+    if picture.content is not None:
+        return Response(picture.content, media_type=picture.media_type, headers=IMMUTABLE)
+    length = {"content-length": str(picture.bytes)}
+    return StreamingResponse(_chunks(image_id, picture), media_type=picture.media_type, headers=IMMUTABLE | length)
 
 
 def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
-    found = find(*arguments)
-    if found is None:
+    file = find(*arguments)
+    if file is None:
         return None
-    path, media_type = found
+    path, media_type = file
     try:
         with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -127,7 +127,7 @@ async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:
     readers, mine = _readers(), object()  # no other request shares this one's place in the file
     try:
         file = await readers.read(image_id, mine, open_file, picture.path)
-        left = picture.size
+        left = picture.bytes
         while left and (chunk := await readers.read(image_id, mine, file.read, min(CHUNK, left))):
             left -= len(chunk)
             yield chunk

@@ -1,19 +1,19 @@
-"""What a page may ask: one shape a request, with the type and the bounds of every value in it.
+"""The requests of the pages: one shape each, with the type and the bounds of every value in it.
 
-A body, a path or a query that does not fit its shape is refused before anything looks at it. Types are strict: `true`
-is no number, and 0.6 no state. Decisions are read one by one, so that one that does not fit holds back no other.
+A body, a path or a query that does not fit its shape is refused before it is used. Types are strict: `true` is no
+number, and 0.6 no state. Decisions are parsed one by one, so that an invalid one does not block the others.
 """
 
 import json
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from annotator.records import SOURCES, sources
 
-MOST_NAMED = 5000  # images or cells that a page names as in hand or done with; what comes after them is not read
+MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; more are not read
 MOST_DECISIONS = 500  # of one request
 MOST_CELLS = 500  # of one batch
 NO_TIME = msgspec.Raw(b"null")
@@ -28,14 +28,18 @@ Text = Annotated[str, Meta(max_length=100)]
 Uuid = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{8,100}\Z")]
 Images = Annotated[list[Id], Meta(max_length=100_000)]
 Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
+if TYPE_CHECKING:
+    ClaimableSource = AnySource = str
+else:
+    ClaimableSource, AnySource = Literal[sources(claimable=True)], Literal[tuple(SOURCES)]
 
 
 class BadRequest(ValueError):
-    """The request does not fit its shape; the words say where."""
+    """The request does not fit its shape; the message says where."""
 
 
 class Nothing(Struct):
-    """A request that says nothing."""
+    """A request without content."""
 
 
 class FilterRequest(Struct):
@@ -129,14 +133,14 @@ class HeatmapPath(Struct):
 
 
 class _Given(Struct, kw_only=True, tag_field="action"):
-    """What every decision of a page has.
+    """The values that every decision of a page has.
 
-    annotator, signature    under which name it was given, and that person's pass; "" and none: the page's own
-    milliseconds            anything: a decision is never refused for its time
+    annotator, signature    the name it was given under, and that person's pass; "" and none: the page's own
+    milliseconds            any value: a decision is never refused for its time
     """
 
     uuid: Uuid
-    source: Literal[sources(claimable=True)] = "click"  # pyright: ignore[reportInvalidTypeForm]  (a table makes it)
+    source: ClaimableSource = "click"
     annotator: Text = ""
     signature: Annotated[str, Meta(max_length=1000)] | None = field(default=None, name="pass")
     milliseconds: msgspec.Raw = NO_TIME
@@ -187,7 +191,7 @@ class FlagGiven(_Given, kw_only=True, tag="flag"):
 class UndoGiven(_Given, kw_only=True, tag="undo"):
     """Takes a decision back; of a batch "<uuid>:0"."""
 
-    source: Literal[tuple(SOURCES)] = "click"  # pyright: ignore[reportInvalidTypeForm]
+    source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None
 
 
@@ -209,6 +213,10 @@ Shape = TypeVar("Shape")
 
 def parsed(data: bytes, shape: type[Shape]) -> Shape:
     """The body of a request. Raises BadRequest for what is not JSON of this shape."""
+    return _parsed(data, shape)
+
+
+def _parsed(data: bytes | msgspec.Raw, shape: Any) -> Any:
     try:
         return _decoder(shape).decode(data)
     except ValueError as error:
@@ -226,15 +234,15 @@ def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
 
 
 def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
-    """The decisions of a request that fit a shape, and why the others do not, by uuid.
+    """The valid decisions of a request, and by uuid why the others are refused.
 
-    Those that have no uuid are named by their place, "#1" the first. Raises BadRequest when the body as a whole is not
-    one of decisions.
+    A decision without a uuid is named by its place, "#1" the first. Raises BadRequest when the body is no list of
+    decisions.
     """
     given, refused = [], {}
     for place, entry in enumerate(_entries(data), start=1):
         try:
-            given.append(parsed(entry, AnyGiven))  # pyright: ignore[reportArgumentType]  (msgspec takes unions)
+            given.append(_parsed(entry, AnyGiven))
         except BadRequest as problem:
             refused[_name_of(entry) or f"#{place}"] = f"not a decision: {problem}"
     return given, refused
@@ -254,8 +262,8 @@ def _entries(data: bytes) -> list[msgspec.Raw] | list[bytes]:
     try:
         return parsed(data, DecisionsRequest).decisions
     except BadRequest:
-        # Half a letter (a lone surrogate), which browsers write as \ud83d, makes the whole body unreadable to a strict
-        # parser. A lenient one takes the entries apart, and the half letter is that entry's own trouble.
+        # A lone surrogate, which browsers write as \ud83d, makes the whole body invalid to a strict parser. A lenient
+        # one splits it into entries, and only the entry with the surrogate is refused.
         entries = _taken_apart(data)
         if entries is None:
             raise
@@ -274,7 +282,7 @@ def _taken_apart(data: bytes) -> list[bytes] | None:
 
 
 def _name_of(entry: msgspec.Raw | bytes) -> str | None:
-    """The uuid of an entry that is not as it should be, if it has one that can be repeated."""
+    """The uuid of an invalid entry, if it has one that can be sent back."""
     try:
         return parsed(entry, _Named).uuid
     except BadRequest:

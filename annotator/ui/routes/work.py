@@ -73,8 +73,8 @@ async def grids(request: Request, annotator: str) -> Response:
 async def items(request: Request, annotator: str) -> Response:
     """POST {images} -> {items}: those images again, with their labels as they are now (going back to one)."""
     asked = parsed(await body_of(request), ItemsRequest)
-    found = await run_sync(annotate.items, context.db(), asked.images[:MOST_IMAGES])
-    return JSONResponse({"items": [shapes.item(one) for one in found]}, headers=FRESH)
+    work_items = await run_sync(annotate.items, context.db(), asked.images[:MOST_IMAGES])
+    return JSONResponse({"items": [shapes.item(item) for item in work_items]}, headers=FRESH)
 
 
 async def classes(request: Request, annotator: str) -> Response:
@@ -86,8 +86,8 @@ async def classes(request: Request, annotator: str) -> Response:
 async def examples(request: Request, annotator: str) -> Response:
     """POST {class} -> {images}: on which people saw this class, the newest first."""
     asked = parsed(await body_of(request), ExamplesRequest)
-    found = await run_sync(cells.confirmed, context.db(), asked.class_id, EXAMPLES)
-    return JSONResponse({"images": found}, headers=FRESH)
+    image_ids = await run_sync(cells.confirmed, context.db(), asked.class_id, EXAMPLES)
+    return JSONResponse({"images": image_ids}, headers=FRESH)
 
 
 ROUTES = [
@@ -110,18 +110,18 @@ def _grids(wanted: WantedGrids) -> dict[str, Any]:
 
 def _classes() -> dict[str, Any]:
     db = context.db()
-    found = [
+    classes = [
         {
-            "id": one.class_id,
-            "present": one.present,
-            "absent": one.absent,
-            "unsure": one.unsure,
-            "unknown": one.unknown,
-            "likely": None if one.likely is None else round(one.likely, 1),
+            "id": class_.class_id,
+            "present": class_.present,
+            "absent": class_.absent,
+            "unsure": class_.unsure,
+            "unknown": class_.unknown,
+            "likely": None if class_.likely is None else round(class_.likely, 1),
         }
-        for one in grid.class_counts(db)
+        for class_ in grid.class_counts(db)
     ]
-    return {"classes": found, "best": grid.best_class(db)}
+    return {"classes": classes, "best": grid.best_class(db)}
 
 
 def _filter(asked: FilterRequest) -> Filter:
