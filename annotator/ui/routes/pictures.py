@@ -87,11 +87,11 @@ ROUTES = [
 
 @dataclass(frozen=True)
 class _Picture:
-    """A file to send; content is None for one of more than CHUNK bytes."""
+    """A file to send; content is None for one of more than CHUNK bytes; size in bytes."""
 
     path: Path
     media_type: str
-    bytes: int
+    size: int
     content: bytes | None
 
 
@@ -106,15 +106,15 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
             )
     if picture.content is not None:
         return Response(picture.content, media_type=picture.media_type, headers=IMMUTABLE)
-    length = {"content-length": str(picture.bytes)}
+    length = {"content-length": str(picture.size)}
     return StreamingResponse(_chunks(image_id, picture), media_type=picture.media_type, headers=IMMUTABLE | length)
 
 
 def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
-    file = find(*arguments)
-    if file is None:
+    path_and_type = find(*arguments)
+    if path_and_type is None:
         return None
-    path, media_type = file
+    path, media_type = path_and_type
     try:
         with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -127,7 +127,7 @@ async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:
     readers, mine = _readers(), object()  # no other request shares this one's place in the file
     try:
         file = await readers.read(image_id, mine, open_file, picture.path)
-        left = picture.bytes
+        left = picture.size
         while left and (chunk := await readers.read(image_id, mine, file.read, min(CHUNK, left))):
             left -= len(chunk)
             yield chunk
