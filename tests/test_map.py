@@ -81,7 +81,7 @@ def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(
         radii, angles = np.full(40, 0.5), angles * 3 + 0.1 * np.sin(angles)
     polygon = middle + size * radii[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     image_map.save_map(db.paths.map(BACKBONE), np.arange(3000) + 7, places)
-    chosen = np.isin(np.arange(3000) + 7, image_map.inside(image_map.current_map(db), polygon))
+    chosen = np.isin(np.arange(3000) + 7, image_map.images_inside(image_map.current_map(db), polygon))
     wrong = chosen != by_even_odd(places, polygon)
     assert chosen.sum() > 300
     assert distance_to_outline(places, polygon)[wrong].max(initial=0) < 2 / image_map.CELLS
@@ -90,10 +90,10 @@ def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(
 
 def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
     found = in_rows(db)
-    assert len(image_map.inside(found, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
+    assert len(image_map.images_inside(found, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
     for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
         with pytest.raises(ValueError, match="at least 3 corners"):
-            image_map.inside(found, np.array(polygon))
+            image_map.images_inside(found, np.array(polygon))
 
 
 def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):

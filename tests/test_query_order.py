@@ -46,7 +46,7 @@ def by_chance(db) -> list[int]:
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "random"])
 def test_images_come_in_the_order_the_run_left(db, trained, name):
-    order = query_order.ahead(db, name).tolist()
+    order = query_order.load(db, name).tolist()
     free = [image_id for image_id in range(1, 25) if image_id % 3 != 1 and image_id != 2]
     assert sorted(order) == free
     assert taken(db, order=name) == order[:3]
@@ -62,7 +62,7 @@ def test_the_likeliest_to_hold_something_come_first_when_that_is_asked_for(db, t
 def test_another_order_is_there_at_once_and_what_it_replaces_is_free(db, trained):
     before = taken(db, order="diversity")
     now = taken(db, have=(), order="expected_missing")
-    assert now == query_order.ahead(db, "expected_missing").tolist()[:3]
+    assert now == query_order.load(db, "expected_missing").tolist()[:3]
     assert before != now
     assert {row[0] for row in db.tuples("SELECT image_id FROM lease")} == set(now)
 
@@ -82,7 +82,7 @@ def held(db, image_id: int, but: str) -> bool:
 
 
 def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_up(db, trained):
-    first, *others = query_order.ahead(db, "mix").tolist()
+    first, *others = query_order.load(db, "mix").tolist()
     decide(db, "skip", first)
     # The run knew it as labeled.
     reopened = 22
@@ -97,7 +97,7 @@ def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_u
 
 def test_the_project_s_order_holds_until_a_page_asks_for_another(db, trained):
     query_order.choose(db, "expected_missing")
-    assert taken(db) == query_order.ahead(db, "expected_missing").tolist()[:3]
+    assert taken(db) == query_order.load(db, "expected_missing").tolist()[:3]
     assert taken(db, "other", order="random", want=1) == [
         next(one for one in by_chance(db) if one % 3 != 1 and one != 2 and not held(db, one, "other"))
     ]

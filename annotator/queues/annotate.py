@@ -1,29 +1,30 @@
-"""What a person does next: which image, with what is known about it."""
+"""The next images of the Annotate and Review pages, each with what is known about it, leased to the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.queues import query_order, review
 from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActions, WantedGrids
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import labels_until_first_run, likely
+from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
 from annotator.store.database import Database
 from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
-FINISHED = ("review", "certificate", "export")  # the pages for whom everything is answered
+FINISHED = ("review", "certificate", "export")  # pages to go to once everything is answered
 MODES = ("annotate", "review")
 
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One image in a person's hands.
+    """One image for a person to answer.
 
-    likely    the model's probability of every class, as bytes (suggest.likely); b"" where there is none
-    note      what somebody noted about it, "" without a flag
+    likely    the probability of every class (suggestions.probability_bytes); b"" where there is none
+    note      the note of its flag, "" without one
     """
 
     image: Image
@@ -35,21 +36,21 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class Work:
-    """What a page gets: images or grids, and what it shows around them.
+    """The answer to a page's request: images, grids or actions, and what the page shows around them.
 
-    left      images without a label, whoever has them open
+    left          images without a label, leased or not
+    mine          decisions of this person that hold
+    empty         why there is nothing (more) to do, "" while there is
+    worker        what the worker does, in one line
+    run           the current run's id, None before the first
+    fresh         the run and version that this was read from; what a page holds of another one is out of date
+    of            all images
     incomplete    images with an answer and an open class
-    mine      decisions of this person that hold
-    empty     why there is nothing (more) to do, "" while there is
-    onward    then: the pages that have something, by name, the best first
-    lost      of what the page has in hand, what another page has open by now; named as the page named it
-    worker    what the worker does, in one line
-    run       the current run's id, None before the first
-    fresh     which version of which run this was looked up in: what a page holds of another one is out of date
-    of        images in all
+    onward        pages to go to from an empty one, by name, the best first
+    lost          of the page's own items, those that another page has leased by now; in the page's order
     """
 
-    items: list
+    items: list[Any]
     left: int
     mine: int
     empty: str
@@ -59,58 +60,60 @@ class Work:
     of: int
     incomplete: int = 0
     onward: tuple[str, ...] = ()
-    lost: Sequence = ()
+    lost: Sequence[Any] = ()
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
-    """The next images of a mode with everything around them.
+    """The next images of a mode and what the page shows around them.
 
-    Raises AnnotatorError for an unknown mode or order, or an unknown kind of suggestions.
+    Raises AnnotatorError for an unknown mode, query order or kind of suggestions.
     """
     if wanted.mode not in MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
     order = wanted.order or query_order.chosen(db)
-    query_order.about(order)
+    query_order.find_strategy(order)
     resumed = bool(wanted.instead) and leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
     if wanted.want == 0:
         leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
-        found = []
+        work_items = []
     elif wanted.mode == "annotate":
-        # Never more than half of what is free: the next person to come finds something to do.
+        # At most half of what is free, so that another person finds something to do.
         free = counts["all"] - counts["complete"] - leases.held_by_others(db, wanted.holder)
         want = min(wanted.want, max(1, free // 2))
-        partly = order == INCOMPLETE.name
-        first, ahead = () if partly else query_order.ahead(db, order), query_order.ahead(db, INCOMPLETE.name)
-        taken = leases.take_next(
-            db, wanted.holder, wanted.annotator, wanted.have, want, first, resumed, ahead, incomplete_first=partly
-        )
-        found = items(db, taken)
+        incomplete_first = order == INCOMPLETE.name
+        untouched = () if incomplete_first else query_order.load(db, order)
+        incomplete = query_order.load(db, INCOMPLETE.name)
+        image_ids = leases.take_next(
+            db, wanted.holder, wanted.annotator, wanted.have, want, untouched, resumed, incomplete,
+            incomplete_first=incomplete_first,
+        )  # fmt: skip
+        work_items = items(db, image_ids)
     else:
         chosen = review.next_to_review(db, wanted, _threshold(run))
-        found = items(db, [image_id for image_id, _ in chosen], dict(chosen))
-    empty, onward = ("", ()) if found or not wanted.want else _empty(db, wanted, counts, run)
-    return with_surroundings(db, wanted, found, empty, counts, run, onward)
+        work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
+    empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
+    return with_surroundings(db, wanted, work_items, empty, counts, run, onward)
 
 
 def with_surroundings(
     db: Database,
     wanted: Wanted | WantedGrids | WantedActions,
-    found: list,
+    work_items: list[Any],
     empty: str,
     counts: dict[str, int],
     run: Run | None,
     onward: tuple[str, ...] = (),
 ) -> Work:
-    """What was found with what every page shows around it.
+    """Work items with what every page shows around them.
 
-    counts    as overview.image_counts gives them
-    onward    where to go from an empty page; without it where there is work, or a look at what was done
+    counts    of overview.image_counts
+    onward    pages to go to from an empty one; (): those with work, or FINISHED once every image is complete
     """
     complete = counts["complete"] == counts["all"]
     return Work(
-        found,
+        work_items,
         counts["without_decision"],
         overview.decided_by(db, wanted.annotator),
         empty,
@@ -125,12 +128,12 @@ def with_surroundings(
 
 
 def elsewhere(count: int) -> str:
-    """That something is open on other pages, in words."""
+    """A sentence part: how many images other pages have open."""
     return f"{count:,} {'image is' if count == 1 else 'images are'} open elsewhere"
 
 
 def worker_line(db: Database, run: Run | None) -> str:
-    """What the worker does, in one quiet line."""
+    """What the worker does, in one line."""
     state = heartbeat.worker_state(db)
     if not state.alive:
         trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
@@ -150,16 +153,16 @@ def _threshold(run: Run | None) -> float:
 
 
 def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> tuple[str, tuple[str, ...]]:
-    """Why there is nothing, and the pages that have something."""
+    """Why there is nothing to do, and the pages that have something."""
     if not counts["all"]:
         return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER", ()
     if wanted.mode == "annotate":
         return _nothing_to_annotate(db, wanted, counts)
-    still = review.open_elsewhere(db, wanted, _threshold(run))
-    more = f" {elsewhere(still)}: what is not answered there comes here within three minutes." if still else ""
+    leased = review.open_elsewhere(db, wanted, _threshold(run))
+    more = f" {elsewhere(leased)}: what is not answered there comes here within three minutes." if leased else ""
     onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "annotator_disagreements":
-        return f"People disagree on {'no other' if still else 'none'} of these answers.{more}", onward
+        return f"People disagree on {'no other' if leased else 'none'} of these answers.{more}", onward
     if run is None:
         missing = labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:
@@ -169,7 +172,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
             onward,
         )
     if wanted.only.kind == "likely_mistakes":
-        none = "no other" if still else "none"
+        none = "no other" if leased else "none"
         return f"The model contradicts {none} of these answers.{more or ' The next run may find others.'}", onward
     if more:
         return f"No other suggestion is left here.{more}", onward
@@ -182,11 +185,11 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
 def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -> tuple[str, tuple[str, ...]]:
     if counts["complete"] == counts["all"]:
         return COMPLETE, FINISHED
-    if wanted.have:  # answered on this page, and not saved yet
+    if wanted.have:  # answered on this page and not saved yet
         return "Saving your last answers...", ()
-    if open_there := leases.held_by_others(db, wanted.holder):
+    if leased := leases.held_by_others(db, wanted.holder):
         return (
-            f"Nothing is left here. {elsewhere(open_there)}; what is not completed there comes back here within three "
+            f"Nothing is left here. {elsewhere(leased)}; what is not completed there comes back here within three "
             "minutes.",
             ("autopilot", "grid", "review"),
         )
@@ -196,23 +199,23 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
 def items(
     db: Database, image_ids: Sequence[int], suggestions: dict[int, list[Suggestion]] | None = None
 ) -> list[WorkItem]:
-    """These images as a page needs them, in this order; ids that do not exist are left out."""
+    """Images with their labels, suggestions and notes, in the order of the ids; ids that do not exist are left out."""
     if not image_ids:
         return []
-    found = images.images(db, image_ids)
+    records = images.images(db, image_ids)
     labels: dict[int, list[Label]] = {}
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
     notes = overview.notes(db, list(image_ids))
-    likely_classes = likely(read_predictions(db), image_ids, classes.all_classes(db))
+    likely_classes = probability_bytes(read_predictions(db), image_ids, classes.all_classes(db))
     return [
         WorkItem(
-            found[image_id],
+            records[image_id],
             labels.get(image_id, []),
             (suggestions or {}).get(image_id, []),
             likely_classes.get(image_id, b""),
             notes.get(image_id, ""),
         )
         for image_id in image_ids
-        if image_id in found
+        if image_id in records
     ]

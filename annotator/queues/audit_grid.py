@@ -21,7 +21,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     They are of the class that is wanted, or else of the one in hand, until it has no more, and then of the next one;
     `but` comes last. Raises AnnotatorError for an unknown class.
     """
-    run, counts, class_ids = grid.renewed(db, wanted)
+    run, counts, class_ids = grid.renew_leases(db, wanted)
     grids = list(_grids(db, wanted, class_ids)) if wanted.want else []
     empty = "" if grids or not wanted.want else _empty(db, wanted)
     return with_surroundings(db, wanted, grids, empty, counts, run)

@@ -1,4 +1,4 @@
-"""One class, many images: which cells a grid asks about, how it starts, and which class is worth the next one."""
+"""Grids: cells of one class on many images, leased together; and the class whose next grid brings most positives."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -15,15 +15,15 @@ from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
 from annotator.store.database import Database
 
-EVEN = 0.5  # from this expected share on a grid starts with every tile as "yes"
-LOOK = 2  # so many times the tiles of a grid are looked at in every class, to find the best one
+EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
+DEPTH = 2  # of every class, so many times the tiles of a grid are read to find the best class
 
-_number = count(time.time_ns() // 1_000_000)  # also after a restart none that a page may still hold
+_number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pages may still hold older grids
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a grid. probability: None without a model; state, by: what was said already and by whom, or None."""
+    """One image of a grid. probability: None without a model; state, by: its answer and who gave it, or None."""
 
     image: Image
     probability: float | None
@@ -36,7 +36,7 @@ class Grid:
     """Tiles of one class that are answered together.
 
     share    of the tiles that the model expects to be present; None without a model
-    start    "yes" or "no": what fewer tiles have to be changed from
+    start    "yes" or "no", whichever is expected to need fewer changes
     waiting  of an audit: drawn cells without an answer, of all classes, in it and behind it; else None
     """
 
@@ -51,7 +51,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """How far people are with one class. likely: present ones the model expects among the unknown; None without one."""
+    """The answers to one class. likely: positives expected among the unknown cells; None without a model."""
 
     class_id: int
     present: int
@@ -62,40 +62,40 @@ class ClassCount:
 
 
 def next_grids(db: Database, wanted: WantedGrids) -> Work:
-    """Up to `want` grids of one class, leased to this page, with everything around them.
+    """Up to `want` grids of one class, leased to this page, with what the page shows around them.
 
-    A class with a model: likeliest tiles first, all of them unanswered. Without: in working order. Of a selection the
-    unanswered images come first, then those that people have answered already.
+    Tiles are unanswered: by falling probability for a class with a model, else in working order. A selection shows its
+    answered images, too, after the unanswered ones.
 
-    Raises AnnotatorError for a class or a selection that is not there.
+    Raises AnnotatorError for an unknown class or a selection that was deleted.
     """
-    run, counts, every = renewed(db, wanted)
+    run, counts, class_ids = renew_leases(db, wanted)
     grids: list[Grid] = []
-    if wanted.want and every:
+    if wanted.want and class_ids:
         snapshot = read_snapshot(db)
         out = Out(wanted, leases.held(db, wanted.holder))
-        for class_id in _classes_to_try(db, wanted, snapshot, out, every):
+        for class_id in _classes_to_try(db, wanted, snapshot, out, class_ids):
             grids = _grids(db, wanted, snapshot, class_id, out)
             if grids:
                 break
-    empty = "" if grids or not wanted.want else _empty(db, wanted, counts, bool(every), run)
+    empty = "" if grids or not wanted.want else _empty(db, wanted, counts, bool(class_ids), run)
     return with_surroundings(db, wanted, grids, empty, counts, run)
 
 
 def class_counts(db: Database) -> list[ClassCount]:
-    """Every class, in the order of the classes."""
-    snapshot, found = read_snapshot(db), overview.class_counts(db)
-    every = overview.image_counts(db)["all"]
+    """The counts of every class, in the order of the classes."""
+    snapshot, answers = read_snapshot(db), overview.class_counts(db)
+    all_images = overview.image_counts(db)["all"]
     result = []
-    for one in classes.all_classes(db):
-        present, absent, unsure = found.get(one.id, (0, 0, 0))
-        likely = _likely(snapshot, one.id) if snapshot else None
-        result.append(ClassCount(one.id, present, absent, unsure, every - present - absent - unsure, likely))
+    for class_ in classes.all_classes(db):
+        present, absent, unsure = answers.get(class_.id, (0, 0, 0))
+        likely = _likely(snapshot, class_.id) if snapshot else None
+        result.append(ClassCount(class_.id, present, absent, unsure, all_images - present - absent - unsure, likely))
     return result
 
 
 def _likely(snapshot: Snapshot, class_id: int) -> float | None:
-    """How many present cells the model expects among the unknown ones of a class; None where it has no model."""
+    """How many positives the model expects among the unknown cells of a class; None where it has no model."""
     column = snapshot.delta.column(class_id)
     if column is None:
         return None
@@ -103,31 +103,31 @@ def _likely(snapshot: Snapshot, class_id: int) -> float | None:
 
 
 def best_class(db: Database, size: int = 24) -> int | None:
-    """The class whose next grid probably brings the most finds; without a model the one with the fewest answers."""
-    every = [one.id for one in classes.all_classes(db)]
+    """The class whose next grid is expected to bring most positives; without a model the one with fewest answers."""
+    class_ids = [class_.id for class_ in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
-    return next(iter(_best_first(db, wanted, read_snapshot(db), Out(wanted, leases.held(db, "")), every)), None)
+    return next(iter(_best_first(db, wanted, read_snapshot(db), Out(wanted, leases.held(db, "")), class_ids)), None)
 
 
-def renewed(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
-    """What comes first, whatever the page asks for: its leases are renewed, all others of it let go of.
+def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
+    """Renew the leases on what the page has in hand and release its others, whatever it asks for.
 
     returns    the current run, the counts of overview.image_counts, and the ids of all classes
 
-    Raises AnnotatorError for a class that is not there.
+    Raises AnnotatorError for an unknown class.
     """
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
     run, counts = runs.current_run(db), overview.image_counts(db)
     leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
-    every = [one.id for one in classes.all_classes(db)]
-    if wanted.class_id is not None and wanted.class_id not in every:
+    class_ids = [class_.id for class_ in classes.all_classes(db)]
+    if wanted.class_id is not None and wanted.class_id not in class_ids:
         raise AnnotatorError(f"There is no class {wanted.class_id} in this project.")
-    return run, counts, every
+    return run, counts, class_ids
 
 
 class Out:
-    """What is not given to a page: what it has, has done with, and what is open elsewhere."""
+    """Images and cells that a page is not given: those it has or has answered, and those leased elsewhere."""
 
     def __init__(self, wanted: WantedGrids, held: Collection[tuple[int, int]]):
         self.whole = {image_id for image_id, class_id in held if not class_id}
@@ -136,42 +136,44 @@ class Out:
             self.cells.setdefault(class_id, set()).add(image_id)
 
     def images(self, class_id: int) -> set[int]:
-        """Images whose cell of this class is out."""
+        """Images whose cell of this class is not given."""
         return self.whole | self.cells.get(class_id, set())
 
 
 def _classes_to_try(
-    db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, every: list[int]
+    db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, class_ids: list[int]
 ) -> Iterator[int]:
-    """The class that is wanted; or the one in hand and then, when it has no more, the best of the others."""
+    """The wanted class alone; without one, the class in hand and then the others, best first."""
     if wanted.class_id is not None:
         yield wanted.class_id
         return
     in_hand = wanted.have[-1][1] if wanted.have else None
-    if in_hand in every and in_hand != wanted.but:
+    if in_hand in class_ids and in_hand != wanted.but:
         yield in_hand
-    for class_id in _best_first(db, wanted, snapshot, out, every):
+    for class_id in _best_first(db, wanted, snapshot, out, class_ids):
         if class_id not in (in_hand, wanted.but):
             yield class_id
 
 
-def _best_first(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, every: list[int]) -> list[int]:
-    """The classes, those first whose next grid brings the most; those without a model by how little is known."""
+def _best_first(
+    db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, class_ids: list[int]
+) -> list[int]:
+    """The classes by the positives expected in their next grid; without any model those with fewest answers first."""
     finds = {}
     if snapshot and wanted.selection:
-        finds = selection.finds(db, snapshot.predictions, wanted.selection, wanted.size)
+        finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size)
     elif snapshot:
         finds = finds_of(snapshot, out, wanted.size)
     if not finds:
         answers = overview.class_counts(db)
-        return sorted(every, key=lambda class_id: (sum(answers.get(class_id, ())), class_id))
-    return sorted(every, key=lambda class_id: (-finds.get(class_id, 0.0), class_id))
+        return sorted(class_ids, key=lambda class_id: (sum(answers.get(class_id, ())), class_id))
+    return sorted(class_ids, key=lambda class_id: (-finds.get(class_id, 0.0), class_id))
 
 
 def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
-    """Of each class with a model how many of its next `size` tiles are expected to be present."""
+    """For each class with a model, the expected number of positives among its next `size` tiles."""
     rankings, delta, predictions = snapshot.rankings, snapshot.delta, snapshot.predictions
-    rows = rankings.by_class[:, : LOOK * size]
+    rows = rankings.by_class[:, : DEPTH * size]
     whole, known = predictions.rows(list(out.whole))
     is_out = np.zeros(len(predictions.image_ids), bool)
     is_out[whole[known]] = True
@@ -194,14 +196,14 @@ def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
 
 def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_id: int, out: Out) -> list[Grid]:
     column = snapshot.delta.column(class_id) if snapshot else None
-    gone = out.images(class_id)
+    excluded = out.images(class_id)
     if wanted.selection:
         predictions = snapshot.predictions if snapshot else None
-        source = selection.cells_of(db, predictions, wanted.selection, class_id, column, gone)
+        source = selection.cells_of(db, predictions, wanted.selection, class_id, excluded)
     elif snapshot and column is not None:
-        source = ranked(snapshot, column, gone)
+        source = ranked(snapshot, column, excluded)
     else:
-        source = _unranked(db, class_id, gone, wanted.size * wanted.want)
+        source = _unranked(db, class_id, excluded, wanted.size * wanted.want)
     tiles = take_tiles(db, wanted, class_id, source)
     run_id = snapshot.run.id if snapshot and column is not None else None
     return [
@@ -214,9 +216,9 @@ def ranked(snapshot: Snapshot, column: int, out: set[int]) -> Iterator[tuple[int
     image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
     rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
-        some = rows[start : start + 512]
-        changed = snapshot.delta.changed[some]
-        for place, (row, image_id) in enumerate(zip(some.tolist(), image_ids[some].tolist(), strict=True)):
+        block = rows[start : start + 512]
+        changed = snapshot.delta.changed[block]
+        for place, (row, image_id) in enumerate(zip(block.tolist(), image_ids[block].tolist(), strict=True)):
             if row < 0:
                 return
             if image_id not in out and not (changed[place] and not snapshot.delta.is_open(row, column)):
@@ -227,41 +229,45 @@ def _unranked(db: Database, class_id: int, out: set[int], want: int) -> Iterator
     """Image ids with an open cell of a class, in working order."""
     limit, seen = len(out) + want, set(out)
     while True:
-        # A part at a time, each read to its end: a query left open would keep this connection from writing.
-        found = cells.open_images(db, class_id, limit)
-        yield from ((image_id, None) for image_id in found if image_id not in seen)
-        if len(found) < limit:
+        # Each query is read to its end: one left open would keep this connection from writing.
+        image_ids = cells.open_images(db, class_id, limit)
+        yield from ((image_id, None) for image_id in image_ids if image_id not in seen)
+        if len(image_ids) < limit:
             return
-        seen.update(found)
+        seen.update(image_ids)
         limit *= 2
 
 
 def take_tiles(
     db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
 ) -> list[Tile]:
-    """The first tiles that nobody else holds, leased to this page."""
+    """The first tiles that nobody else has leased, leased to this page.
+
+    source    image ids with a probability of the class, None without a model
+    """
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
-    every = bool(wanted.selection) or wanted.hide_predictions  # also what is answered
-    while len(tiles) < need and (some := dict(islice(source, need - len(tiles)))):
-        taken = leases.take_cells(
-            db, wanted.holder, wanted.annotator, [(image_id, class_id) for image_id in some], len(some)
-        )
-        ids = [image_id for image_id, _ in taken]
-        # Only now nobody else can answer them: what was answered a moment ago is seen here.
-        said, gone = cells.said(db, [(image_id, class_id) for image_id in ids]), cells.unreadable(db, ids)
-        if not every:
-            accepted = auto_accepted.accepted_class_ids(db, ids)
-            gone |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
-        about = images.images(db, ids)
-        tiles += [
-            Tile(
-                about[image_id],
-                _rounded(some[image_id]),
-                *((None, None) if wanted.hide_predictions else said.get((image_id, class_id), (None, None))),
-            )
-            for image_id in ids
-            if image_id not in gone and (every or (image_id, class_id) not in said)
+    with_answered = bool(wanted.selection) or wanted.hide_predictions
+    while len(tiles) < need and (probabilities := dict(islice(source, need - len(tiles)))):
+        asked = [(image_id, class_id) for image_id in probabilities]
+        image_ids = [
+            image_id for image_id, _ in leases.take_cells(db, wanted.holder, wanted.annotator, asked, len(asked))
         ]
+        # Read after leasing: from now on nobody else can answer them.
+        answers = cells.said(db, [(image_id, class_id) for image_id in image_ids])
+        excluded = cells.unreadable(db, image_ids)
+        if not with_answered:
+            accepted = auto_accepted.accepted_class_ids(db, image_ids)
+            excluded |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
+            excluded |= {image_id for image_id, _ in answers}
+        records = images.images(db, image_ids)
+        for image_id in image_ids:
+            if image_id not in excluded:
+                probability = probabilities[image_id]
+                state, by = answers.get((image_id, class_id), (None, None))
+                if wanted.hide_predictions:
+                    state, by = None, None
+                rounded = None if probability is None else round(probability, 4)
+                tiles.append(Tile(records[image_id], rounded, state, by))
     return tiles
 
 
@@ -270,6 +276,7 @@ def _rounded(probability: float | None) -> float | None:
 
 
 def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
+    """A grid of these tiles, which starts as what is expected of most of them."""
     chances = [tile.probability for tile in tiles if tile.probability is not None]
     share = sum(chances) / len(chances) if chances else None
     start = "yes" if share is not None and share >= EVEN else "no"
@@ -281,9 +288,9 @@ _ALL_SHOWN = "Every image of this selection has been shown."
 
 
 def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
-    """How many images that other pages have open would be tiles here, if they were free."""
-    ids = {image_id for image_id, of in leases.held(db, wanted.holder) if of in (0, wanted.class_id)}
-    ids -= {image_id for image_id, of in wanted.passed if of == wanted.class_id}
+    """How many images that other pages have leased would be tiles here if they were free."""
+    ids = {image_id for image_id, class_id in leases.held(db, wanted.holder) if class_id in (0, wanted.class_id)}
+    ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}
     if wanted.selection:
         return len(ids & set(selections.load(db, wanted.selection).tolist()))
     if wanted.class_id is not None:
@@ -296,14 +303,14 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
         return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
-    still = _open_elsewhere(db, wanted)
-    come = f"{elsewhere(still)}; what is not answered there comes here within three minutes."
+    leased = _open_elsewhere(db, wanted)
+    come = f"{elsewhere(leased)}; what is not answered there comes here within three minutes."
     if wanted.selection:
-        shown = f"Every other image of this selection has been shown. {come}" if still else _ALL_SHOWN
+        shown = f"Every other image of this selection has been shown. {come}" if leased else _ALL_SHOWN
         return f"{shown} Choose another class, or leave the selection."
     if counts["complete"] == counts["all"]:
         return annotate.COMPLETE
-    if still:
+    if leased:
         return f"Nothing else of this class is left here. {come} Another class may have more."
     more = " The next run of the model brings those that come after them." if run else ""
     return f"Nothing of this class is left to decide here.{more} Choose another class."

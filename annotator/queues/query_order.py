@@ -1,11 +1,10 @@
-"""In which order Annotate shows images: the order in use, and what a run leaves for it.
+"""Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
-The worker works out every order of models/query_strategies/ once a run, over at most CONSIDERED images without a
-label; the
-page walks the one that is chosen and takes what is still free. Whatever is not in it - images that came since, skipped
-ones, all of them before the first run - follows in the order of the sha256, which is as good as random. Incomplete
-images come after them, or first where that is chosen. A run leaves an order of these, too, and the page counts the
-answers of its beginning once more (store/incomplete.py).
+Each run stores one order per strategy of models/query_strategies/, over at most CONSIDERED images without a label. The
+page walks the chosen one and takes what is still free. Images that are not in it (new ones, skipped ones, all of them
+before the first run) follow in the order of their sha256, which is as good as random. Incomplete images come last, or
+first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
+again (store/incomplete.py).
 """
 
 from pathlib import Path
@@ -24,27 +23,29 @@ from models.query_strategies.incomplete import INCOMPLETE
 from models.query_strategies.mix import MIX, MIXED, taking_turns
 from models.query_strategies.random import RANDOM
 
-ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
-ORDERS_KEPT = 16  # in memory, mapped from the disk
-CONSIDERED = 50_000  # of a million images a fresh sample of so many in every run
+QUERY_ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
+ORDERS_KEPT = 16  # orders kept in memory, mapped from the disk
+CONSIDERED = 50_000  # images in an order; of more, every run samples anew
+EMPTY = np.zeros(0, np.int64)
 
 
 def chosen(db: Database) -> str:
-    """The order of this project, for pages that do not ask for another."""
+    """The name of the project's query order, for requests that name no other."""
     return db.setting("order", DEFAULT_ORDER)
 
 
 def choose(db: Database, name: str) -> None:
-    """Use this order from now on. Raises AnnotatorError listing the orders there are."""
-    about(name)
+    """Use this query order from now on. Raises AnnotatorError, listing the known ones, for an unknown name."""
+    find_strategy(name)
     db.set_setting("order", name)
 
 
-def about(name: str) -> Strategy:
-    """What there is to know of an order. Raises AnnotatorError for one there is not, listing those there are."""
-    if name not in ORDERS:
-        raise AnnotatorError(f"No order is called {name!r}. {did_you_mean(name, ORDERS, shown=len(ORDERS))}")
-    return ORDERS[name]
+def find_strategy(name: str) -> Strategy:
+    """The strategy of a query order. Raises AnnotatorError, listing the known ones, for an unknown name."""
+    if name not in QUERY_ORDERS:
+        known = did_you_mean(name, QUERY_ORDERS, shown=len(QUERY_ORDERS))
+        raise AnnotatorError(f"No order is called {name!r}. {known}")
+    return QUERY_ORDERS[name]
 
 
 def build(
@@ -55,10 +56,10 @@ def build(
     labels: np.ndarray,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Every order but the random one, over the images that nobody has labeled, skipped, or found broken; and that of
-    the incomplete images.
+    """Compute every query order but the random one: over the readable images that nobody has labeled or skipped, and
+    one over the incomplete images.
 
-    image_ids        (N,) int64, in any order: what the rows of the others are
+    image_ids        (N,) int64, in any order: the images of the rows of the other arrays
     features         (N, D) float16
     probabilities    (N, C) float, nan where there is no model
     labels           (N, C) int8, models/labels.py
@@ -70,40 +71,38 @@ def build(
         rows = np.sort(rng.choice(rows, CONSIDERED, replace=False))
     mixed = [strategy.name for strategy in MIXED]
     others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
-    found = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
-    found[MIX.name] = taking_turns([found[name] for name in mixed])
-    del found[RANDOM.name]
-    partly = np.flatnonzero(np.isin(image_ids, incomplete(db)))
-    found[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, partly, rng)[:CONSIDERED]
-    return {name: image_ids[one] for name, one in found.items()}
+    orders = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
+    orders[MIX.name] = taking_turns([orders[name] for name in mixed])
+    del orders[RANDOM.name]
+    incomplete_rows = np.flatnonzero(np.isin(image_ids, incomplete(db)))
+    orders[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, incomplete_rows, rng)[:CONSIDERED]
+    return {name: image_ids[ordered] for name, ordered in orders.items()}
 
 
-def save(folder: Path, found: dict[str, np.ndarray]) -> None:
-    """Write them beside the run's probabilities. Raises DiskFull."""
-    for name, image_ids in found.items():
-        save_array(_place(folder, name), image_ids)
+def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
+    """Write query orders into a run's folder. Raises DiskFull."""
+    for name, image_ids in orders.items():
+        save_array(_file(folder, name), image_ids)
 
 
-def ahead(db: Database, name: str) -> np.ndarray:
-    """The images of an order as the current run left it, (K,) int64 ids, some labeled since; empty where there is none.
+def load(db: Database, name: str) -> np.ndarray:
+    """A query order as the current run stored it: (K,) int64 image ids, some labeled since.
 
-    There is none of "random", before the first run, and of a run of an older version.
+    Empty for "random", before the first run, and for a run of an older version.
     """
     run = runs.current_run(db) if name != "random" else None
     if run is None:
-        return NOTHING
-    return db.caches.get("query orders", (run.id, name), lambda: _load(_place(db.paths.run(run.id), name)), ORDERS_KEPT)
+        return EMPTY
+    file = _file(db.paths.run(run.id), name)
+    return db.caches.get("query orders", (run.id, name), lambda: _load(file), ORDERS_KEPT)
 
 
-NOTHING = np.zeros(0, np.int64)
-
-
-def _place(folder: Path, name: str) -> Path:
+def _file(folder: Path, name: str) -> Path:
     return folder / "orders" / f"{name}.npy"
 
 
-def _load(place: Path) -> np.ndarray:
+def _load(file: Path) -> np.ndarray:
     try:
-        return np.asarray(open_array(place))
+        return np.asarray(open_array(file))
     except (OSError, ValueError, EOFError):
-        return NOTHING
+        return EMPTY

@@ -1,8 +1,7 @@
-"""Which images Review shows next: where a label is probably missing, where the model doubts a decision, or where people
-contradict each other.
+"""Which images Review shows next: missing labels, likely mistakes, or annotator disagreements.
 
-The order of the first two is in the run's rankings; what people answered since is passed over, and whatever is handed
-out is compared with the labels once more after it has been leased.
+The first two follow the run's rankings, without the cells of the delta; images are compared with the labels once more
+after they have been leased.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,15 +22,15 @@ from annotator.store import auto_accepted, cells, leases
 from annotator.store.database import Database
 
 KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
-SCAN = 64  # images looked at in one query
-BLOCK = 1024  # of an order of rows looked at in one go
-MERGED = 5000  # cells of all classes taken into one order at first
+SCAN = 64  # images read in one query
+BLOCK = 1024  # ranked rows filtered in one go
+MERGED = 5000  # cells of all classes merged into one order at first
 
 
 def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
     """The next images of a filter with their suggestions, leased to this page.
 
-    threshold    the probability from which on a suggestion is shown when the filter does not say
+    threshold    the lowest probability of a suggestion where the filter names none
 
     Raises AnnotatorError for an unknown kind.
     """
@@ -46,9 +45,9 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     blocks = _of_person(db, only.by, source.images())
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
         taken = leases.take(db, wanted.holder, wanted.annotator, source.still(ids), wanted.want - len(chosen))
-        # Only now nobody else can answer them: what was answered a moment ago is seen here.
-        gone = cells.unreadable(db, taken)
-        chips = source.chips([image_id for image_id in taken if image_id not in gone])
+        # Read after leasing: from now on nobody else can answer them.
+        unreadable = cells.unreadable(db, taken)
+        chips = source.chips([image_id for image_id in taken if image_id not in unreadable])
         chosen += [(image_id, chips[image_id]) for image_id in taken if chips.get(image_id)]
         if len(chosen) >= wanted.want:
             break
@@ -56,7 +55,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
 
 
 def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
-    """How many images that other pages have open would be shown here, if they were free."""
+    """How many images that other pages have leased would be shown here if they were free."""
     only = wanted.only
     source = _source(db, only, threshold)
     image_ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
@@ -70,9 +69,9 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
 
 
 def _source(db: Database, only: Filter, threshold: float) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
-    """Where the images of a filter come from; None where a run is needed and there is none."""
+    """The source of a filter's images; None where it needs a run and there is none."""
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
-    low = float(np.float16(low))  # as the probabilities are kept: 0.7 must not leave out what is shown as 0.7
+    low = float(np.float16(low))  # as probabilities are stored: 0.7 must include what is shown as 0.7
     if only.kind == "annotator_disagreements":
         return AnnotatorDisagreements(db, read_predictions(db), only, low)
     snapshot = read_snapshot(db)
@@ -84,7 +83,7 @@ def _source(db: Database, only: Filter, threshold: float) -> "Missing | LikelyMi
 
 
 def front(db: Database, snapshot: Snapshot, count: int) -> list[int]:
-    """The first images of Review as everybody sees it, without a filter and without leases."""
+    """The first images of Review without a filter, leased or not."""
     source = Missing(db, snapshot, Filter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_each_once(source.images(), ()), count))
 
@@ -110,8 +109,8 @@ class Missing:
                 for block in _blocks(rows[rows >= 0]):
                     yield delta.open_rows(block, column)
         elif only.high >= 1:
-            # Not by the sum of an image's probabilities: early models give many images five doubtful suggestions, and a
-            # sum puts just those first (docs/design.md has the figures).
+            # Not by the sum of an image's probabilities: early models give many images five doubtful suggestions, and
+            # a sum would put those first.
             for block in _blocks(rankings.by_image[: first_below(rankings.likeliest, low)]):
                 keep = block >= 0
                 for place in np.flatnonzero(keep & delta.changed[block]):
@@ -121,32 +120,32 @@ class Missing:
             yield from _merged(self.snapshot, low, only.high)
 
     def still(self, image_ids: list[int]) -> list[int]:
-        """Those of the images that have something to show still: known here without looking."""
+        """Those of the images that still have something to show; here all of them."""
         return image_ids
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """What there is to show of these images, from the labels as they are now."""
+        """The suggestions of these images, by the labels as they are now."""
         answered = auto_accepted.accepted_class_ids(self.db, image_ids)
-        for image_id, ones in cells.answered(self.db, image_ids).items():
-            answered.setdefault(image_id, set()).update(ones)
+        for image_id, class_ids in cells.answered(self.db, image_ids).items():
+            answered.setdefault(image_id, set()).update(class_ids)
         only = self.only
         return suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Those of the image ids on which this person decided; all, when it is nobody."""
+    """Those of the image ids on which this person decided; all of them for "" as the name."""
     if not annotator:
         yield from blocks
         return
-    theirs = decided_on(db, annotator)
-    for ids in blocks:
-        near = ids < len(theirs)
-        near[near] = theirs[ids[near]]
-        yield ids[near]
+    decided = decided_on(db, annotator)
+    for image_ids in blocks:
+        keep = image_ids < len(decided)
+        keep[keep] = decided[image_ids[keep]]
+        yield image_ids[keep]
 
 
 def _each_once(blocks: Iterator[np.ndarray], out: Collection[int]) -> Iterator[int]:
-    """The image ids one by one, without those that are `out`."""
+    """The image ids one by one, each once, without those in `out`."""
     seen = set(out)
     for ids in blocks:
         for image_id in ids.tolist():
@@ -174,7 +173,7 @@ def _merged(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]
         scores = [probabilities[rows, column] for column, rows in enumerate(open_rows)]
         cut = [float(rankings.scores[c, stops[c] - 1]) for c in range(columns) if starts[c] < stops[c] < ends[c]]
         merged, chances = np.concatenate(open_rows), np.concatenate(scores).astype(np.float32)
-        # Below this some class has cells that were not looked at yet, which come before these.
+        # Below the cut some class has cells that were not read yet and come before these.
         keep = chances >= max(cut, default=0.0)
         yield merged[keep][np.lexsort((merged[keep], -chances[keep]))]
         if not cut:
@@ -183,10 +182,10 @@ def _merged(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]
 
 
 def _above(scores: np.ndarray, high: float) -> int:
-    """How many of these falling probabilities lie above the upper end."""
+    """How many of these falling probabilities lie above `high`."""
     return 0 if high >= 1 else first_below(scores, float(np.nextafter(np.float16(high), np.float16(2))))
 
 
 def _parts(image_ids: Iterator[int], size: int) -> Iterator[list[int]]:
-    while some := list(islice(image_ids, size)):
-        yield some
+    while part := list(islice(image_ids, size)):
+        yield part

@@ -1,4 +1,4 @@
-"""What the current run says, as the page's process reads it: mapped from the disk, never all of it at once."""
+"""The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole."""
 
 from dataclasses import dataclass
 
@@ -33,8 +33,8 @@ class Predictions(Probabilities):
 
 
 def read_predictions(db: Database) -> Predictions | None:
-    """The current run's predictions; None before the first run, and where its arrays are damaged (`damaged`)."""
-    # The run's arrays may be replaced between reading its row and opening its files: then there is a newer one.
+    """The current run's predictions; None before the first run and where its arrays are damaged (see `damaged`)."""
+    # A newer version may replace the arrays between reading the row and opening the files.
     for _ in range(3):
         run = runs.current_run(db)
         if run is None:
@@ -52,29 +52,27 @@ def read_predictions(db: Database) -> Predictions | None:
 
 
 def damaged(db: Database) -> list[str]:
-    """Runs that cannot be read, in a sentence each: nothing is suggested from them, and the next training replaces
-    them."""
-    told = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
+    """The runs that cannot be read, one sentence each; nothing is suggested from them until the next training."""
+    problems = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
     run = runs.current_run(db)
     if run is not None and read_predictions(db) is None:
-        told.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
-    return told
+        problems.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
+    return problems
 
 
-def rankings_of(db: Database, found: Predictions) -> Rankings | None:
-    """The run's rankings. A run of an older version has none: of a small one they are worked out here, once.
+def rankings_of(db: Database, predictions: Predictions) -> Rankings | None:
+    """The run's rankings. A run of an older version stored none: those of a small run are computed here, once; a large
+    run has None until the next training."""
+    version = (predictions.run.id, predictions.run.version)
+    return db.caches.get("rankings", version, lambda: _rankings(db, predictions), VERSIONS_KEPT)
 
-    None for a large one: the next run brings them.
-    """
-    return db.caches.get("rankings", (found.run.id, found.run.version), lambda: _rankings(db, found), VERSIONS_KEPT)
 
-
-def _rankings(db: Database, found: Predictions) -> Rankings | None:
-    kept = rankings.load(db.paths.run(found.run.id, found.run.version))
-    if kept is None and found.probabilities.size <= rankings.SMALL:
-        newest = found.run.last_decision_id
-        return rankings.build(db, newest, found.image_ids, found.class_ids, found.probabilities)
-    return kept
+def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
+    run, probabilities = predictions.run, predictions.probabilities
+    stored = rankings.load(db.paths.run(run.id, run.version))
+    if stored is None and probabilities.size <= rankings.SMALL:
+        return rankings.build(db, run.last_decision_id, predictions.image_ids, predictions.class_ids, probabilities)
+    return stored
 
 
 def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:

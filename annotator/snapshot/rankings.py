@@ -1,8 +1,8 @@
-"""What a run leaves beside its probabilities, so that a page never reads all of them: who is likeliest, and where.
+"""The rankings that a run stores beside its probabilities, so that a page never reads all of them.
 
-Made by the worker before it publishes, class by class; the page maps the files into memory and reads their beginnings.
-They say what was open when the run looked at the decisions (`Run.last_decision_id`); what people answered since is
-taken out by `annotator.snapshot.delta`.
+The worker makes them before it publishes, class by class; the page maps the files into memory and reads their
+beginnings. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta (delta.py)
+takes out what people answered since.
 """
 
 from bisect import bisect_right
@@ -20,10 +20,10 @@ from annotator.store.database import Database
 
 RANKED = 50_000  # cells kept of each class, and images
 RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
-SPREAD = 5  # one in five of them is not among the likeliest, but one of many further down: every probability is there
+SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every probability occurs
 DISAGREEMENTS = 10_000
-DOUBTFUL = 0.5  # a decision is contradicted from this difference on
-SMALL = 20_000_000  # cells of a run without these files up to which a page works them out itself
+DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
+SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
 COLUMNS = 16  # read at once
 ANSWERED = np.uint16(0xFFFF)
 
@@ -32,14 +32,14 @@ ANSWERED = np.uint16(0xFFFF)
 class Rankings:
     """One run's rankings; rows and columns are those of its probabilities.
 
-    by_class         (C, K) int32 rows of the unanswered cells of each class, likeliest first, then by image; -1 after
-                     the last. Where a class has more than K, the last fifth is an even sample of all the others
+    by_class         (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row; -1
+                     after the last. Where a class has more than K, the last fifth is an even sample of the others
     scores           (C, K) float16, their probabilities; 0 after the last
-    by_image         (K,) int32 rows of the images whose likeliest unanswered cell is likeliest, in the same way
+    by_image         (K,) int32 rows of images by the probability of their likeliest unanswered cell, in the same way
     likeliest        (K,) float16, the probability of that cell
     expected         (C,) float64, the sum of the probabilities of all unanswered cells
-    disagreements    (D, 2) int32 row and column of cells that people and model see differently, the most so first
-    cooccurrence     (C, C) int32, images on which people saw both classes; in the diagonal, the one
+    disagreements    (D, 2) int32 row and column of answered cells by falling difference of answer and probability
+    cooccurrence     (C, C) int32, images on which people saw both classes; on the diagonal, the one class
     """
 
     by_class: np.ndarray
@@ -56,21 +56,21 @@ def build(
 ) -> Rankings:
     """The rankings of a run.
 
-    newest           the last decision it has seen; later ones count as if they had not been
+    newest           the last decision that the run has seen; later ones are left out
     image_ids        (N,) int64, ascending
     class_ids        (C,) int64, ascending
     probabilities    (N, C) float16 in [0, 1], nan where there is no model
     """
     ranker = Ranker(image_ids, class_ids, probabilities)
-    ranker.look(db, newest, range(len(class_ids)))
+    ranker.rank(db, newest, range(len(class_ids)))
     return ranker.rankings()
 
 
 class Ranker:
-    """Rankings in the making: after an update only the columns that changed are looked at again.
+    """Makes rankings; after an update only the columns that changed are ranked again.
 
     image_ids, class_ids    as `build` takes them
-    probabilities           (N, C) float16, read whenever something is ranked: whoever holds them may change them
+    probabilities           (N, C) float16, read at each ranking: their owner may change them in between
     """
 
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray):
@@ -80,32 +80,32 @@ class Ranker:
         self._by_class = np.full((columns, self._kept), -1, np.int32)
         self._scores = np.zeros((columns, self._kept), np.float16)
         self._expected = np.zeros(columns)
-        nothing = np.zeros(0, np.int64)
-        self._answered = [nothing] * columns
-        self._present = [nothing] * columns
+        no_rows = np.zeros(0, np.int64)
+        self._closed = [no_rows] * columns
+        self._present = [no_rows] * columns
         self._doubts = [np.zeros((0, 3))] * columns
 
-    def look(self, db: Database, newest: int, columns: Collection[int]) -> None:
+    def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
         """Rank these columns, with the answers up to the decision `newest`."""
         for column, chances in _columns(self._probabilities, columns):
             places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
             keys = _keys(chances)
-            # What is filled in automatically is offered as little as what people answered; it teaches nothing, though.
-            closed = np.union1d(places, _filled_in(db, int(self._class_ids[column]), self._image_ids))
+            # Auto-accepted cells are closed like answered ones; they are no answers, though.
+            closed = np.union1d(places, _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids))
             keys[closed] = ANSWERED
             self._by_class[column], self._scores[column] = _ranked(keys, chances, self._kept)
             self._expected[column] = chances[keys != ANSWERED].sum(dtype=np.float64)
-            self._answered[column], self._present[column] = closed, places[states == PRESENT]
+            self._closed[column], self._present[column] = closed, places[states == PRESENT]
             self._doubts[column] = _doubts(column, places, states, chances)
 
     def rankings(self) -> Rankings:
-        """As they are now; the arrays of single classes change with the next look."""
+        """The rankings; the next `rank` changes the arrays of single classes in place."""
         best = np.full(len(self._image_ids), ANSWERED)
         for column, chances in _columns(self._probabilities, range(len(self._class_ids))):
             keys = _keys(chances)
-            keys[self._answered[column]] = ANSWERED
+            keys[self._closed[column]] = ANSWERED
             np.minimum(best, keys, out=best)
-        by_image, likeliest = _ranked(best, _likeliest(best), self._kept)
+        by_image, likeliest = _ranked(best, _probabilities(best), self._kept)
         return Rankings(
             self._by_class,
             self._scores,
@@ -113,74 +113,75 @@ class Ranker:
             likeliest,
             self._expected,
             _worst(self._doubts),
-            _together(self._present),
+            _cooccurrence(self._present),
         )
 
 
 def save(folder: Path, rankings: Rankings) -> None:
-    """Write them beside the run's probabilities; afterwards the disk has all names of that folder. Raises DiskFull."""
+    """Write rankings beside the run's probabilities, the folder synced to the disk at the end. Raises DiskFull."""
     names = [field.name for field in fields(Rankings)]
     for name in names:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
 
 
 def load(folder: Path) -> Rankings | None:
-    """Mapped from the disk; None for a run of an older version, which left none, and for damaged files."""
+    """The rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
     try:
-        # As plain arrays, which are mapped all the same: looking into a numpy.memmap takes twice as long.
+        # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
         return Rankings(*(np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Rankings)))
     except (OSError, ValueError, EOFError):
         return None
 
 
 def kept_of(images: int, classes: int) -> int:
-    """How many cells of each class are ranked: K."""
+    """K: how many cells of each class are ranked."""
     return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
 
 
 def whole(rankings: Rankings) -> int:
-    """How many of the likeliest cells of a class are in `by_class` without a gap."""
+    """How many of the likeliest cells of a class stand in `by_class` without a gap."""
     kept = rankings.by_class.shape[1]
     return kept - kept // SPREAD
 
 
 def first_below(scores: np.ndarray, low: float) -> int:
-    """Where in falling probabilities (K,) the first one below `low` stands; K when there is none."""
-    # Not numpy's search: it would copy what is mapped from the disk.
+    """The position of the first of falling probabilities (K,) that is below `low`; K when none is."""
+    # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 
 
 def _columns(probabilities: np.ndarray, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
-    # Some columns at once: a single one of an (N, C) array costs as much to read as sixteen.
-    some = list(wanted)
-    for start in range(0, len(some), COLUMNS):
-        part = some[start : start + COLUMNS]
-        yield from zip(part, np.ascontiguousarray(probabilities[:, part].T), strict=True)
+    # In blocks: a single column of an (N, C) array costs as much to read as sixteen.
+    columns = list(wanted)
+    for start in range(0, len(columns), COLUMNS):
+        block = columns[start : start + COLUMNS]
+        yield from zip(block, np.ascontiguousarray(probabilities[:, block].T), strict=True)
 
 
 def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and states of what people said of a class, without images that the run does not know; rows ascending."""
+    """Rows, ascending, and states of the answers to a class, without images that the run does not know."""
     ids, states = cells.answers(db, class_id, newest)
     order = np.argsort(ids)
     places, known = positions(ids[order], image_ids)
     return places[known], states[order][known]
 
 
-def _filled_in(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Rows of a class's cells that a model has filled in under a guarantee."""
+def _auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """Rows of a class's auto-accepted cells."""
     places, known = positions(auto_accepted.accepted_of(db, class_id)[0], image_ids)
     return places[known]
 
 
 def _keys(chances: np.ndarray) -> np.ndarray:
-    """(n,) uint16 that are smaller where the probability is larger: sorting these takes a tenth of the time."""
-    # The bits of a positive float, read as a whole number, are in the order of the floats.
+    """(n,) uint16 that fall as the probability rises: sorting them takes a tenth of the time."""
+    # The bits of positive floats, read as integers, have the order of the floats.
     keys = np.uint16(0x3C00) - np.abs(chances).view(np.uint16)
     keys[np.isnan(chances)] = ANSWERED
     return keys
 
 
-def _likeliest(keys: np.ndarray) -> np.ndarray:
+def _probabilities(keys: np.ndarray) -> np.ndarray:
+    """The probabilities that keys stand for, 0 for answered cells."""
     return np.where(keys == ANSWERED, 0, np.uint16(0x3C00) - keys).astype(np.uint16).view(np.float16)
 
 
@@ -197,32 +198,32 @@ def _ranked(keys: np.ndarray, chances: np.ndarray, kept: int) -> tuple[np.ndarra
 
 
 def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """(n, 3) of one class: difference, row, column where the model is at least as sure of the opposite as not."""
+    """(n, 3) of one class: difference, row, column of the cells whose answer and probability differ by DOUBTFUL."""
     sure = (states == PRESENT) | (states == ABSENT)
-    rows, truth = places[sure], (states[sure] == PRESENT).astype(np.float64)
-    apart = np.abs(chances[rows].astype(np.float64) - truth)
-    some = np.flatnonzero(apart >= DOUBTFUL)  # never of nan
-    some = some[np.argsort(-apart[some], kind="stable")][:DISAGREEMENTS]
-    return np.stack([apart[some], rows[some], np.full(len(some), column)], 1)
+    rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)
+    apart = np.abs(chances[rows].astype(np.float64) - answers)
+    doubted = np.flatnonzero(apart >= DOUBTFUL)  # never nan
+    doubted = doubted[np.argsort(-apart[doubted], kind="stable")][:DISAGREEMENTS]
+    return np.stack([apart[doubted], rows[doubted], np.full(len(doubted), column)], 1)
 
 
 def _worst(doubts: list[np.ndarray]) -> np.ndarray:
-    every = np.concatenate([np.zeros((0, 3)), *doubts])
-    order = np.lexsort((every[:, 2], every[:, 1], -every[:, 0]))[:DISAGREEMENTS]
-    return every[order, 1:].astype(np.int32)
+    doubted = np.concatenate([np.zeros((0, 3)), *doubts])
+    order = np.lexsort((doubted[:, 2], doubted[:, 1], -doubted[:, 0]))[:DISAGREEMENTS]
+    return doubted[order, 1:].astype(np.int32)
 
 
-def _together(present: list[np.ndarray]) -> np.ndarray:
-    """How often two classes were seen on one image, from the rows of each class."""
+def _cooccurrence(present: list[np.ndarray]) -> np.ndarray:
+    """(C, C) int32: on how many images two classes were both seen, from the rows of each class."""
     count = np.zeros((len(present), len(present)), np.int32)
     if not present:
         return count
     rows = np.concatenate(present)
-    columns = np.repeat(np.arange(len(present)), [len(one) for one in present])
+    columns = np.repeat(np.arange(len(present)), [len(seen) for seen in present])
     order = np.argsort(rows, kind="stable")
     rows, columns = rows[order], columns[order]
     np.add.at(count, (columns, columns), 1)
-    # The labels of an image stand side by side: first each with the next, then with the one after that, ...
+    # The labels of an image are adjacent: count each with the next, then with the one after that, and so on.
     for apart in range(1, len(present)):
         same = rows[apart:] == rows[:-apart]
         if not same.any():

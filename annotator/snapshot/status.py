@@ -16,16 +16,16 @@ from annotator.store import (
 )
 from annotator.store.database import Database
 
-SUMMED_UP = 20_000  # a page that is drawn every few seconds does not read a million
+SUMMED_UP = 20_000  # files counted by reason for a page that is redrawn every few seconds
 
 
 def status(db: Database, listed: int | None = None) -> dict[str, Any]:
     """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
 
-    listed    how many kept-out files and missing images are named at most, SUMMED_UP files counted by reason; None: all
+    listed    at most so many kept-out files and missing images are named, and SUMMED_UP counted by reason; None: all
     """
     counts = overview.image_counts(db)
-    bad, missing = images.kept_out(db, listed), images.missing(db, listed)
+    kept_out, missing = images.kept_out(db, listed), images.missing(db, listed)
     worker = heartbeat.worker_state(db)
     backbone = configuration.backbone(db)
     return {
@@ -40,10 +40,10 @@ def status(db: Database, listed: int | None = None) -> dict[str, Any]:
         "images_complete": counts["complete"],
         "flagged": overview.count_flagged(db),
         "annotator_disagreements": annotator_disagreement.count(db),
-        "files_kept_out": [{"file": one.path, "reason": one.reason} for one in bad],
+        "files_kept_out": [{"file": file.path, "reason": file.reason} for file in kept_out],
         "files_kept_out_by_reason": images.kept_out_by_reason(db, None if listed is None else SUMMED_UP),
         "files_kept_out_in_all": images.count_kept_out(db),
-        "images_missing": [{"image": one.path, "reason": one.reason} for one in missing],
+        "images_missing": [{"image": image.path, "reason": image.reason} for image in missing],
         "images_missing_in_all": images.count_missing(db),
         "method": configuration.method(db),
         "parameters": configuration.parameters(db),

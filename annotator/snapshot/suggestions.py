@@ -1,7 +1,4 @@
-"""Predictions of the current run + what people have answered -> the labels that are probably missing.
-
-Only numpy: the page's process asks here, and it may not load torch.
-"""
+"""Suggestions: the labels that are probably missing, from the current run and what people have answered."""
 
 from collections.abc import Sequence
 
@@ -17,10 +14,10 @@ from annotator.store.database import Database
 
 
 def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
-    """The unanswered cells most likely to be present, likeliest first; none that a person has answered in any way.
+    """The unanswered cells most likely to be present, by falling probability.
 
-    class_id    only this class; None: all
-    limit       how many at most; None: all, which takes memory for every cell there is
+    class_id    only of this class; None: of all
+    limit       how many at most; None: all, which takes memory for every cell
     """
     if limit is not None and (snapshot := read_snapshot(db)):
         depth = limit + int(np.count_nonzero(snapshot.delta.changed))  # among so many, `limit` are open
@@ -42,70 +39,68 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
 
 
 def suggestions_of(
-    found: Predictions,
+    predictions: Predictions,
     answered: dict[int, set[int]],
     image_ids: Sequence[int],
     low: float,
     high: float = 1.0,
     class_id: int | None = None,
 ) -> dict[int, list[Suggestion]]:
-    """For each image its suggestions with a probability from `low` to `high`, likeliest first.
+    """The suggestions of each image with a probability from `low` to `high`, by falling probability.
 
     answered    image id -> the classes people have answered there
     class_id    only of this class
     """
-    rows, known = found.rows(image_ids)
+    rows, known = predictions.rows(image_ids)
     result: dict[int, list[Suggestion]] = {}
-    for image_id, row, has in zip(image_ids, rows, known, strict=True):
-        if not has:
+    for image_id, row, has_row in zip(image_ids, rows, known, strict=True):
+        if not has_row:
             continue
-        scores = np.array(found.probabilities[row], np.float32)
-        scores[np.isin(found.class_ids, list(answered.get(image_id, ())))] = np.nan
+        scores = np.array(predictions.probabilities[row], np.float32)
+        scores[np.isin(predictions.class_ids, list(answered.get(image_id, ())))] = np.nan
         if class_id is not None:
-            scores[found.class_ids != class_id] = np.nan
+            scores[predictions.class_ids != class_id] = np.nan
         columns = np.flatnonzero((scores >= low) & (scores <= high))
         columns = columns[np.argsort(-scores[columns], kind="stable")][:REVIEW_CHIPS]
+        class_ids, chances = predictions.class_ids[columns].tolist(), scores[columns].tolist()
         result[image_id] = [
-            Suggestion(image_id, int(found.class_ids[column]), round(float(scores[column]), 4), found.run.id)
-            for column in columns
+            Suggestion(image_id, suggested, round(chance, 4), predictions.run.id)
+            for suggested, chance in zip(class_ids, chances, strict=True)
         ]
     return result
 
 
-def likely(found: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]) -> dict[int, bytes]:
-    """What the model thinks of whole images: for each one byte a class, in the order of `classes`.
+def probability_bytes(
+    predictions: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]
+) -> dict[int, bytes]:
+    """The probabilities of whole images: one byte per class in the order of `classes`, without images that have no row.
 
-    A byte is the probability times 254, 255 where there is none; of an image without a row b"".
+    A byte is round(probability * 254), 255 where there is none.
     """
-    if found is None:
+    if predictions is None:
         return {}
-    columns, there = found.columns([one.id for one in classes])
-    rows, known = found.rows(image_ids)
-    result: dict[int, bytes] = {}
-    for image_id, row, has in zip(image_ids, rows, known, strict=True):
-        if has:
-            scores = np.rint(np.array(found.probabilities[row], np.float32) * 254)
-            bytes_ = np.where(np.isnan(scores), 255, scores).astype(np.uint8)
-            every = np.full(len(classes), 255, np.uint8)
-            every[there] = bytes_[columns[there]]
-            result[image_id] = every.tobytes()
-    return result
+    _, known = predictions.rows(image_ids)
+    known_ids = [image_id for image_id, has_row in zip(image_ids, known, strict=True) if has_row]
+    values = predictions.aligned(predictions.probabilities, known_ids, [class_.id for class_ in classes])
+    scaled = np.rint(values.astype(np.float32) * 254)
+    rows = np.where(np.isnan(scaled), 255, scaled).astype(np.uint8)
+    return {image_id: row.tobytes() for image_id, row in zip(known_ids, rows, strict=True)}
 
 
 def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """For each image the classes that a person has answered there, in whatever way, or that were accepted."""
+    """The classes of each image that people have answered or that were auto-accepted."""
     answered = auto_accepted.accepted_class_ids(db, image_ids)
     for label in decisions.labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
     return answered
 
 
-def aligned(found: Predictions | None, images: Sequence[Image], classes: Sequence[Class]) -> np.ndarray | None:
-    """The probabilities in the row order of `images` and the column order of `classes`, nan where there is none."""
-    if found is None:
+def aligned(predictions: Predictions | None, images: Sequence[Image], classes: Sequence[Class]) -> np.ndarray | None:
+    """(N, C) float32 probabilities in the order of `images` and `classes`, nan where there is none."""
+    if predictions is None:
         return None
     image_ids, class_ids = [image.id for image in images], [class_.id for class_ in classes]
-    return found.aligned(found.probabilities, image_ids, class_ids).astype(np.float32)
+    return predictions.aligned(predictions.probabilities, image_ids, class_ids).astype(np.float32)
 
 
 def labels_until_first_run(without_decision: int, images: int) -> int:
@@ -114,7 +109,7 @@ def labels_until_first_run(without_decision: int, images: int) -> int:
 
 
 def run_to_explain(db: Database, run_id: int) -> int:
-    """The run whose heat map answers for a suggestion of this run: itself, or the current one once it is gone."""
+    """The run whose heat map explains a suggestion of this run: itself, or the current one once it was deleted."""
     if runs.kept_run(db, run_id):
         return run_id
     current = runs.current_run(db)

@@ -83,7 +83,7 @@ class _LoadedRun:
         self.run_id = trained.run.id
         self.probabilities = np.array(trained.probabilities)
         self.ranker = Ranker(trained.image_ids, trained.class_ids, self.probabilities)
-        self.ranker.look(db, trained.run.last_decision_id, range(len(trained.class_ids)))
+        self.ranker.rank(db, trained.run.last_decision_id, range(len(trained.class_ids)))
         self._predictions, self._codes = trained, codes
         self._trained = arrays_of(db, trained.run.id)[1]
 
@@ -96,7 +96,7 @@ class _LoadedRun:
         """Bring some columns up to date with the decisions up to `newest`."""
         corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
         self.probabilities[:, columns] = corrected(self._codes, self._trained[:, columns], corrections)
-        self.ranker.look(db, newest, columns)
+        self.ranker.rank(db, newest, columns)
 
     def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
         class_id = int(self._predictions.class_ids[column])

@@ -16,6 +16,6 @@ def page() -> None:
         return
     db = context.db()
     choices = [
-        {"name": order.name, "title": order.title, "about": order.about} for order in query_order.ORDERS.values()
+        {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
     mount("annotate", known, orders=choices, order=query_order.chosen(db))

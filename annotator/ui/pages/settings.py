@@ -120,15 +120,15 @@ def _order(db: Database) -> None:
     current = query_order.chosen(db)
     chosen = st.selectbox(
         "Order of the images, unless somebody chooses another on the Annotate page",
-        list(query_order.ORDERS),
-        index=list(query_order.ORDERS).index(current) if current in query_order.ORDERS else 0,
-        format_func=lambda name: query_order.ORDERS[name].title,
+        list(query_order.QUERY_ORDERS),
+        index=list(query_order.QUERY_ORDERS).index(current) if current in query_order.QUERY_ORDERS else 0,
+        format_func=lambda name: query_order.QUERY_ORDERS[name].title,
         key="order",
     )
     if chosen != current:
         query_order.choose(db, chosen)
-        st.toast(f"From now on: {query_order.ORDERS[chosen].title.lower()}.")
-    order = query_order.ORDERS[chosen]
+        st.toast(f"From now on: {query_order.QUERY_ORDERS[chosen].title.lower()}.")
+    order = query_order.QUERY_ORDERS[chosen]
     st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
 
 
