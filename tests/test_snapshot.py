@@ -32,7 +32,7 @@ def test_a_snapshot_stays_as_it_is_while_people_answer_and_take_back(db, publish
     taken_back = read_snapshot(db)
     open_cells = [[one.delta.is_open(4, column) for column in range(3)] for one in (before, after, taken_back)]
     assert open_cells == [[True] * 3, [True, False, False], [True, False, True]]
-    assert [np.flatnonzero(one.delta.changed).tolist() for one in (before, after, taken_back)] == [[], [4], [4]]
+    assert [one.delta.changed_images for one in (before, after, taken_back)] == [0, 1, 1]
     sums = [one.delta.answered_probability for one in (before, after, taken_back)]
     row = published[4].astype(float)
     assert np.allclose(sums, [[0, 0, 0], [0, row[1], row[2]], [0, row[1], 0]])
@@ -52,7 +52,7 @@ def test_run_and_delta_are_of_one_moment_whatever_is_published_meanwhile(db, pub
         arrays.save_array(db.paths.run(1, 1) / "probabilities.npy", 1 - published)
         runs.advance(other, 1, 1, decisions.newest_decision(other))
         snapshot = read_snapshot(db)
-        assert snapshot.run.version == 0 and not snapshot.delta.changed.any()
+        assert snapshot.run.version == 0 and not snapshot.delta.changed_images
         assert np.array_equal(snapshot.predictions.probabilities, published)
     snapshot = read_snapshot(db)
-    assert snapshot.run.version == 1 and not snapshot.delta.changed.any(), "this version has seen the answer"
+    assert snapshot.run.version == 1 and not snapshot.delta.changed_images, "this version has seen the answer"

@@ -126,7 +126,7 @@ def test_an_answered_suggestion_is_in_no_queue_before_or_after_the_update(traine
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
         assert updater.update(trained, cache).version == step + 1
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
-        assert not read_snapshot(trained).delta.changed.any(), "the rankings know by themselves"
+        assert not read_snapshot(trained).delta.changed_images, "the rankings know by themselves"
     undo(trained)
     updater.update(trained, cache)
     assert all(cell in offered for offered in queues(trained, selection=picked).values()), "it is open again"

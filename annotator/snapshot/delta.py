@@ -35,7 +35,9 @@ class Delta:
     """What was answered since a version, up to one decision; never changed, only replaced by a later one.
 
     newest                  the last decision that it includes
-    changed                 (N,) bool, rows of the images on which people have decided something since
+    changed                 (N,) bool, rows of the images on which people have decided something since. It is shared
+                            with later deltas, because copying a million takes as long as reading the rest, and may
+                            name more images; the methods below answer for this delta
     answered_probability    (C,) float64, the summed probabilities of the cells answered since
     """
 
@@ -64,14 +66,19 @@ class Delta:
                 return self
             answered = cells.answered(db, image_ids) if image_ids else {}
         rows, known = self.predictions.rows(image_ids)
-        changed, images, sums = self.changed.copy(), self._images.copy(), self.answered_probability.copy()
+        images, sums = self._images.copy(), self.answered_probability.copy()
         for image_id, row in zip(np.array(image_ids, np.int64)[known].tolist(), rows[known].tolist(), strict=True):
             image = self._image(row, answered.get(image_id, {}))
             if row in images:
                 sums[images[row].columns] -= images[row].values
             sums[image.columns] += image.values
-            images[row], changed[row] = image, True
-        return replace(self, newest=newest, changed=changed, answered_probability=sums, _images=images)
+            images[row], self.changed[row] = image, True
+        return replace(self, newest=newest, answered_probability=sums, _images=images)
+
+    @property
+    def changed_images(self) -> int:
+        """On how many images people have decided something since."""
+        return len(self._images)
 
     def column(self, class_id: int) -> int | None:
         """The column of a class that has a model, None for any other."""
@@ -98,7 +105,8 @@ class Delta:
         probabilities = self.predictions.probabilities[row]
         columns = {self._columns[class_id]: newest for class_id, newest in labels.items() if class_id in self._columns}
         since = [column for column, newest in columns.items() if newest > self.predictions.run.last_decision_id]
-        values = np.nan_to_num(probabilities[since].astype(np.float64))
+        values = probabilities[since].astype(np.float64)
+        values[np.isnan(values)] = 0
         still_open = np.array(probabilities, np.float32)
         still_open[list(columns)] = 0
         likeliest = float(np.fmax.reduce(still_open, initial=0))  # of nan and a number the number

@@ -77,12 +77,15 @@ def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
 
 def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises FileNotFoundError."""
-    image_ids, probabilities = (
-        db.paths.run(run_id) / "image_ids.npy",
-        db.paths.run(run_id, version) / "probabilities.npy",
-    )
-    get = db.caches.get
     return (
-        get("image ids of runs", run_id, lambda: np.array(open_array(image_ids)), VERSIONS_KEPT),
-        get("probabilities", (run_id, version), lambda: np.asarray(open_array(probabilities)), VERSIONS_KEPT),
+        db.caches.get("image ids of runs", run_id, lambda: _image_ids(db, run_id), VERSIONS_KEPT),
+        db.caches.get("probabilities", (run_id, version), lambda: _probabilities(db, run_id, version), VERSIONS_KEPT),
     )
+
+
+def _image_ids(db: Database, run_id: int) -> np.ndarray:
+    return np.array(open_array(db.paths.run(run_id) / "image_ids.npy"))
+
+
+def _probabilities(db: Database, run_id: int, version: int) -> np.ndarray:
+    return np.asarray(open_array(db.paths.run(run_id, version) / "probabilities.npy"))

@@ -20,7 +20,7 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
     limit       how many at most; None: all, which takes memory for every cell
     """
     if limit is not None and (snapshot := read_snapshot(db)):
-        depth = limit + int(np.count_nonzero(snapshot.delta.changed))  # among so many, `limit` are open
+        depth = limit + snapshot.delta.changed_images  # among so many, `limit` are open
         if depth <= whole(snapshot.rankings):
             return _likeliest(snapshot, class_id, limit, depth)
     predictions = read_predictions(db)
