@@ -54,7 +54,7 @@ class Delta:
         """The delta of a version that has seen every decision."""
         images, classes = len(predictions.image_ids), len(predictions.class_ids)
         columns = {class_id: column for column, class_id in enumerate(predictions.class_ids.tolist())}
-        has_model = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
+        has_model: np.ndarray = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
         newest = predictions.run.last_decision_id
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 

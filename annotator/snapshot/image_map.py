@@ -59,6 +59,7 @@ class Map:
     x, y         (N,) float32 in [0, 1]
     drawn        (n,) int64, ascending: rows; all, or a fixed random sample of DRAWN
     stamp        differs between maps
+    colours      what the points were coloured by so far
     """
 
     image_ids: np.ndarray
@@ -66,7 +67,7 @@ class Map:
     y: np.ndarray
     drawn: np.ndarray
     stamp: int
-    colours: "_Colours" = field(default_factory=lambda: _Colours(), repr=False, compare=False)
+    colours: "Colours" = field(default_factory=lambda: Colours(), repr=False, compare=False)
 
 
 def current_map(db: Database) -> Map | None:
@@ -92,7 +93,7 @@ def _read(path: Path, modified_ns: int) -> Map:
 
 def stage_bytes(db: Database, map_: Map) -> np.ndarray:
     """The stage of each image that is drawn, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
-    return map_._colours.read(db, "stage", map_.image_ids[map_.drawn], lambda ids: columns.stages(db, ids))
+    return map_.colours.read(db, "stage", map_.image_ids[map_.drawn], lambda ids: columns.stages(db, ids))
 
 
 def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
@@ -108,7 +109,7 @@ def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
             result[states == state] = byte
         return result
 
-    return map_._colours.read(db, class_id, map_.image_ids[map_.drawn], read)
+    return map_.colours.read(db, class_id, map_.image_ids[map_.drawn], read)
 
 
 def probability_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
@@ -131,7 +132,7 @@ def _refuse_unknown(db: Database, class_id: int) -> None:
         raise AnnotatorError(f"There is no class {class_id}. Was it named by an old page? Reload the page.")
 
 
-class _Colours:
+class Colours:
     """Bytes that follow from decisions, kept and brought up to date: reading ten thousand images takes 20 ms, the few
     that changed since take almost nothing."""
 
@@ -186,14 +187,14 @@ def images_inside(map_: Map, polygon: np.ndarray) -> np.ndarray:
     mask = Picture.new("L", (CELLS, CELLS))
     ImageDraw.Draw(mask).polygon([tuple(corner) for corner in ((polygon - low) * scale).tolist()], fill=1)
     inner = np.asarray(mask).ravel()
-    blocks = []
+    blocks = [np.zeros(0, np.int64)]
     for start in range(0, len(map_.x), AT_ONCE):
         x, y = map_.x[start : start + AT_ONCE], map_.y[start : start + AT_ONCE]
         near = np.flatnonzero((x >= low[0]) & (x <= low[0] + extent[0]) & (y >= low[1]) & (y <= low[1] + extent[1]))
         cells = _cells(y.take(near), low[1], scale[1]) * CELLS + _cells(x.take(near), low[0], scale[0])
         hits = near.take(np.flatnonzero(inner.take(cells)))  # an index is three times as fast as a mask
         blocks.append(map_.image_ids[start : start + AT_ONCE].take(hits))
-    return np.concatenate([np.zeros(0, np.int64), *blocks])
+    return np.concatenate(blocks)
 
 
 def _cells(places: np.ndarray, low: float, scale: float) -> np.ndarray:
