@@ -145,12 +145,12 @@ def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker
         answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
     assert ids(annotate.next_work(db, wanted("a", want=2))) == [1, 2], "the longest without a decision"
     labels = np.array([[1, 1, 0]] * 20 + [[1, 0, 0]] * 4, np.int8)
-    found = query_order.build(db, np.arange(1, 25), None, None, labels, 0)["incomplete"].tolist()
-    assert (set(found[:4]), set(found)) == ({21, 22, 23, 24}, set(range(1, 25)))
+    order = query_order.build(db, np.arange(1, 25), None, None, labels, 0)["incomplete"].tolist()
+    assert (set(order[:4]), set(order)) == ({21, 22, 23, 24}, set(range(1, 25)))
     run = publish_run(db, np.full((24, 3), 0.5))
-    query_order.save(db.paths.run(run), {"incomplete": np.array(found)})
-    answer(db, found[0], 2)
-    assert ids(annotate.next_work(db, wanted("b", want=2))) == sorted(found[1:3]), "counted once more"
+    query_order.save(db.paths.run(run), {"incomplete": np.array(order)})
+    answer(db, order[0], 2)
+    assert ids(annotate.next_work(db, wanted("b", want=2))) == sorted(order[1:3]), "counted once more"
 
 
 def test_the_order_is_not_the_order_of_the_folder(db):

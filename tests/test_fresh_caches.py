@@ -35,34 +35,34 @@ CHANGES = {
 }
 
 
-def stages(db, found) -> list[int]:
-    return columns.stages(db, found.image_ids).tolist()
+def stages(db, map_) -> list[int]:
+    return columns.stages(db, map_.image_ids).tolist()
 
 
 KEPT = {
-    "the map's stages": (lambda db, found: image_map.stage_bytes(db, found).tolist(), stages),
+    "the map's stages": (lambda db, map_: image_map.stage_bytes(db, map_).tolist(), stages),
     "the map's complete images and Progress'": (
-        lambda db, found: int(np.sum(image_map.stage_bytes(db, found) == COMPLETE)),
-        lambda db, found: overview.image_counts(db)["complete"],
+        lambda db, map_: int(np.sum(image_map.stage_bytes(db, map_) == COMPLETE)),
+        lambda db, map_: overview.image_counts(db)["complete"],
     ),
     "the map's labels of a class": (
-        lambda db, found: image_map.state_bytes(db, found, 1).tolist(),
-        lambda db, found: [
+        lambda db, map_: image_map.state_bytes(db, map_, 1).tolist(),
+        lambda db, map_: [
             {None: 0, 1: 1, -1: 2, 0: 3}[
                 db.value("SELECT state FROM label WHERE image_id = ? AND class_id = 1", [image_id])
             ]
-            for image_id in found.image_ids.tolist()
+            for image_id in map_.image_ids.tolist()
         ],
     ),
     "the tallies of stages": (
-        lambda db, found: [overview.image_counts(db)[name] for name in ("all", "complete", "skipped")],
-        lambda db, found: [
+        lambda db, map_: [overview.image_counts(db)[name] for name in ("all", "complete", "skipped")],
+        lambda db, map_: [
             db.value(f"SELECT count(*) FROM image WHERE {which}") for which in ("true", "stage = 3", "stage = 1")
         ],
     ),
     "the images of a person": (
-        lambda db, found: np.flatnonzero(by_annotator.decided_on(db, "Ann")).tolist(),
-        lambda db, found: [
+        lambda db, map_: np.flatnonzero(by_annotator.decided_on(db, "Ann")).tolist(),
+        lambda db, map_: [
             row["image_id"]
             for row in db.rows("SELECT DISTINCT image_id FROM decision WHERE annotator = 'Ann' ORDER BY image_id")
         ],
@@ -73,11 +73,11 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_what_is_kept_agrees_with_a_fresh_count_after_every_change(db, name):
     kept, fresh = KEPT[name]
-    found = in_rows(db)
-    assert kept(db, found) == fresh(db, found)
+    map_ = in_rows(db)
+    assert kept(db, map_) == fresh(db, map_)
     for change, act in CHANGES.items():
         act(db)
-        assert kept(db, found) == fresh(db, found), change
+        assert kept(db, map_) == fresh(db, map_), change
 
 
 def test_every_change_gives_another_version_and_nothing_else_does(db):

@@ -60,16 +60,16 @@ def test_a_grid_shows_the_likeliest_unanswered_images_of_its_class(db, predicted
 
 
 def test_a_grid_of_which_little_is_expected_starts_with_no(db, predicted):
-    found = grid.next_grids(db, wanted(class_id=2)).items[0]
-    assert found.share < 0.5 and found.start == "no"
+    first_grid = grid.next_grids(db, wanted(class_id=2)).items[0]
+    assert first_grid.share < 0.5 and first_grid.start == "no"
 
 
 def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, predicted):
     answer(db, 5, 3, 1)
-    found = grid.next_grids(db, wanted(class_id=3, size=24)).items[0]
-    assert (found.run_id, found.share, found.start) == (None, None, "no")
-    assert {tile.image.id for tile in found.tiles} == set(range(1, 25)) - {5}
-    assert [tile.image.id for tile in found.tiles] != sorted(tile.image.id for tile in found.tiles)
+    first_grid = grid.next_grids(db, wanted(class_id=3, size=24)).items[0]
+    assert (first_grid.run_id, first_grid.share, first_grid.start) == (None, None, "no")
+    assert {tile.image.id for tile in first_grid.tiles} == set(range(1, 25)) - {5}
+    assert [tile.image.id for tile in first_grid.tiles] != sorted(tile.image.id for tile in first_grid.tiles)
 
 
 def test_before_the_first_run_the_class_with_the_fewest_answers_comes_first(db):
@@ -122,8 +122,8 @@ def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
     deciding.start()
     while not over.is_set():
         before = cells.states(db, 1, range(1, 25))
-        found = shown(grid.next_grids(db, wanted(size=2, want=2)))
-        wrong += [image_id for image_id, _ in found if image_id in before]
+        given = shown(grid.next_grids(db, wanted(size=2, want=2)))
+        wrong += [image_id for image_id, _ in given if image_id in before]
     deciding.join()
     assert not wrong
     assert not grid.next_grids(db, wanted(size=24)).items
@@ -170,8 +170,8 @@ def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others
 
 def test_a_selection_before_the_first_run_shows_its_images(db):
     selection = selections.save(db, np.array([3, 20]))
-    found = grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0]
-    assert {tile.image.id for tile in found.tiles} == {3, 20}
+    first_grid = grid.next_grids(db, wanted(class_id=None, selection=selection)).items[0]
+    assert {tile.image.id for tile in first_grid.tiles} == {3, 20}
 
 
 def test_what_is_not_there_is_said(db):

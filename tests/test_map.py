@@ -89,21 +89,21 @@ def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(
 
 
 def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
-    found = in_rows(db)
-    assert len(image_map.images_inside(found, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
+    map_ = in_rows(db)
+    assert len(image_map.images_inside(map_, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
     for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
         with pytest.raises(ValueError, match="at least 3 corners"):
-            image_map.images_inside(found, np.array(polygon))
+            image_map.images_inside(map_, np.array(polygon))
 
 
 def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):
     ids = np.arange(1, 30_001)
     places = np.random.default_rng(0).random((30_000, 2), np.float32)
     image_map.save_map(db.paths.map(BACKBONE), ids[::-1], places)
-    found = image_map.current_map(db)
-    assert len(found.drawn) == image_map.DRAWN and (np.diff(found.drawn) > 0).all()
-    assert np.array_equal(found.drawn, image_map.current_map(db).drawn)
-    assert found.image_ids[0] == 1 and (found.x[0], found.y[0]) == tuple(places[-1]), "ids keep their places"
+    map_ = image_map.current_map(db)
+    assert len(map_.drawn) == image_map.DRAWN and (np.diff(map_.drawn) > 0).all()
+    assert np.array_equal(map_.drawn, image_map.current_map(db).drawn)
+    assert map_.image_ids[0] == 1 and (map_.x[0], map_.y[0]) == tuple(places[-1]), "ids keep their places"
     selection, count, kept = image_map.select(db, np.array([[-1, -1], [2, -1], [2, 2], [-1, 2]]))
     assert count == kept == 30_000 and len(selections.load(db, selection)) == 30_000
 
@@ -124,31 +124,31 @@ def test_only_the_newest_selections_are_kept_and_one_that_is_gone_says_what_to_d
 
 
 def test_colours_follow_decisions_undos_and_skips_at_once(db):
-    found = in_rows(db)
-    assert image_map.stage_bytes(db, found).tolist() == [0] * IMAGES
+    map_ = in_rows(db)
+    assert image_map.stage_bytes(db, map_).tolist() == [0] * IMAGES
     first = say(db, 3, 2)
     say(db, 4, 2, -1)
     say(db, 5, 2, 0)
     say(db, 6, None, None, "skip")
     say(db, 7, None, None, "done")
-    assert image_map.stage_bytes(db, found)[:8].tolist() == [0, 0, 2, 2, 2, 1, 3, 0]
-    assert image_map.state_bytes(db, found, 2)[:8].tolist() == [0, 0, 1, 2, 3, 0, 2, 0]
-    assert image_map.state_bytes(db, found, 1)[:8].tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
+    assert image_map.stage_bytes(db, map_)[:8].tolist() == [0, 0, 2, 2, 2, 1, 3, 0]
+    assert image_map.state_bytes(db, map_, 2)[:8].tolist() == [0, 0, 1, 2, 3, 0, 2, 0]
+    assert image_map.state_bytes(db, map_, 1)[:8].tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
     take_back(db, first)
-    assert image_map.stage_bytes(db, found)[2] == 0
-    assert image_map.state_bytes(db, found, 2)[2] == 0
+    assert image_map.stage_bytes(db, map_)[2] == 0
+    assert image_map.state_bytes(db, map_, 2)[2] == 0
     with pytest.raises(AnnotatorError, match="There is no class 99"):
-        image_map.state_bytes(db, found, 99)
+        image_map.state_bytes(db, map_, 99)
 
 
 def test_colours_read_after_very_many_decisions_are_those_read_one_by_one(db, monkeypatch):
     monkeypatch.setattr(image_map, "REREAD", 10)
-    found = in_rows(db)
-    image_map.state_bytes(db, found, 1)
+    map_ = in_rows(db)
+    image_map.state_bytes(db, map_, 1)
     for image_id in range(1, IMAGES):
         say(db, image_id, 1, (1, -1, 0)[image_id % 3])
     expected = [(1, 2, 3)[image_id % 3] for image_id in range(1, IMAGES)] + [0]
-    assert image_map.state_bytes(db, found, 1).tolist() == expected
+    assert image_map.state_bytes(db, map_, 1).tolist() == expected
 
 
 def test_a_damaged_map_is_no_map_and_is_made_again(db):
@@ -211,9 +211,9 @@ def test_the_worker_makes_the_map_by_itself(db, processes):
     words = [sys.executable, "-P", "-m", "annotator", "worker", str(db.paths.project)]
     with (db.paths.project / "worker-test.log").open("wb") as log:
         processes.append(subprocess.Popen(words, stdout=log, stderr=log))
-    found = until(lambda: image_map.current_map(db))
-    assert found.image_ids.tolist() == list(range(1, IMAGES + 1))
-    assert 0 <= found.x.min() <= found.x.max() <= 1
+    map_ = until(lambda: image_map.current_map(db))
+    assert map_.image_ids.tolist() == list(range(1, IMAGES + 1))
+    assert 0 <= map_.x.min() <= map_.x.max() <= 1
 
 
 # -- the routes and the page
@@ -266,8 +266,8 @@ def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected
 def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
     assert app.get("/api/map", token="x")[0] == 401
     for query, status in (("by=size", 400), ("by=class&class=fox", 400), ("by=class&class=77", 409)):
-        found, content, _ = app.get(f"/api/map/colors?{query}&token={app.token}&")
-        assert found == status and json.loads(content)["error"]
+        status_seen, content, _ = app.get(f"/api/map/colors?{query}&token={app.token}&")
+        assert status_seen == status and json.loads(content)["error"]
 
 
 def open_map(browser, app: Served, **more) -> Page:

@@ -46,17 +46,17 @@ def best_first(chances: np.ndarray) -> list[int]:
 
 
 def test_rankings_are_what_a_full_sort_gives(db):
-    chances, said = made_up(), answers(db)
-    found = built(db, chances)
-    still_open = np.where(np.isnan(said), chances.astype(float), np.nan)
+    chances, states = made_up(), answers(db)
+    ranked = built(db, chances)
+    still_open = np.where(np.isnan(states), chances.astype(float), np.nan)
     for column in range(CLASSES):
         order = best_first(still_open[:, column])
-        assert found.by_class[column].tolist() == order + [-1] * (IMAGES - len(order))
-        assert found.scores[column, : len(order)].tolist() == still_open[order, column].tolist()
+        assert ranked.by_class[column].tolist() == order + [-1] * (IMAGES - len(order))
+        assert ranked.scores[column, : len(order)].tolist() == still_open[order, column].tolist()
     likeliest = np.nanmax(np.concatenate([still_open, np.full((IMAGES, 1), -1.0)], 1), 1)
     order = best_first(likeliest)
-    assert found.by_image[: len(order)].tolist() == order and set(found.by_image[len(order) :]) <= {-1}
-    assert found.expected == pytest.approx(np.nansum(still_open, 0))
+    assert ranked.by_image[: len(order)].tolist() == order and set(ranked.by_image[len(order) :]) <= {-1}
+    assert ranked.expected == pytest.approx(np.nansum(still_open, 0))
 
 
 def test_decisions_the_run_has_not_seen_change_nothing(db):
@@ -73,8 +73,8 @@ def test_decisions_the_run_has_not_seen_change_nothing(db):
 
 
 def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsure_ones(db):
-    chances, said = made_up(), answers(db)
-    apart = np.where(np.isin(said, (1, -1)), np.abs(chances.astype(float) - (said == 1)), np.nan)
+    chances, states = made_up(), answers(db)
+    apart = np.where(np.isin(states, (1, -1)), np.abs(chances.astype(float) - (states == 1)), np.nan)
     expected = sorted(
         (-apart[row, column], row, column) for row, column in np.argwhere(apart >= rankings.DOUBTFUL).tolist()
     )
@@ -83,8 +83,8 @@ def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsur
 
 
 def test_classes_seen_together_are_counted_on_every_image(db):
-    said = answers(db, 60)
-    present = (said == 1).astype(int)
+    states = answers(db, 60)
+    present = (states == 1).astype(int)
     together = built(db, made_up()).cooccurrence
     assert together.tolist() == (present.T @ present).tolist()
     assert together.sum() > np.trace(together)
@@ -93,11 +93,11 @@ def test_classes_seen_together_are_counted_on_every_image(db):
 def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_sampled_to_the_end(db, monkeypatch):
     monkeypatch.setattr(rankings, "RANKED", 10)
     chances = made_up()
-    found = built(db, chances)
+    ranked = built(db, chances)
     order = best_first(chances[:, 0].astype(float))
-    kept = found.by_class[0].tolist()
+    kept = ranked.by_class[0].tolist()
     assert kept[:8] == order[:8] and kept[-1] == order[-1] and len(set(kept)) == 10
-    assert rankings.whole(found) == 8
+    assert rankings.whole(ranked) == 8
 
 
 def test_where_falling_probabilities_cross_a_limit():
@@ -112,9 +112,11 @@ def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
     answers(db, 40)
     classes.add_classes(db, [("owl", "")])
     run = train(db, cache, "an", {}, "x")
-    found = read_predictions(db)
+    predictions = read_predictions(db)
     kept = rankings.load(db.paths.run(run.id))
-    again = rankings.build(db, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
+    again = rankings.build(
+        db, run.last_decision_id, predictions.image_ids, predictions.class_ids, predictions.probabilities
+    )
     for name in vars(again):
         assert np.array_equal(getattr(kept, name), getattr(again, name)), name
     assert kept.expected[3] == 0 and set(kept.by_class[3].tolist()) == {-1}, "nobody has seen an owl yet"
@@ -135,9 +137,9 @@ def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
     begin()  # all arrays, no rankings, not published
     half = db.paths.run(begin()) / "by_class.npy"
     half.write_bytes(b"half a")
-    found = read_predictions(db)
-    assert found.run.id == first
-    assert rankings_of(db, found).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
+    predictions = read_predictions(db)
+    assert predictions.run.id == first
+    assert rankings_of(db, predictions).by_class.tolist() == built(db, made_up(first)).by_class.tolist()
     tiles = grid.next_grids(db, WantedGrids("tab", "Ann", 1, 12, (), 1)).items[0].tiles
     assert [tile.image.id - 1 for tile in tiles] == best_first(made_up(first)[:, 0].astype(float))[:12]
 

@@ -79,8 +79,8 @@ def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, pred
 
 
 def test_an_image_registered_after_the_run_has_no_suggestions_and_breaks_nothing(db, predicted):
-    found = read_predictions(db)
-    assert suggestions.suggestions_of(found, {}, [24, 99], 0.5).keys() == {24}
+    predictions = read_predictions(db)
+    assert suggestions.suggestions_of(predictions, {}, [24, 99], 0.5).keys() == {24}
 
 
 def read_csv(path) -> list[dict]:

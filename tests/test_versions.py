@@ -62,9 +62,9 @@ def test_a_version_has_seen_the_newest_decisions_and_changes_only_the_classes_th
     run = Updater().update(trained, cache_of(trained))
     assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.newest_decision(trained))
     assert run.trained_decision_id == run.last_decision_id - 2
-    found = read_predictions(trained)
-    assert (found.probabilities[[19, 21], 0] < before[[19, 21], 0]).all()
-    assert np.array_equal(found.probabilities[:, 1:], before[:, 1:])
+    predictions = read_predictions(trained)
+    assert (predictions.probabilities[[19, 21], 0] < before[[19, 21], 0]).all()
+    assert np.array_equal(predictions.probabilities[:, 1:], before[:, 1:])
     assert Updater().update(trained, cache_of(trained)) is None, "there is nothing new to see"
 
 
@@ -77,10 +77,12 @@ def test_a_version_is_the_same_in_one_step_or_several_and_its_rankings_are_those
     decisions.decide(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
     undo(trained)
     run = Updater().update(trained, cache)
-    found = read_predictions(trained)
-    assert run.version == 6 and np.array_equal(stepwise, found.probabilities)
-    again = rankings.build(trained, run.last_decision_id, found.image_ids, found.class_ids, found.probabilities)
-    for name, kept in vars(rankings_of(trained, found)).items():
+    predictions = read_predictions(trained)
+    assert run.version == 6 and np.array_equal(stepwise, predictions.probabilities)
+    again = rankings.build(
+        trained, run.last_decision_id, predictions.image_ids, predictions.class_ids, predictions.probabilities
+    )
+    for name, kept in vars(rankings_of(trained, predictions)).items():
         assert np.array_equal(kept, getattr(again, name)), name
     kept = {place.name for place in trained.paths.run(1).iterdir() if place.is_dir()}
     assert {"v5", "v6"} <= kept and not kept & {"v1", "v2", "v3", "v4"}
@@ -243,8 +245,8 @@ def test_killed_in_the_middle_of_an_update_the_version_before_is_read_and_the_ne
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     assert runs.current_run(trained).version == 1
     assert len(list(trained.paths.run(1, 2).glob("*.npy"))) == files - 1, "it was in the middle"
-    found = read_predictions(trained)
-    assert np.array_equal(found.probabilities, before) and rankings_of(trained, found) is not None
+    predictions = read_predictions(trained)
+    assert np.array_equal(predictions.probabilities, before) and rankings_of(trained, predictions) is not None
     assert (21, 1) not in {(one.image_id, one.class_id) for one in suggestions.missing_positives(trained)}
     worker = Worker(trained.paths.project)
     try:
