@@ -24,11 +24,11 @@ def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> 
     wanted = np.asarray(wanted, np.int64)
     if not len(ids):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
-    found = np.searchsorted(ids, wanted, sorter=order)
-    found[found == len(ids)] = 0
+    places = np.searchsorted(ids, wanted, sorter=order)
+    places[places == len(ids)] = 0
     if order is not None:
-        found = order[found]
-    return found, ids[found] == wanted
+        places = order[places]
+    return places, ids[places] == wanted
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,6 +168,7 @@ def test_an_export_that_cannot_be_made_says_why(db, tmp_path, arguments, expecte
         export(db, tmp_path / target, *rest)
 
 
+@pytest.mark.process
 def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
     target = tmp_path / "out" / "out.csv"
     target.parent.mkdir()

@@ -76,9 +76,9 @@ class Ranker:
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray):
         self._image_ids, self._class_ids, self._probabilities = image_ids, class_ids, probabilities
         rows, columns = probabilities.shape
-        self._kept = kept_of(rows, columns)
-        self._by_class = np.full((columns, self._kept), -1, np.int32)
-        self._scores = np.zeros((columns, self._kept), np.float16)
+        self._depth = ranked_per_class(rows, columns)
+        self._by_class = np.full((columns, self._depth), -1, np.int32)
+        self._scores = np.zeros((columns, self._depth), np.float16)
         self._expected = np.zeros(columns)
         no_rows = np.zeros(0, np.int64)
         self._closed = [no_rows] * columns
@@ -93,7 +93,7 @@ class Ranker:
             # Auto-accepted cells are closed like answered ones; they are no answers, though.
             closed = np.union1d(places, _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids))
             keys[closed] = ANSWERED
-            self._by_class[column], self._scores[column] = _ranked(keys, chances, self._kept)
+            self._by_class[column], self._scores[column] = _ranked(keys, chances, self._depth)
             self._expected[column] = chances[keys != ANSWERED].sum(dtype=np.float64)
             self._closed[column], self._present[column] = closed, places[states == PRESENT]
             self._doubts[column] = _doubts(column, places, states, chances)
@@ -105,7 +105,7 @@ class Ranker:
             keys = _keys(chances)
             keys[self._closed[column]] = ANSWERED
             np.minimum(best, keys, out=best)
-        by_image, likeliest = _ranked(best, _probabilities(best), self._kept)
+        by_image, likeliest = _ranked(best, _probabilities(best), self._depth)
         return Rankings(
             self._by_class,
             self._scores,
@@ -133,15 +133,15 @@ def load(folder: Path) -> Rankings | None:
         return None
 
 
-def kept_of(images: int, classes: int) -> int:
+def ranked_per_class(images: int, classes: int) -> int:
     """K: how many cells of each class are ranked."""
     return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
 
 
 def whole(rankings: Rankings) -> int:
     """How many of the likeliest cells of a class stand in `by_class` without a gap."""
-    kept = rankings.by_class.shape[1]
-    return kept - kept // SPREAD
+    depth = rankings.by_class.shape[1]
+    return depth - depth // SPREAD
 
 
 def first_below(scores: np.ndarray, low: float) -> int:
@@ -185,14 +185,14 @@ def _probabilities(keys: np.ndarray) -> np.ndarray:
     return np.where(keys == ANSWERED, 0, np.uint16(0x3C00) - keys).astype(np.uint16).view(np.float16)
 
 
-def _ranked(keys: np.ndarray, chances: np.ndarray, kept: int) -> tuple[np.ndarray, np.ndarray]:
-    """(kept,) int32 rows, likeliest first and equal ones by row, -1 after the last; and their probabilities."""
+def _ranked(keys: np.ndarray, chances: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """(depth,) int32 rows, likeliest first and equal ones by row, -1 after the last; and their probabilities."""
     order = np.argsort(keys, kind="stable")[: np.count_nonzero(keys != ANSWERED)]
-    if len(order) > kept:
-        first = kept - kept // SPREAD
-        spread = np.linspace(first, len(order) - 1, kept - first).astype(np.int64)
+    if len(order) > depth:
+        first = depth - depth // SPREAD
+        spread = np.linspace(first, len(order) - 1, depth - first).astype(np.int64)
         order = np.concatenate([order[:first], order[spread]])
-    rows, scores = np.full(kept, -1, np.int32), np.zeros(kept, np.float16)
+    rows, scores = np.full(depth, -1, np.int32), np.zeros(depth, np.float16)
     rows[: len(order)], scores[: len(order)] = order, chances[order]
     return rows, scores
 
