@@ -271,10 +271,6 @@ def take_tiles(
     return tiles
 
 
-def _rounded(probability: float | None) -> float | None:
-    return None if probability is None else round(probability, 4)
-
-
 def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
     """A grid of these tiles, which starts as what is expected of most of them."""
     chances = [tile.probability for tile in tiles if tile.probability is not None]
