@@ -123,20 +123,32 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
     assert (found["images"], found["classes"], found["files_kept_out"]) == (160, 12, [])
 
 
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "sample_data" / "README.md"])
+
+
 def test_links_and_pictures_of_the_documents_exist():
-    for name in (
-        "README.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "docs/design.md",
-        "docs/extending.md",
-        "docs/benchmarks.md",
-        "sample_data/README.md",
-    ):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        for target in re.findall(r"\]\(([^)#]+)\)", text):
-            if not target.startswith("http"):
-                assert (ROOT / name).parent.joinpath(target).exists(), f"{name}: {target}"
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in DOCUMENTS
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if not target.startswith("http") and not (page.parent / target).exists()
+    ]
+    assert not broken
+
+
+def test_every_file_that_the_documents_name_exists():
+    """`queues/grid.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
+    examples = {"models/losses/capped.py", "models/methods/capped.py", "tests/test_capped.py"}  # docs/extending.md
+    examples |= {"models/query_strategies/expected_mistakes.py", "tests/test_expected_mistakes.py"}  # CONTRIBUTING.md
+    places = [ROOT, ROOT / "annotator", ROOT / "annotator" / "ui", ROOT / "models"]
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in DOCUMENTS
+        if page.name != "CHANGELOG.md"
+        for name in re.findall(r"(?<![\w/<:])\w[\w.]*(?:/[\w.]+)*/\w+\.(?:py|js|css)\b", page.read_text("utf-8"))
+        if name not in examples and not any((place / name).exists() for place in places)
+    ]
+    assert not missing
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -1,4 +1,4 @@
-"""docs/extending.md, executed: its files are written into a copy of the project and its commands are run there."""
+"""docs/extending.md and the exercise of CONTRIBUTING.md, executed on a copy of the project."""
 
 import os
 import re
@@ -12,18 +12,35 @@ import pytest
 from conftest import draw
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-# The file a block belongs to is the last one that the text before it names.
-BLOCKS = re.findall(r"`([\w/]+\.py)`:\n\n```(python|diff)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
-def blocks(kind: str) -> list[tuple[str, str]]:
-    return [(path, text) for path, this, text in BLOCKS if this == kind]
+class Page:
+    """The blocks of a page: files to write, lines to add, commands to run."""
+
+    def __init__(self, name: str):
+        self.text = (ROOT / name).read_text(encoding="utf-8")
+        # The file a block belongs to is the last one that the text before it names.
+        blocks = r"`([\w/]+\.py)`:\n\n```(python|diff)\n(.*?)^```"
+        self.blocks: list[tuple[str, str, str]] = re.findall(blocks, self.text, re.DOTALL | re.MULTILINE)
+
+    def of(self, kind: str) -> list[tuple[str, str]]:
+        return [(path, text) for path, block_kind, text in self.blocks if block_kind == kind]
+
+    def commands(self) -> list[str]:
+        shell = re.findall(r"^```sh\n(.*?)^```", self.text, re.DOTALL | re.MULTILINE)
+        return [line for block in shell for line in block.splitlines()]
+
+    def apply(self, folder: Path) -> None:
+        """Write the page's files into a copy of the project, and add its lines."""
+        for path, text in self.of("python"):
+            assert not (folder / path).exists(), f"{path} exists already: the page would overwrite it"
+            (folder / path).write_text(text, encoding="utf-8")
+        for path, diff in self.of("diff"):
+            add(folder / path, diff)
 
 
-def commands() -> list[str]:
-    found = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    return [line for block in found for line in block.splitlines()]
+PAGE = Page("docs/extending.md")
+EXERCISE = Page("CONTRIBUTING.md")
 
 
 def add(path: Path, diff: str) -> None:
@@ -39,24 +56,26 @@ def add(path: Path, diff: str) -> None:
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the project with the page's files, some photos with their truth, and a project called birds."""
+    """A copy of the project."""
     for name in ("models", "annotator", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for path, text in blocks("python"):
-        assert not (tmp_path / path).exists(), f"{path} exists already: the page would overwrite it"
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    for path, diff in blocks("diff"):
-        add(tmp_path / path, diff)
+    return tmp_path
+
+
+@pytest.fixture
+def extended(copy):
+    """A copy with the files of docs/extending.md, some photos with their truth, and a project called birds."""
+    PAGE.apply(copy)
     truth = ["image,labels"]
     for number in range(24):
         shows = ("fox", "heron") if number % 3 else ("fox" if number % 2 else "heron",)
-        draw(tmp_path / "photos" / f"{number:02}.jpg", shows, seed=number)
+        draw(copy / "photos" / f"{number:02}.jpg", shows, seed=number)
         truth.append(f"{number:02}.jpg,{'|'.join(shows)}")
-    (tmp_path / "truth.csv").write_text("\n".join(truth) + "\n")
-    (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,heron,present\n01.jpg,fox,present\n")
-    run(tmp_path, "python -P -m annotator init birds --images photos --labels labels.csv --backbone efficientnet_lite0")
-    return tmp_path
+    (copy / "truth.csv").write_text("\n".join(truth) + "\n")
+    (copy / "labels.csv").write_text("image,class,state\n00.jpg,heron,present\n01.jpg,fox,present\n")
+    run(copy, "python -P -m annotator init birds --images photos --labels labels.csv --backbone efficientnet_lite0")
+    return copy
 
 
 def run(folder: Path, line: str) -> str:
@@ -76,14 +95,15 @@ def run(folder: Path, line: str) -> str:
 
 
 @pytest.mark.process
-def test_the_page_on_extending_does_what_it_says(copy):
-    assert [path for path, _ in blocks("python")] == [
+def test_the_page_on_extending_does_what_it_says(extended):
+    copy = extended
+    assert [path for path, _ in PAGE.of("python")] == [
         "models/losses/capped.py",
         "tests/test_capped.py",
         "models/methods/capped.py",
     ]
-    assert len(blocks("diff")) == 2 and len(commands()) == 7
-    said = {line: run(copy, line) for line in commands()}
+    assert len(PAGE.of("diff")) == 2 and len(PAGE.commands()) == 7
+    said = {line: run(copy, line) for line in PAGE.commands()}
     for line, text in said.items():
         if "pytest" in line:
             assert re.search(r"^\.+ +\[100%\]$", text, re.MULTILINE), f"{line}\n{text}"
@@ -91,9 +111,26 @@ def test_the_page_on_extending_does_what_it_says(copy):
     assert "What nobody marked is absent, unless the network is sure" in shown and "tuned among 0.5, 1, 2" in shown
     assert re.search(r"Run 1: capped, \d+ epochs", trained)
     assert re.search(r"^capped +1 ", compared, re.MULTILINE) and re.search(r"^an +1 ", compared, re.MULTILINE)
-    ours = [path for path, *_ in BLOCKS]
-    run(copy, f"python -m ruff check {' '.join(ours)}")
-    run(copy, f"python -m ruff format --check {' '.join(ours)}")
+    check_style(copy, PAGE)
+
+
+def check_style(copy: Path, page: Page) -> None:
+    files = " ".join(path for path, *_ in page.blocks)
+    run(copy, f"python -m ruff check {files}")
+    run(copy, f"python -m ruff format --check {files}")
+
+
+@pytest.mark.process
+def test_a_newcomer_adds_a_query_strategy_with_three_files(copy):
+    EXERCISE.apply(copy)
+    assert len({path for path, *_ in EXERCISE.blocks}) == 3
+    printed = [run(copy, line) for line in EXERCISE.commands()]
+    assert len(printed) == 2
+    for line, text in zip(EXERCISE.commands(), printed, strict=True):
+        assert re.search(r"^\.+ +\[100%\]$", text, re.MULTILINE), f"{line}\n{text}"
+    offered = "from annotator.queues import query_order; print(query_order.about('expected_mistakes').title)"
+    assert run(copy, f'python -P -c "{offered}"').strip() == "Most expected mistakes"
+    check_style(copy, EXERCISE)
 
 
 def test_a_page_that_names_a_line_that_is_gone_is_found_out(tmp_path):
