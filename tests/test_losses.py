@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 import torch
+from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.losses import LOSSES, make_loss
@@ -42,14 +43,14 @@ VARIANTS = [
 
 FORMS = [(name, {}) for name in LOSSES] + VARIANTS
 
-every_loss = pytest.mark.parametrize("name", LOSSES)
-every_form = pytest.mark.parametrize(("name", "constants"), FORMS)
+every_loss = over(name=LOSSES)
+every_form = over(name__constants=FORMS)
 
 
 def losses_but(names):
-    """Every loss for which a test holds: those of a set of exceptions get no test that could only pass."""
+    """Every loss but those for which a test does not hold."""
     assert names <= set(LOSSES), "an exception names a loss there is not"
-    return pytest.mark.parametrize("name", [name for name in LOSSES if name not in names])
+    return over(name=[name for name in LOSSES if name not in names])
 
 
 def takes_a_weight_as_constant(name, constants):
@@ -75,8 +76,7 @@ def without_batch_term(name):
 WITHOUT_EPS = [(name, constants | {"eps": 0.0}) for name, constants in FORMS if hasattr(make_loss(name), "eps")]
 
 
-@pytest.mark.parametrize(("name", "constants"), FORMS + WITHOUT_EPS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@over(name__constants=FORMS + WITHOUT_EPS, dtype=[torch.float32, torch.bfloat16, torch.float16])
 def test_value_and_gradient_stay_finite_at_extreme_logits(name, constants, dtype):
     loss = make_loss(name, **constants)
     logits = torch.tensor([-100.0, -17.0, 0.0, 17.0, 100.0]).to(dtype).repeat(4, 1)
@@ -101,7 +101,7 @@ def test_value_and_gradient_stay_finite_where_present_and_absent_are_mixed(name,
     assert torch.isfinite(logits.grad).all()
 
 
-@pytest.mark.parametrize(("name", "constants"), [form for form in FORMS if not takes_a_weight_as_constant(*form)])
+@over(name__constants=[form for form in FORMS if not takes_a_weight_as_constant(*form)])
 def test_the_gradient_is_that_of_the_value(name, constants):
     generator = torch.Generator().manual_seed(1)
     logits = 2 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
@@ -172,8 +172,7 @@ def test_a_cell_left_out_neither_teaches_nor_counts(name):
     assert loss(logits, labels, mask).item() == pytest.approx(rest.item(), rel=1e-12)
 
 
-@every_loss
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@over(name=LOSSES, reduction=REDUCTIONS)
 def test_an_image_left_out_changes_nothing(name, reduction):
     logits, labels = cells([0.5, -1.0], [math.nan, 4.0]), cells([PRESENT, UNSEEN], [ABSENT, PRESENT])
     mask = torch.tensor([[True, True], [False, False]])
@@ -267,9 +266,8 @@ def test_unknown_names_list_the_known_ones_and_guess_what_was_meant():
         loss(cells([0.0]), cells([PRESENT]))
 
 
-@pytest.mark.parametrize(
-    ("name", "constants"),
-    [
+@over(
+    name__constants=[
         ("assume_negative", {"eps": -1e-5}),
         ("assume_negative_smoothed", {"negative": 1.5}),
         ("asymmetric", {"clip": 1.0}),
@@ -290,7 +288,7 @@ def test_unknown_names_list_the_known_ones_and_guess_what_was_meant():
         ("pairwise_ranking", {"form": "poem"}),
         ("self_paced_correction", {"tau": 60.0}),
         ("weak_assume_negative", {"gamma": -1.0}),
-    ],
+    ]
 )
 def test_a_constant_that_makes_no_sense_is_named(name, constants):
     with pytest.raises(ValueError, match=next(iter(constants))):

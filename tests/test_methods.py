@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods import DEFAULT_METHOD, METHODS, defaults_of, make_method
 from models.methods.em_apl import give_up_on_lowest
 from models.methods.published import SETS, shared_protocol
 
-every_method = pytest.mark.parametrize("name", METHODS)
+every_method = over(name=METHODS)
 
 
 def begun(name, labels, mask=None, epochs=10, **parameters):
@@ -68,14 +69,13 @@ def test_no_method_gives_up_before_there_is_something_to_compare(name):
     assert not any(method.gives_up(scores) for scores in ([], [0.5], [0.4, 0.5]))
 
 
-@pytest.mark.parametrize(
-    ("name", "goes_on", "ends"),
-    [
+@over(
+    name__goes_on__ends=[
         ("em", [0.5, 0.51, 0.52], [0.5, 0.52, 0.52]),
         ("em_apl", [0.5, 0.51, 0.52], [0.5, 0.52, 0.51]),
         ("gr", [0.5, 0.6, 0.581], [0.5, 0.6, 0.579]),
         ("ll_r", [0.6, 0.571], [0.6, 0.569]),
-    ],
+    ]
 )
 def test_a_paper_ends_a_training_where_its_code_does(name, goes_on, ends):
     assert not make_method(name).gives_up(goes_on)
@@ -105,9 +105,8 @@ def test_unknown_parameter_lists_the_ones_of_this_method():
         make_method("em_apl", warmup=0.3)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
+@over(
+    name__parameters=[
         ("an", {"eps": -1.0}),
         ("em_apl", {"negatives": 1.5}),
         ("em_apl", {"alpha": -0.1}),
@@ -144,7 +143,7 @@ def test_unknown_parameter_lists_the_ones_of_this_method():
         ("auto", {"head": -0.1}),
         ("auto", {"ridge": 0.0}),
         ("auto", {"sharpness": float("nan")}),
-    ],
+    ]
 )
 def test_a_parameter_that_makes_no_sense_is_refused_when_the_method_is_made(name, parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):

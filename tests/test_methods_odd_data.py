@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from tables import over
 
 from models.linear.training import Head, fit
 from models.methods import METHODS, defaults_of, make_method
 
-on_features = pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].reads == "features"])
+ON_FEATURES = [name for name in METHODS if METHODS[name].reads == "features"]
 
 
 def one_click(images, classes, seed=0):
@@ -39,9 +40,7 @@ CASES = {
 }
 
 
-@on_features
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("batch", [1, 4])
+@over(name=ON_FEATURES, case=CASES, batch=[1, 4])
 def test_odd_labels_train_to_finite_numbers(name, case, batch):
     labels, mask = CASES[case]
     images, classes = labels.shape
@@ -56,9 +55,7 @@ def test_odd_labels_train_to_finite_numbers(name, case, batch):
     assert np.isfinite(head.probabilities(features)[:, head.modelled]).all()
 
 
-@on_features
-@pytest.mark.parametrize("size", [30.0, 100.0])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@over(name=ON_FEATURES, size=[30.0, 100.0], dtype=[torch.float32, torch.bfloat16])
 def test_saturated_logits_give_finite_gradients_in_every_epoch(name, size, dtype):
     labels = torch.tensor([[1, 0, 0], [0, 1, -1], [1, 0, 1]], dtype=torch.int8)
     method = make_method(name)
@@ -74,7 +71,7 @@ def test_saturated_logits_give_finite_gradients_in_every_epoch(name, size, dtype
         method.end_epoch(epoch, lambda: torch.sigmoid(logits))
 
 
-@on_features
+@over(name=ON_FEATURES)
 def test_what_a_person_has_answered_is_the_same_after_training(name):
     labels = one_click(30, 4)
     labels[:10][labels[:10] == 0] = -1
@@ -86,7 +83,7 @@ def test_what_a_person_has_answered_is_the_same_after_training(name):
     assert (labels == before).all()
 
 
-@pytest.mark.parametrize("name", METHODS)
+@over(name=METHODS)
 def test_no_parameter_may_be_nan_or_an_unknown_word(name):
     for key, default in defaults_of(name).items():
         wrong = math.nan if isinstance(default, int | float) and not isinstance(default, bool) else "no such word"

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from tables import over
 
 from models.linear.training import CHUNK, Adam, Epoch, Head, fit
 from models.methods import METHODS, make_method
 from models.methods.an import AN
 from models.statistics.metrics import hidden_average_precision
 
-NOT_HERE = "it learns from more than pooled features, and `fit` refuses it"
-every_method = pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.skip(NOT_HERE)] if m.reads != "features" else []) for n, m in METHODS.items()],
-)
+ON_FEATURES = [name for name, method in METHODS.items() if method.reads == "features"]
 
 
 def photos(images=240, classes=4, dimensions=12, seed=0):
@@ -39,7 +36,7 @@ def trained(features, labels, name="gr", **options):
     return head
 
 
-@every_method
+@over(name=ON_FEATURES)
 def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name):
     features, labels, truth = photos()
     p = trained(features, labels, name, lr=0.01).probabilities(features)
@@ -47,7 +44,7 @@ def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name
     assert hidden_average_precision(p, labels, truth).cells > chance + 0.4
 
 
-@every_method
+@over(name=ON_FEATURES)
 def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
     features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
     labels = np.zeros((40, 2), np.int8)
@@ -61,7 +58,7 @@ def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
     assert p[20, 0] < 0.3
 
 
-@every_method
+@over(name=ON_FEATURES)
 def test_the_same_seed_gives_the_same_head_and_another_seed_another(name):
     features, labels, _ = photos()
     first, second, other = (trained(features, labels, name, epochs=3, seed=seed) for seed in (7, 7, 8))
@@ -171,7 +168,7 @@ def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
     assert trained(features, labels, mask=mask, epochs=1).modelled.tolist() == [True, False, True, True]
 
 
-@every_method
+@over(name=ON_FEATURES)
 def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
     features, labels, _ = photos()
     mask = np.random.default_rng(1).random(labels.shape) < 0.8
@@ -182,10 +179,9 @@ def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
     assert torch.equal(with_these.weight, with_those.weight)
 
 
-@every_method
-@pytest.mark.parametrize(
-    ("images", "classes", "batch"),
-    [(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
+@over(
+    name=ON_FEATURES,
+    images__classes__batch=[(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
 )
 def test_the_smallest_projects_train(name, images, classes, batch):
     rng = np.random.default_rng(0)
@@ -200,8 +196,7 @@ def test_the_smallest_projects_train(name, images, classes, batch):
     assert np.isnan(p[:, ~marked]).all()
 
 
-@every_method
-@pytest.mark.parametrize("value", [1, -1, 0])
+@over(name=ON_FEATURES, value=[1, -1, 0])
 def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
     features, _, _ = photos(images=30)
     p = trained(features, np.full((30, 3), value, np.int8), name).probabilities(features)
