@@ -148,7 +148,8 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
         if label.image in rows:
             there[rows[label.image], columns[label.class_name]] = True
     features = np.concatenate([part.features for part in parts]).astype(np.float16)
-    regions = np.concatenate([part.regions for part in parts])
+    # embed() was asked for regions: no part is without them.
+    regions = np.concatenate([part.regions for part in parts if part.regions is not None])
     return EmbeddedImages(features, encode(learn_basis(features, regions), regions), kept, list(columns)), there
 
 

@@ -93,7 +93,7 @@ def bench_acceptance(
     projects: Annotated[int, typer.Option(help="Made-up projects of each kind.", min=10)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """How often automatic acceptance at 0.99 breaks its promise, in made-up projects of every kind."""
+    """How often auto-accept at 0.99 breaks its precision guarantee, in made-up projects of every kind."""
     from annotator.benchmark.acceptance import measure
 
     print_bench(measure(projects), as_json)
@@ -251,7 +251,7 @@ def bench_faults(
 ) -> None:
     """Kill server, worker and commands while people work, fill and stall the disk, turn the clock: what was lost?
 
-    Ends with status 1 when a promise was broken.
+    Ends with status 1 when a guarantee was broken.
     """
     from annotator.benchmark.faults.measure import measure
 

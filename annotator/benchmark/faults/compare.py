@@ -11,7 +11,7 @@ from annotator.store import audits, consistency
 from annotator.store.database import Database
 
 TIED = b"annotator.benchmark.harness.tied"  # in the command line of every process that a benchmark starts
-NAMED = 5  # broken promises of one kind that are reported in full
+NAMED = 5  # broken guarantees of one kind that are reported in full
 COLUMNS = """d.uuid, d.action, d.image_id, d.class_id, d.state, d.annotator, d.batch, t.uuid AS undoes_uuid, t.batch AS
     undoes_batch"""
 
@@ -80,7 +80,7 @@ def leftovers(project: Path, folders: list[Path]) -> list[str]:
 
 
 def counted(broken: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
-    """How many promises of each kind were broken, and a sentence on each of the first NAMED."""
+    """How many guarantees of each kind were broken, and a sentence on each of the first NAMED."""
     sentences = [f"{kind}: {each[:1000]}" for kind, cases in broken.items() for each in cases[:NAMED]]
     return {kind: len(cases) for kind, cases in broken.items()}, sentences
 

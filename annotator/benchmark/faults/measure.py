@@ -47,13 +47,13 @@ def measure(
     people: int = 4,
     work: Path | None = None,
 ) -> dict:
-    """Faults against promises, summed over the seeds, a project each.
+    """Faults against guarantees, summed over the seeds, a project each.
 
     kills      processes killed, for each seed
     seconds    at most for each seed; None: no limit
     people     at most as many as NAMES, with two pages each
     work       folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept
-    returns    {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken promise
+    returns    {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken guarantee
 
     Raises AnnotatorError where there is no /proc, and for a number of people out of range.
     """

@@ -12,7 +12,7 @@ from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.errors import AnnotatorError, several
-from annotator.worker.embed import embed
+from annotator.worker.embed import Embedded, embed
 from models.backbones.networks import load_backbone
 
 PARTS = ("train", "val", "test")
@@ -33,9 +33,9 @@ def read(
         raise AnnotatorError("Give either --images and --truth, or --dataset and --root: one set at a time.")
     if any(own) and not all(own):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
-    if any(paper) and root is None:
+    if name and root is None:
         raise AnnotatorError(f"--dataset {name} needs --root: the folder that holds the set.")
-    if any(paper):
+    if root is not None:
         dataset = datasets.load(name, root)
     else:
         dataset = datasets.load("folder", images or SAMPLE / "images", truth or SAMPLE / "truth.csv")
@@ -89,9 +89,7 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
             failures,
             shown=10,
         )
-    features = np.concatenate(
-        [np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1) for batch in batches]
-    )
+    features = np.concatenate([_vectors(batch) for batch in batches])
     strange = np.flatnonzero(~np.isfinite(features).all((1, 2)))
     if len(strange):
         raise several(
@@ -100,3 +98,9 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
             shown=10,
         )
     return features
+
+
+def _vectors(batch: Embedded) -> np.ndarray:
+    """(n, 1 + R, D) float16: the pooled features of each image of a batch, then those of its regions."""
+    assert batch.regions is not None, "embed() was asked for regions"
+    return np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1)

@@ -37,7 +37,7 @@ class Options:
         return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
 
     def checked(self) -> "Options":
-        """The same with "all", "auto" and None filled in. Raises AnnotatorError with everything that is wrong."""
+        """The same with "all", "auto" and None resolved. Raises AnnotatorError with everything that is wrong."""
         whole = self.regime == "finetune"
         trainable = tuple(name for name, method in METHODS.items() if not (whole and method.reads == "regions"))
         names = trainable if "all" in self.methods else tuple(dict.fromkeys(self.methods))

@@ -101,8 +101,8 @@ def modules_of(name: str, regime: str) -> dict[str, Path]:
             continue
         paths[module] = Path(spec.origin)
         tree = ast.parse(paths[module].read_bytes())
-        for node in (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module):
-            if node.module.split(".")[0] == "models":
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "models":
                 names = [f"models.{alias.name}" for alias in node.names] if node.module == "models" else []
                 waiting += [node.module, *names]
     return paths
