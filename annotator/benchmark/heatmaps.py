@@ -99,14 +99,14 @@ def measure(
     if any(given) and not all(given):
         raise AnnotatorError("Images, their truth and their boxes belong together: give all three, or none.")
     folder = images or SAMPLE / "images"
-    embedded_images, there = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
+    embedded_images, shown = embedded(folder, truth or SAMPLE / "truth.csv", backbone)
     placed = read_boxes(boxes or SAMPLE / "boxes.csv", embedded_images)
     network = load_backbone(backbone)
     figures: dict[str, float] = {}
     maps: list[Pointed] = []
     for count in labels:
         chance = np.random.default_rng(seed)
-        clicked = clicks(there, min(count, int(there.any(1).sum())), chance)
+        clicked = clicks(shown, min(count, int(shown.any(1).sum())), chance)
         pointed = list(_points(folder, embedded_images, clicked, placed, network, seed))
         hits = sum(map_.hit for map_ in pointed)
         say(f"{count} labels: {hits} of {len(pointed)} heat maps point at their class")
@@ -141,23 +141,23 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
     bare = len(names) - len(listed)
     say(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
     parts = list(embed([folder / unescaped(name) for name in names], load_backbone(backbone), regions=True))
-    kept = [names[place] for part in parts for place in part.indices]
-    rows = {name: row for row, name in enumerate(kept)}
-    there = np.zeros((len(kept), len(columns)), bool)
+    readable = [names[place] for part in parts for place in part.indices]
+    rows = {name: row for row, name in enumerate(readable)}
+    shown = np.zeros((len(readable), len(columns)), bool)
     for label in given:
         if label.image in rows:
-            there[rows[label.image], columns[label.class_name]] = True
+            shown[rows[label.image], columns[label.class_name]] = True
     features = np.concatenate([part.features for part in parts]).astype(np.float16)
     # embed() was asked for regions: no part is without them.
     regions = np.concatenate([part.regions for part in parts if part.regions is not None])
-    return EmbeddedImages(features, encode(learn_basis(features, regions), regions), kept, list(columns)), there
+    return EmbeddedImages(features, encode(learn_basis(features, regions), regions), readable, list(columns)), shown
 
 
-def clicks(there: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
+def clicks(shown: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
     """(N, C) int8: on `count` of the images that show anything, one of what they show; everything else unseen."""
-    labels = np.zeros(there.shape, np.int8)
-    for row in chance.choice(np.flatnonzero(there.any(1)), count, replace=False):
-        labels[row, chance.choice(np.flatnonzero(there[row]))] = PRESENT
+    labels = np.zeros(shown.shape, np.int8)
+    for row in chance.choice(np.flatnonzero(shown.any(1)), count, replace=False):
+        labels[row, chance.choice(np.flatnonzero(shown[row]))] = PRESENT
     return labels
 
 

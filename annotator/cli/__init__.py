@@ -34,6 +34,6 @@ def _root(
         raise typer.Exit
 
 
-for one in (project, work, show, certify, accept):
-    app.add_typer(one.commands)
+for module in (project, work, show, certify, accept):
+    app.add_typer(module.commands)
 app.add_typer(bench.commands, name="bench")

@@ -57,47 +57,49 @@ def accept(
         auto_accept.undo(db, undo)
     elif not listed:
         outcomes = auto_accept.choose(db, None if off else wanted)
-    found = told(db, outcomes)
+    status = auto_accept_status(db, outcomes)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(status))
         return
-    _print(found)
-    if outcomes and not any(one.cells for one in outcomes):
+    _print(status)
+    if outcomes and not any(outcome.cells for outcome in outcomes):
         print(guarantee.outlook(db, wanted))
 
 
-def told(db, outcomes: list) -> dict:
-    """The guarantee, what its check gave just now, and every acceptance there was, newest first."""
+def auto_accept_status(db, outcomes: list) -> dict:
+    """The guarantee, the outcomes of this check, and every acceptance so far, newest first."""
     from annotator.quality import guarantee
     from annotator.store import auto_accepted, classes
 
-    names = {one.id: one.name for one in classes.all_classes(db)}
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     wanted = guarantee.chosen(db)
 
-    def named(one) -> dict:
-        return {"class": names.get(one.class_id, "all")} | {k: v for k, v in asdict(one).items() if k != "class_id"}
+    def named(record) -> dict:
+        fields = asdict(record)
+        return {"class": names.get(fields.pop("class_id"), "all")} | fields
 
     return {
         "guarantee": wanted and asdict(wanted),
         "cells": auto_accepted.counts(db),
-        "outcomes": [named(one) for one in outcomes],
-        "acceptances": [named(one) for one in auto_accepted.acceptances(db)],
+        "outcomes": [named(record) for record in outcomes],
+        "acceptances": [named(record) for record in auto_accepted.acceptances(db)],
     }
 
 
-def _print(found: dict) -> None:
+def _print(status: dict) -> None:
     states = {1: "present", -1: "absent"}
-    if wanted := found["guarantee"]:
+    if wanted := status["guarantee"]:
         share = f"{100 * wanted['precision']:g} %"
         print(f"On: accepted where audit answers show, with 95 % confidence, that at least {share} is right.")
     else:
         print("Off: nothing is auto-accepted.")
-    for one in found["outcomes"]:
-        what = f"{one['class']}, {states[one['state']]}"
-        print(f"  {what}: {one['cells']:,} cells accepted" if not one["reason"] else f"  {what}: {one['reason']}")
-    for one in found["acceptances"]:
-        end = f"withdrawn: {one['withdrawn']}" if one["withdrawn"] else f"{one['cells']:,} cells"
+    for outcome in status["outcomes"]:
+        result = outcome["reason"] or f"{outcome['cells']:,} cells accepted"
+        print(f"  {outcome['class']}, {states[outcome['state']]}: {result}")
+    for acceptance in status["acceptances"]:
+        end = f"withdrawn: {acceptance['withdrawn']}" if acceptance["withdrawn"] else f"{acceptance['cells']:,} cells"
         print(
-            f"  {one['batch']}  {one['class']}, {states[one['state']]}, from {one['threshold']:.3f} of run "
-            f"{one['run_id']} on ({one['wrong']} of {one['audited']} audited were wrong): {end}"
+            f"  {acceptance['batch']}  {acceptance['class']}, {states[acceptance['state']]}, "
+            f"from {acceptance['threshold']:.3f} of run {acceptance['run_id']} on "
+            f"({acceptance['wrong']} of {acceptance['audited']} audited were wrong): {end}"
         )

@@ -138,7 +138,9 @@ def bench_effort(
 
     if plot:
         check_ending(plot)
-    result = told(measure, images, truth, policies=names(policies), seed=seed, noisy=noisy, most=most, work=work)
+    result = run_benchmark(
+        measure, images, truth, policies=names(policies), seed=seed, noisy=noisy, most=most, work=work
+    )
     if plot:
         draw(result, plot)
     print_bench(result, as_json)
@@ -161,7 +163,9 @@ def bench_heatmaps(
     """How often a heat map's hottest spot lies in a box of its class, against the centre and a random point."""
     from annotator.benchmark.heatmaps import measure
 
-    print_bench(told(measure, images, truth, boxes, labels=[int(one) for one in numbers(labels)]), as_json)
+    print_bench(
+        run_benchmark(measure, images, truth, boxes, labels=[int(number) for number in numbers(labels)]), as_json
+    )
 
 
 @commands.command(
@@ -225,7 +229,7 @@ def bench_methods(
         no_split,
     )  # fmt: skip
     command = f"annotator {shlex.join(sys.argv[1:])}"
-    result = told(measure, images, truth, dataset=dataset, root=root, options=options, command=command)
+    result = run_benchmark(measure, images, truth, dataset=dataset, root=root, options=options, command=command)
     if plot:
         draw(result, plot)
     if markdown:
@@ -257,8 +261,8 @@ def bench_faults(
 
     result = measure(kills, seconds, seeds(seed), people, work)
     print_bench(result, as_json)
-    for one in result["broken"]:
-        print(f"BROKEN {one}", file=sys.stderr)
+    for sentence in result["broken"]:
+        print(f"BROKEN {sentence}", file=sys.stderr)
     if result["broken"]:
         raise typer.Exit(1)
 
@@ -267,12 +271,12 @@ def seeds(text: str) -> range:
     """What `--seed` names: 3, or 1..4. Raises AnnotatorError for anything else."""
     first, dots, last = text.partition("..")
     try:
-        found = range(int(first), int(last if dots else first) + 1)
+        span = range(int(first), int(last if dots else first) + 1)
     except ValueError:
-        found = range(0)
-    if not found:
+        span = range(0)
+    if not span:
         raise AnnotatorError(f"--seed takes a whole number, or two such as 1..4, not {text!r}.")
-    return found
+    return span
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -283,19 +287,19 @@ def names(text: str) -> tuple[str, ...]:
 def numbers(text: str) -> tuple[float, ...]:
     """The numbers between commas. Raises AnnotatorError naming every word that is none."""
     wrong = []
-    found = []
+    values = []
     for word in names(text):
         try:
-            found.append(float(word))
+            values.append(float(word))
         except ValueError:
             wrong.append(f"{word!r} is not a number")
     if wrong:
         raise several(f"--share takes numbers with commas between them, such as 0.05,0.2,1.0, not {text!r}:", wrong)
-    return tuple(found)
+    return tuple(values)
 
 
-def told(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
-    """The result of a call into models as a person should hear of it: without a traceback where an input is wrong."""
+def run_benchmark(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
+    """The result of a benchmark. Raises AnnotatorError, which prints no traceback, where an input is wrong."""
     try:
         return call(*arguments, **options)
     except (ValueError, OSError) as error:

@@ -48,14 +48,14 @@ def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
 def _recognised(root: Path) -> str:
     """Which set of the papers lies here, by the files it has, else by the classes of formatted arrays."""
     papers = [loader for loader in DATASETS.values() if loader.classes]
-    found = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marks)]
-    if not found and formatted.any_there(root):
+    matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marks)]
+    if not matches and formatted.any_there(root):
         count = formatted.columns(root)
-        found = [loader.name for loader in papers if loader.classes == count]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise AnnotatorError(f"{root} holds {' and '.join(found)}: say which one is meant, or give its own folder.")
+        matches = [loader.name for loader in papers if loader.classes == count]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise AnnotatorError(f"{root} holds {' and '.join(matches)}: say which one is meant, or give its own folder.")
     layouts = "\n".join(f"    {loader.name}: {loader.title}\n{loader.understood}" for loader in DATASETS.values())
     raise AnnotatorError(
         f"{root} holds none of the sets that are known by their layout. Images of your own need a truth beside them: "

@@ -56,9 +56,9 @@ def _thinned(labels: np.ndarray, share: float, chance: np.random.Generator) -> n
         raise AnnotatorError(
             f"A share of {share} of {len(labels)} training images, {len(marked)} of which show anything, is no image."
         )
-    kept = chance.permutation(marked)[:count]
+    rows = chance.permutation(marked)[:count]
     thinned = np.full_like(labels, UNSEEN)
-    thinned[kept] = labels[kept]
+    thinned[rows] = labels[rows]
     return thinned
 
 

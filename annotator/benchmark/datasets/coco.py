@@ -49,13 +49,13 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
     categories = contents["train"][0]
     parts, notes = {}, []
     for part, (_, pairs) in contents.items():
-        ids, there = _table(categories, pairs)
+        ids, shown = _table(categories, pairs)
         names = [f"{part}2014/COCO_{part}2014_{number:012d}.jpg" for number in ids]
-        parts[part] = Part(need_images(TITLE, root, names), there)
+        parts[part] = Part(need_images(TITLE, root, names), shown)
         notes += count_note(f"images in {part} with an annotation", len(ids), IMAGES[part])
-    labels, said = formatted.read_observed(root, parts["train"].truth)
+    labels, label_notes = formatted.read_observed(root, parts["train"].truth)
     notes += count_note("classes", len(categories), len(CLASSES))
-    return official("coco", tuple(categories.values()), parts["train"], parts["val"], labels, notes + said)
+    return official("coco", tuple(categories.values()), parts["train"], parts["val"], labels, notes + label_notes)
 
 
 def _annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], set[tuple[int, int]]]:

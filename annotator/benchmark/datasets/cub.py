@@ -45,21 +45,21 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
         problems.append(f"images.txt has {len(files):,} images, train_test_split.txt {len(parts):,}, not the same ones")
     if strange := set(parts.values()) - {"0", "1"}:
         problems.append(f"train_test_split.txt must say 1 (training) or 0; there is also {min(strange)!r}")
-    there = _attributes(base / LABELS, list(files), problems)
+    attributes = _attributes(base / LABELS, list(files), problems)
     if problems:
         raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
     folder = (base / "images").relative_to(root).as_posix()
-    everything = Part(need_images(TITLE, root, [f"{folder}/{file}" for file in files.values()]), there)
+    everything = Part(need_images(TITLE, root, [f"{folder}/{file}" for file in files.values()]), attributes)
     trained = np.array([parts[image] == "1" for image in files])
     train, test = everything.rows(np.flatnonzero(trained)), everything.rows(np.flatnonzero(~trained))
-    names, notes = _names(root, there.shape[1]), count_note("attributes", there.shape[1], ATTRIBUTES)
+    names, notes = _names(root, attributes.shape[1]), count_note("attributes", attributes.shape[1], ATTRIBUTES)
     if names is None:
-        names = tuple(f"attribute {number}" for number in range(1, there.shape[1] + 1))
-        notes.append(f"there is no attributes.txt with {there.shape[1]} names: the attributes are numbered")
+        names = tuple(f"attribute {number}" for number in range(1, attributes.shape[1] + 1))
+        notes.append(f"there is no attributes.txt with {attributes.shape[1]} names: the attributes are numbered")
     notes += count_note("training images", len(train), IMAGES["train"])
     notes += count_note("test images", len(test), IMAGES["test"])
-    labels, said = formatted.read_observed(root, train.truth)
-    return official("cub", names, train, test, labels, notes + said)
+    labels, label_notes = formatted.read_observed(root, train.truth)
+    return official("cub", names, train, test, labels, notes + label_notes)
 
 
 def _pairs(path: Path, problems: list[str]) -> dict[str, str]:

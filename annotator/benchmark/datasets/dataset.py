@@ -72,15 +72,22 @@ def official(
 
     Raises AnnotatorError when a part would be without an image.
     """
-    kept, held_back = split(max(len(train), 1))
-    if not len(held_back) or not len(test):
+    train_rows, val_rows = split(max(len(train), 1))
+    if not len(val_rows) or not len(test):
         raise AnnotatorError(
             f"{name} has {len(train)} training and {len(test)} test images here: too few to hold 20 % of the first "
             "back for validation and to test on the second. Is the set complete?"
         )
     labels = single_positive(train.truth) if observed is None else observed
     return DataSet(
-        name, classes, train.rows(kept), train.rows(held_back), test, labels[kept], (kept, held_back), tuple(notes)
+        name,
+        classes,
+        train.rows(train_rows),
+        train.rows(val_rows),
+        test,
+        labels[train_rows],
+        (train_rows, val_rows),
+        tuple(notes),
     )
 
 
@@ -88,7 +95,7 @@ def whole_truth(dataset: DataSet) -> np.ndarray:
     """(n_train + n_val, C) bool: the truth of the official training set in its published order."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
-    kept, held_back = dataset.official_rows
-    truth = np.empty((len(kept) + len(held_back), len(dataset.classes)), bool)
-    truth[kept], truth[held_back] = dataset.train.truth, dataset.val.truth
+    train_rows, val_rows = dataset.official_rows
+    truth = np.empty((len(train_rows) + len(val_rows), len(dataset.classes)), bool)
+    truth[train_rows], truth[val_rows] = dataset.train.truth, dataset.val.truth
     return truth

@@ -47,11 +47,11 @@ def read(root: Path, truth: Path | None) -> DataSet:
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     rows = {name: row for row, name in enumerate(names)}
     columns = {name: column for column, name in enumerate(classes)}
-    there = np.zeros((len(names), len(classes)), bool)
+    shown = np.zeros((len(names), len(classes)), bool)
     for label in given:
         if label.state == PRESENT:
-            there[rows[label.image], columns[label.class_name]] = True
-    everything = Part(need_images(TITLE, root, [unescaped(name) for name in names]), there)
+            shown[rows[label.image], columns[label.class_name]] = True
+    everything = Part(need_images(TITLE, root, [unescaped(name) for name in names]), shown)
     places = np.array([part_of(unescaped(name)) for name in names])
     train, val, test = (everything.rows(np.flatnonzero(places == part)) for part in range(3))
     if not (len(train) and len(val) and len(test)):
@@ -67,7 +67,7 @@ def read(root: Path, truth: Path | None) -> DataSet:
         test,
         clicks(train.truth, 1.0, 0),
         None,
-        tuple(_notes(names, classes, given, there)),
+        tuple(_notes(names, classes, given, shown)),
     )
 
 
@@ -80,9 +80,9 @@ def part_of(name: str) -> int:
     return sum(number >= border for border in BORDERS)
 
 
-def _notes(names: list[str], classes: tuple[str, ...], given: list, there: np.ndarray) -> list[str]:
+def _notes(names: list[str], classes: tuple[str, ...], given: list, shown: np.ndarray) -> list[str]:
     notes = []
-    bare = int((~there.any(1)).sum())
+    bare = int((~shown.any(1)).sum())
     if bare:
         notes.append(
             f"{bare:,} of {len(names):,} images have no present class in the truth: they count as showing none"

@@ -75,8 +75,8 @@ def read(
     if names is None:
         names = tuple(f"class {number}" for number in range(1, count + 1))
         notes.append("the formatted arrays do not name the classes: they are numbered by column")
-    labels, said = read_observed(root, train.truth)
-    return official(name, names, train, test, labels, notes + said + count_note("classes", count, published))
+    labels, label_notes = read_observed(root, train.truth)
+    return official(name, names, train, test, labels, notes + label_notes + count_note("classes", count, published))
 
 
 def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:

@@ -55,9 +55,9 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
     order = np.random.RandomState(SEED).permutation(len(merged))
     count = round(len(merged) * TRAIN / MERGED)
     train, test = merged.rows(np.sort(order[:count])), merged.rows(np.sort(order[count:]))
-    labels, said = formatted.read_observed(root, train.truth)
+    labels, label_notes = formatted.read_observed(root, train.truth)
     notes += count_note("concepts", len(concepts), CONCEPTS)
-    return official("nus", concepts, train, test, labels, notes + said)
+    return official("nus", concepts, train, test, labels, notes + label_notes)
 
 
 def _concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
@@ -67,8 +67,8 @@ def _concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
         names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())
     else:
         ends = ("_Train.txt", "_Test.txt")
-        found = {file.name for file in folder.glob("Labels_*.txt") if file.name.endswith(ends)}
-        names = tuple(sorted({name.removeprefix("Labels_").rsplit("_", 1)[0] for name in found}))
+        label_files = {file.name for file in folder.glob("Labels_*.txt") if file.name.endswith(ends)}
+        names = tuple(sorted({name.removeprefix("Labels_").rsplit("_", 1)[0] for name in label_files}))
     if not names:
         problems.append(f"{folder.relative_to(root).as_posix()} holds no Labels_{{concept}}_Train.txt")
     needed = [folder / f"Labels_{name}_{part}.txt" for name in names for part in ("Train", "Test")]
@@ -100,8 +100,8 @@ def _flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, probl
 def _merged(root: Path, home: Path, names: list[str], truth: np.ndarray) -> tuple[Part, list[str]]:
     """All official images whose file is there, and notes."""
     folder = home.relative_to(root).as_posix()
-    paths, there = find_images(root, [f"{folder}/{name}" for name in names])
-    if not there.any():
+    paths, exists = find_images(root, [f"{folder}/{name}" for name in names])
+    if not exists.any():
         raise wrong_layout(
             TITLE, root, [f"none of the {len(names):,} images is in {folder}: {', '.join(names[:3])}"], UNDERSTOOD
         )
@@ -109,9 +109,9 @@ def _merged(root: Path, home: Path, names: list[str], truth: np.ndarray) -> tupl
         "the papers' own draw of training and test images is only in formatted_*.npy, which are not in the folder: "
         "merged and drawn as they say, with seed 1200, so figures compare with the papers' roughly"
     ]
-    if not there.all():
-        notes.append(f"{(~there).sum():,} of {len(names):,} images have no file and were left out")
-    rows = np.flatnonzero(there)
+    if not exists.all():
+        notes.append(f"{(~exists).sum():,} of {len(names):,} images have no file and were left out")
+    rows = np.flatnonzero(exists)
     return Part(tuple(paths[row] for row in rows), truth[rows]), notes
 
 

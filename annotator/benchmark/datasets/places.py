@@ -68,7 +68,7 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
     Raises AnnotatorError listing every name that leads out of root: absolute ones, those with "..", and links.
     """
     inside, listed = root.resolve(), {}
-    paths, there, outside = [], np.zeros(len(names), bool), []
+    paths, exists, outside = [], np.zeros(len(names), bool), []
     for row, name in enumerate(names):
         path = Path(name)
         if path.is_absolute() or path.drive or ".." in path.parts or "\0" in name or not path.name:
@@ -88,14 +88,14 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
             outside.append(f"row {row}: {name!r} is behind a link")
             continue
         paths.append(root / path)
-        there[row] = kind == "file"
+        exists[row] = kind == "file"
     if outside:
         raise several(
             f"These images would lie outside {root}, so nothing is read. Give the folder that really holds them:",
             outside,
             shown=10,
         )
-    return paths, there
+    return paths, exists
 
 
 class _Outside(dict):
@@ -119,9 +119,9 @@ def _listed(folder: Path, inside: Path) -> dict[str, str]:
 
 def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...]:
     """The paths of these images. Raises AnnotatorError when any is missing (the first ten are named) or outside."""
-    paths, there = find_images(root, names)
-    if not there.all():
-        missing = [names[row] for row in np.flatnonzero(~there).tolist()]
+    paths, exists = find_images(root, names)
+    if not exists.all():
+        missing = [names[row] for row in np.flatnonzero(~exists).tolist()]
         raise several(
             f"{len(missing):,} of the {len(names):,} images that the labels of {title} speak of are not in {root}. "
             "Was an archive unpacked elsewhere, or only in part?",
@@ -131,8 +131,8 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
     return tuple(paths)
 
 
-def count_note(what: str, found: int, published: int | None) -> list[str]:
+def count_note(what: str, count: int, published: int | None) -> list[str]:
     """A note when there are more or fewer than in the published set."""
-    if published is None or found == published:
+    if published is None or count == published:
         return []
-    return [f"there are {found:,} {what}, the published set has {published:,}: figures cannot be compared with papers"]
+    return [f"there are {count:,} {what}, the published set has {published:,}: figures cannot be compared with papers"]

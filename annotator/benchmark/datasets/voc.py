@@ -47,18 +47,18 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
     if problems:
         raise wrong_layout(TITLE, root, problems, UNDERSTOOD)
     parts, notes = {}, []
-    for part, (names, there) in tables.items():
+    for part, (names, flags) in tables.items():
         folder = (base / "JPEGImages").relative_to(root).as_posix()
         paths = need_images(TITLE, root, [f"{folder}/{name}.jpg" for name in names])
-        parts[part] = Part(paths, there)
+        parts[part] = Part(paths, flags)
         notes += count_note(f"images in {part}", len(names), IMAGES[part])
-    labels, said = formatted.read_observed(root, parts["train"].truth)
-    return official("voc", CLASSES, parts["train"], parts["val"], labels, notes + said)
+    labels, label_notes = formatted.read_observed(root, parts["train"].truth)
+    return official("voc", CLASSES, parts["train"], parts["val"], labels, notes + label_notes)
 
 
 def _flags(folder: Path, part: str, problems: list[str]) -> tuple[list[str], np.ndarray]:
     """Image names that show anything, sorted as their file names are, and what they show; adds to the problems."""
-    there: dict[str, set[int]] = {}
+    shown: dict[str, set[int]] = {}
     first: set[str] | None = None
     for column, name in enumerate(CLASSES):
         path = folder / f"{name}_{part}.txt"
@@ -77,7 +77,7 @@ def _flags(folder: Path, part: str, problems: list[str]) -> tuple[list[str], np.
                 continue
             seen.add(words[0])
             if words[1] == "1":
-                there.setdefault(words[0], set()).add(column)
+                shown.setdefault(words[0], set()).add(column)
         first = seen if first is None else first
         if seen != first:
             # A list that ends early would make its class rare without a word.
@@ -85,10 +85,10 @@ def _flags(folder: Path, part: str, problems: list[str]) -> tuple[list[str], np.
                 f"{path.name} lists {len(seen):,} images, {CLASSES[0]}_{part}.txt {len(first):,}; "
                 f"{len(seen ^ first):,} are in one only, such as {min(seen ^ first)}"
             )
-    names = sorted(there, key=lambda name: f"{name}.jpg")
+    names = sorted(shown, key=lambda name: f"{name}.jpg")
     truth = np.zeros((len(names), len(CLASSES)), bool)
     for row, name in enumerate(names):
-        truth[row, list(there[name])] = True
+        truth[row, list(shown[name])] = True
     return names, truth
 
 

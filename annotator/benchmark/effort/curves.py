@@ -34,18 +34,18 @@ def point(session: Session) -> dict:
     }
 
 
-def scores(said: np.ndarray, truth: np.ndarray) -> dict:
+def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
     """Micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
-    hits, given, there = (said & truth).sum(0), said.sum(0), truth.sum(0)
-    occurs = there > 0
-    each = 2 * hits[occurs] / np.maximum(given[occurs] + there[occurs], 1)
-    recall = _share(hits.sum(), there.sum())
+    hits, given, positives = (labels & truth).sum(0), labels.sum(0), truth.sum(0)
+    occurs = positives > 0
+    each = 2 * hits[occurs] / np.maximum(given[occurs] + positives[occurs], 1)
+    recall = _share(hits.sum(), positives.sum())
     precision = _share(hits.sum(), given.sum())
     return {
         "recall": round(recall, 5),
         "precision": round(precision, 5),
-        "micro_f1": round(2 * float(hits.sum()) / max(1, int(given.sum() + there.sum())), 5),
-        "macro_recall": round(float((hits[occurs] / there[occurs]).mean()), 5) if occurs.any() else 0.0,
+        "micro_f1": round(2 * float(hits.sum()) / max(1, int(given.sum() + positives.sum())), 5),
+        "macro_recall": round(float((hits[occurs] / positives[occurs]).mean()), 5) if occurs.any() else 0.0,
         "macro_f1": round(float(each.mean()), 5) if occurs.any() else 0.0,
     }
 
@@ -56,15 +56,17 @@ def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PR
     returns    {"actions", "seconds", "parts"}: interpolated linearly between the first point that does and the one
                before, or at that point where precision was too low before; None: nowhere
     """
-    for place, one in enumerate(curve):
-        good = [kind for kind in ("decided", "filled") if _good(one[kind], recall, precision)]
+    for place, point_ in enumerate(curve):
+        good = [kind for kind in ("decided", "filled") if _good(point_[kind], recall, precision)]
         if good:
             before = curve[max(place - 1, 0)]
-            share = min(_share_until(recall, precision, before[kind], one[kind]) for kind in good)
+            share = min(_share_until(recall, precision, before[kind], point_[kind]) for kind in good)
             return {
-                "actions": round(_between(before["actions"], one["actions"], share)),
-                "seconds": round(_between(before["seconds"], one["seconds"], share), 1),
-                "parts": {part: _between(before["parts"][part], count, share) for part, count in one["parts"].items()},
+                "actions": round(_between(before["actions"], point_["actions"], share)),
+                "seconds": round(_between(before["seconds"], point_["seconds"], share), 1),
+                "parts": {
+                    part: _between(before["parts"][part], count, share) for part, count in point_["parts"].items()
+                },
             }
     return None
 
@@ -84,16 +86,16 @@ def _between(before: float, after: float, share: float) -> float:
     return before + share * (after - before)
 
 
-def seconds(one: dict, time_model: TimeModel) -> float:
+def seconds(point_: dict, time_model: TimeModel) -> float:
     """What a point costs by another time model."""
-    return Spent(parts=one["parts"]).seconds(time_model)
+    return Spent(parts=point_["parts"]).seconds(time_model)
 
 
 def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
     """The largest shortfall of a policy behind another after the first AFTER actions: the share of the other's micro F1
     (with the model's labels) that it lacks at the same number of actions."""
     last = min(curve[-1]["actions"], other[-1]["actions"]) if curve and other else 0
-    places = [one["actions"] for one in (*curve, *other) if AFTER <= one["actions"] <= last]
+    places = [point_["actions"] for point_ in (*curve, *other) if AFTER <= point_["actions"] <= last]
     worst = 0.0
     for place in sorted(set(places)):
         ours, theirs = _at(curve, place), _at(other, place)
@@ -104,7 +106,8 @@ def behind(curve: Sequence[dict], other: Sequence[dict]) -> float:
 
 def _at(curve: Sequence[dict], actions: int) -> float:
     """Micro F1 after so many actions, interpolated linearly."""
-    return float(np.interp(actions, [one["actions"] for one in curve], [one["filled"]["micro_f1"] for one in curve]))
+    places, micro_f1 = zip(*((point_["actions"], point_["filled"]["micro_f1"]) for point_ in curve), strict=True)
+    return float(np.interp(actions, places, micro_f1))
 
 
 def time_models() -> dict[str, TimeModel]:

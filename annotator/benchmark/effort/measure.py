@@ -67,14 +67,14 @@ def measure(
     images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
     with scratch_folder() as folder:
         template = folder / "project" if work is None else work
-        there = _project(template, images_folder, truth)
-        limit = most * (there.sum() + len(there))
-        found = {}
+        shown = _project(template, images_folder, truth)
+        limit = most * (shown.sum() + len(shown))
+        all_curves = {}
         for name, by in [(name, "perfect") for name in names] + [
             (name, "noisy") for name in names if noisy and name in NOISY
         ]:
-            found[name, by] = _play(template, folder / "copy", there, name, by, seed, limit)
-    return _told(found, there)
+            all_curves[name, by] = _play(template, folder / "copy", shown, name, by, seed, limit)
+    return _result(all_curves, shown)
 
 
 def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
@@ -94,14 +94,14 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     finally:
         worker.close()
     image_ids = audits.readable_images(db)
-    columns = {one.name: column for column, one in enumerate(classes.all_classes(db))}
-    there = np.zeros((len(image_ids), len(columns)), bool)
+    columns = {class_.name: column for column, class_ in enumerate(classes.all_classes(db))}
+    shown = np.zeros((len(image_ids), len(columns)), bool)
     rows, known = positions([names[label.image] for label in given], image_ids)
     for label, row in zip(compress(given, known), rows[known], strict=True):
-        there[row, columns[label.class_name]] = True
+        shown[row, columns[label.class_name]] = True
     if len(image_ids) < FIRST_RUN_AT:
         raise AnnotatorError(f"{len(image_ids)} images are too few to compare ways to label them: take {FIRST_RUN_AT}.")
-    return there
+    return shown
 
 
 def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[ImportedLabel]:
@@ -111,20 +111,20 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Imp
 
     Raises AnnotatorError for a truth that does not fit, or that contradicts itself on one picture with two names.
     """
-    bad = {one.path for one in images.kept_out(db)}
-    said = read_labels(truth, names.keys() | bad, None)
-    if problems := conflicts_of_contents(said, names):
+    bad = {file.path for file in images.kept_out(db)}
+    labels = read_labels(truth, names.keys() | bad, None)
+    if problems := conflicts_of_contents(labels, names):
         raise several(f"The truth {truth} cannot be used:", problems)
-    if left_out := {label.image for label in said} - names.keys():
+    if left_out := {label.image for label in labels} - names.keys():
         say(f"the truth of {len(left_out):,} files is not used: they were kept out, such as {min(left_out)!r}")
-    return [label for label in said if label.state == PRESENT and label.image in names]
+    return [label for label in labels if label.state == PRESENT and label.image in names]
 
 
-def _play(template: Path, copy: Path, there: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
+def _play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
     policy = POLICIES[name]
-    person = Person.of(there, noisy=by == "noisy", seed=seed)
-    session = Session(template, copy, there, person, learns=policy.learns, seed=seed)
-    step = max(4.0, POINTS * (there.sum() + len(there)))
+    person = Person.of(shown, noisy=by == "noisy", seed=seed)
+    session = Session(template, copy, shown, person, learns=policy.learns, seed=seed)
+    step = max(4.0, POINTS * (shown.sum() + len(shown)))
     curve, next_point = [curves.point(session)], step
     try:
         for _ in policy.steps(session):
@@ -150,34 +150,34 @@ def _play(template: Path, copy: Path, there: np.ndarray, name: str, by: str, see
     return curve
 
 
-def _told(found: dict[tuple[str, str], list[dict]], there: np.ndarray) -> dict:
+def _result(all_curves: dict[tuple[str, str], list[dict]], shown: np.ndarray) -> dict:
     figures = {
-        "images": len(there),
-        "classes": there.shape[1],
-        "labels_per_image": round(float(there.sum() / len(there)), 3),
+        "images": len(shown),
+        "classes": shown.shape[1],
+        "labels_per_image": round(float(shown.sum() / len(shown)), 3),
     }
     ratios = {}
-    for (name, by), curve in found.items():
+    for (name, by), curve in all_curves.items():
         key = name.replace("-", "_") + ("" if by == "perfect" else "_noisy")
         at = curves.reached(curve)
         figures[f"{key}_actions_at_recall_95"] = at and at["actions"]
         figures[f"{key}_seconds_at_recall_95"] = at and at["seconds"]
         figures[f"{key}_final_micro_f1"] = max(curve[-1][kind]["micro_f1"] for kind in ("decided", "filled"))
         figures[f"{key}_final_macro_f1"] = max(curve[-1][kind]["macro_f1"] for kind in ("decided", "filled"))
-    ours = found.get((OURS, "perfect"))
-    for (name, by), curve in found.items():
-        against = found.get((OURS, by))
+    ours = all_curves.get((OURS, "perfect"))
+    for (name, by), curve in all_curves.items():
+        against = all_curves.get((OURS, by))
         if name == OURS or against is None:
             continue
         key = name.replace("-", "_") + ("" if by == "perfect" else "_noisy")
         recall, precision = (curves.RECALL, curves.PRECISION) if by == "perfect" else _of_noisy(curve, against)
         theirs, mine = curves.reached(curve, recall, precision), curves.reached(against, recall, precision)
-        ratios[f"{key}_over_autopilot_actions_at_recall_95"] = _ratio(theirs, mine, lambda one: one["actions"])
+        ratios[f"{key}_over_autopilot_actions_at_recall_95"] = _ratio(theirs, mine, lambda point: point["actions"])
         for model_name, time_model in curves.time_models().items():
             if model_name == "usual" or name == RIVAL:
                 suffix = "" if model_name == "usual" else f"_{model_name}"
                 ratios[f"{key}_over_autopilot_seconds_at_recall_95{suffix}"] = _ratio(
-                    theirs, mine, lambda one, time_model=time_model: curves.seconds(one, time_model)
+                    theirs, mine, lambda point, time_model=time_model: curves.seconds(point, time_model)
                 )
         if by == "perfect" and ours:
             figures[f"autopilot_behind_{key}"] = curves.behind(ours, curve)
@@ -187,10 +187,10 @@ def _told(found: dict[tuple[str, str], list[dict]], there: np.ndarray) -> dict:
         "bench": "effort",
         "figures": figures,
         "ratios": {key: value for key, value in ratios.items() if value is not None},
-        "curves": [{"policy": name, "person": by, "points": curve} for (name, by), curve in found.items()],
+        "curves": [{"policy": name, "person": by, "points": curve} for (name, by), curve in all_curves.items()],
         "time_model": vars(TimeModel()),
         "noisy_person": {"small": SMALL, "missed_of_small": MISSED, "errs": ERRS, "salience": SALIENCE},
-        "policies": {name: POLICIES[name].about for name, _ in found},
+        "policies": {name: POLICIES[name].about for name, _ in all_curves},
     }
 
 

@@ -22,18 +22,18 @@ def draw(result: dict, path: Path) -> None:
 
     figure = Figure(figsize=(11, 8), layout="constrained")
     FigureCanvasAgg(figure)
-    names = list(dict.fromkeys(one["policy"] for one in result["curves"]))
+    names = list(dict.fromkeys(curve["policy"] for curve in result["curves"]))
     for axes, (kind, score, cost, title) in zip(figure.subplots(2, 2).ravel(), PANELS, strict=True):
-        for one in result["curves"]:
-            place, noisy = names.index(one["policy"]), one["person"] == "noisy"
-            costs = [point[cost] / (3600 if cost == "seconds" else 1) for point in one["points"]]
+        for curve in result["curves"]:
+            place, noisy = names.index(curve["policy"]), curve["person"] == "noisy"
+            costs = [point[cost] / (3600 if cost == "seconds" else 1) for point in curve["points"]]
             axes.plot(
                 costs,
-                [100 * point[kind][score] for point in one["points"]],
+                [100 * point[kind][score] for point in curve["points"]],
                 DASHES[place // len(COLOURS)] if not noisy else ":",
                 color=COLOURS[place % len(COLOURS)],
-                linewidth=1.0 if noisy else 2.2 if one["policy"] == "autopilot" else 1.4,
-                label=one["policy"] + (", noisy person" if noisy else ""),
+                linewidth=1.0 if noisy else 2.2 if curve["policy"] == "autopilot" else 1.4,
+                label=curve["policy"] + (", noisy person" if noisy else ""),
             )
         axes.set_xlabel("hours" if cost == "seconds" else "actions", color=INK)
         axes.set_title(f"{title} (%)", color=INK, fontsize=10)

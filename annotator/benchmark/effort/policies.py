@@ -52,9 +52,9 @@ def _clicks(session: Session, share: float = 1.0) -> Iterator[None]:
 def _grids(session: Session) -> Iterator[None]:
     yield from _clicks(session, FIRST_CLICKS)
     while items := grid.next_grids(session.db, WantedGrids(HOLDER, NAME, None, GRID, (), 1)).items:
-        one = items[0]
-        ids = [tile.image.id for tile in one.tiles]
-        session.grid(one.class_id, ids, [tile.probability for tile in one.tiles], one.run_id, one.start == "yes")
+        grid_ = items[0]
+        ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
+        session.grid(grid_.class_id, ids, chances, grid_.run_id, grid_.start == "yes")
         yield
 
 
@@ -69,7 +69,7 @@ def _reviews(session: Session) -> Iterator[None]:
             continue
         chips = items[0].suggestions
         session.chips(
-            items[0].image.id, [one.class_id for one in chips], [one.probability for one in chips], chips[0].run_id
+            items[0].image.id, [chip.class_id for chip in chips], [chip.probability for chip in chips], chips[0].run_id
         )
         yield
 
@@ -97,30 +97,34 @@ def _whole_images(name: str) -> Callable[[Session], Iterator[None]]:
 
 def _whole(session: Session, image_id: int, chances: np.ndarray | None) -> None:
     answered = cells.answered(session.db, [image_id]).get(image_id, {})
-    class_ids = [one for one in session.class_ids.tolist() if one not in answered]
-    told = dict.fromkeys(class_ids)
+    class_ids = [class_id for class_id in session.class_ids.tolist() if class_id not in answered]
+    scores = dict.fromkeys(class_ids)
     if chances is not None:
-        told |= {
-            one: float(chances[session.column(one)]) for one in class_ids if not np.isnan(chances[session.column(one)])
+        scores |= {
+            class_id: float(chances[session.column(class_id)])
+            for class_id in class_ids
+            if not np.isnan(chances[session.column(class_id)])
         }
-    preset = [one for one, chance in told.items() if chance is not None and chance >= LIKELY]
-    session.image(image_id, class_ids, preset, [told[one] for one in class_ids], None)
+    preset = [class_id for class_id, chance in scores.items() if chance is not None and chance >= LIKELY]
+    session.image(image_id, class_ids, preset, [scores[class_id] for class_id in class_ids], None)
 
 
 def _autopilot(session: Session) -> Iterator[None]:
     while items := planner.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1)).items:
         action = items[0]
         if action.grid:
-            one = action.grid
-            ids, chances = [tile.image.id for tile in one.tiles], [tile.probability for tile in one.tiles]
-            session.grid(one.class_id, ids, chances, one.run_id, one.start == "yes", action.source)
+            grid_ = action.grid
+            ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
+            session.grid(grid_.class_id, ids, chances, grid_.run_id, grid_.start == "yes", action.source)
         elif action.kind == "click":
             session.click(action.item.image.id, [class_id for class_id, _ in action.scores] or None)
         else:
-            told = dict(action.scores)
+            scores = dict(action.scores)
             answered = {label.class_id for label in action.item.labels}
-            class_ids = list(told) or [one for one in session.class_ids.tolist() if one not in answered]
-            chances = [told.get(one) for one in class_ids]
+            class_ids = list(scores) or [
+                class_id for class_id in session.class_ids.tolist() if class_id not in answered
+            ]
+            chances = [scores.get(class_id) for class_id in class_ids]
             snapshot = read_snapshot(session.db)
             run_id = snapshot.run.id if snapshot else None
             session.image(action.item.image.id, class_ids, list(action.preset), chances, run_id, action.source)

@@ -48,7 +48,7 @@ class Session:
         self.db = Database(folder)
         self.truth, self.person, self.learns = truth, person, learns
         self.image_ids = audits.readable_images(self.db)
-        self.class_ids = np.array([one.id for one in classes.all_classes(self.db)], np.int64)
+        self.class_ids = np.array([class_.id for class_ in classes.all_classes(self.db)], np.int64)
         self.spent, self.time_model = Spent(), TimeModel()
         self.chance = np.random.default_rng([seed, 2])
         self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
@@ -67,7 +67,7 @@ class Session:
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None, source: str = "suggestion") -> None:  # fmt: skip
         """Answer these classes of one image together; those of `preset` start as present."""
-        columns = np.array([self.column(one) for one in class_ids])
+        columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
         ids = [image_id] * len(columns)
@@ -100,7 +100,7 @@ class Session:
 
     def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
         """Confirm or reject suggestions one by one, then "nothing else here", as on the Review page."""
-        columns = np.array([self.column(one) for one in class_ids])
+        columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
         answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
         about = {"annotator": NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
@@ -138,10 +138,10 @@ class Session:
 
     def chances(self) -> np.ndarray | None:
         """(N, C) of the current run, nan where there is no model; None before the first run."""
-        found = read_predictions(self.db)
-        if found is None:
+        predictions = read_predictions(self.db)
+        if predictions is None:
             return None
-        return found.aligned(found.probabilities, self.image_ids, found.class_ids).astype(np.float32)
+        return predictions.aligned(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
 
     def row(self, image_id: int) -> int:
         return int(positions([image_id], self.image_ids)[0][0])

@@ -44,8 +44,8 @@ class Best:
         """path None: in memory only."""
         self.path = path
         self.forget()
-        if path is not None and (kept := checkpoints.load(path, {})):
-            self.scores, self.epoch, self.weights = kept["scores"], kept["epoch"], kept["weights"]
+        if path is not None and (state := checkpoints.load(path, {})):
+            self.scores, self.epoch, self.weights = state["scores"], state["epoch"], state["weights"]
 
     def forget(self) -> None:
         """As if no epoch had been scored."""
@@ -61,8 +61,8 @@ class Best:
             self.weights, self.epoch = trainer.weights(which), len(trainer.history)
         self.scores.append(scores[which])
         if self.path is not None:
-            kept = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
-            checkpoints.save(self.path, kept)
+            state = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
+            checkpoints.save(self.path, state)
         return scores[which]
 
 
@@ -82,9 +82,9 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     epochs = trainer.epochs()
     # Asked before every epoch: what was given up before a kill stays given up.
     while not (trainer.long and trainer.method.gives_up(best.scores)) and (epoch := next(epochs, None)) is not None:
-        said = f", validation mAP {100 * best.score(trainer, task):.1f}" if scored else ""
+        validation = f", validation mAP {100 * best.score(trainer, task):.1f}" if scored else ""
         if trainer.long:
-            say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{said}")
+            say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{validation}")
     if best.weights is not None:
         trainer.load(best.weights)
     val_map = max(best.scores) if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan

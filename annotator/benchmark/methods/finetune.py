@@ -50,14 +50,14 @@ class Network:
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
     """The settings of the method's paper, or where it has none the shared ones, changed as the choices say."""
-    one = (METHODS[name].published or shared_protocol())[network.published]
+    published = (METHODS[name].published or shared_protocol())[network.published]
     return replace(
-        one,
-        lr=choice.lr * one.lr,
-        linear_lr=None if one.linear_lr is None else choice.lr * one.linear_lr,
-        batch=choice.batch or network.batch or one.batch,
-        epochs=max(1, round(choice.epochs * (network.epochs or one.epochs))),
-        parameters=one.parameters | choice.parameters,
+        published,
+        lr=choice.lr * published.lr,
+        linear_lr=None if published.linear_lr is None else choice.lr * published.linear_lr,
+        batch=choice.batch or network.batch or published.batch,
+        epochs=max(1, round(choice.epochs * (network.epochs or published.epochs))),
+        parameters=published.parameters | choice.parameters,
     )
 
 

@@ -52,14 +52,18 @@ def markdown(result: dict) -> str:
 
 def _about(result: dict) -> list[str]:
     """Two lines that say on what, and how."""
-    one = result["setting"]
-    trials = f"{one['trials']} trials of tuning on validation mAP" if one["trials"] > 1 else "settings as they come"
+    setting = result["setting"]
+    trials = (
+        f"{setting['trials']} trials of tuning on validation mAP" if setting["trials"] > 1 else "settings as they come"
+    )
     lines = [
-        f"{one['data']}: {one['images']:,} images ({one['train']:,} train, {one['val']:,} validation, {one['test']:,} "
-        f"test), {one['classes']} classes, {one['labels_an_image']:.2f} labels an image.",
-        f"Regime {one['regime']}, {one['backbone']}, {one['seeds']} seeds, {trials}, on {one['device']}.",
+        f"{setting['data']}: {setting['images']:,} images ({setting['train']:,} train, "
+        f"{setting['val']:,} validation, {setting['test']:,} test), {setting['classes']} classes, "
+        f"{setting['labels_an_image']:.2f} labels an image.",
+        f"Regime {setting['regime']}, {setting['backbone']}, {setting['seeds']} seeds, {trials}, "
+        f"on {setting['device']}.",
     ]
-    return lines + [f"Note: {note}." for note in one["notes"]]
+    return lines + [f"Note: {note}." for note in setting["notes"]]
 
 
 def _columns(result: dict) -> list[tuple[str, str, int | None]]:
