@@ -29,6 +29,7 @@ class Heatmaps:
         asked = jobs.claim(self._db, "heatmap", AT_ONCE)
         for job in asked:
             try:
+                assert job.run_id is not None and job.image_id is not None and job.class_id is not None  # ask_heatmap
                 self.draw(job.run_id, job.image_id, [job.class_id])
                 jobs.finish(self._db, job)
             except Exception as error:  # a damaged head of a run, say: whoever asked is told, and the worker goes on

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -29,6 +30,8 @@ from models.finetune.augment import strong_view
 WEAK, STRONG = 2, 2  # views of an image that is trained on: as it is and mirrored; strongly changed
 AT_ONCE = 8  # views a thread makes before it looks whether it shall stop
 ROOM = 0.9  # of the free disk that maps may take
+
+Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file may have
 
 
 class MapFiles:
@@ -70,8 +73,8 @@ class MapFiles:
         return maps
 
     def make(
-        self, items: Sequence[tuple[int | str, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[tuple[int, dict[int | str, str]]]:
+        self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, dict[Key, str]]]:
         """Make and keep the maps of images that have none.
 
         items       (key, file) of each image
@@ -93,15 +96,15 @@ class MapFiles:
             yield done, {key: maps for key, maps in made.items() if isinstance(maps, str)}
 
     def stream(
-        self, items: Sequence[tuple[int | str, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[tuple[list[int | str], dict[int | str, np.ndarray | str]]]:
+        self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
         """The maps of images, in order and a few at a time, without keeping them: (keys, what came of each).
 
         What came is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
         each = max(1, AT_ONCE // (WEAK + STRONG)) if views else AT_ONCE
         batches = iter([items[start : start + each] for start in range(0, len(items), each)])
-        pending: deque[tuple[list, Future]] = deque()
+        pending: deque[tuple[list[Key], Future[dict[Key, np.ndarray | str]]]] = deque()
         with embedding_threads() as pool:
             try:
                 while True:
@@ -115,10 +118,10 @@ class MapFiles:
                 for _, future in pending:
                     future.cancel()
 
-    def _maps_of(self, batch: Sequence[tuple[int | str, Path]], views: bool) -> dict[int | str, np.ndarray | str]:
+    def _maps_of(self, batch: Sequence[tuple[Key, Path]], views: bool) -> dict[Key, np.ndarray | str]:
         backbone = self.network.backbone
         size = backbone.input_size, backbone.input_size
-        made: dict[int | str, np.ndarray | str] = {}
+        made: dict[Key, np.ndarray | str] = {}
         for key, path in batch:
             try:
                 plain = backbone.preprocess(open_rgb(path, at_least=size))

@@ -64,6 +64,7 @@ class MissingFeatures:
         for batch in embed(paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents):
             features = batch.features.astype(np.float16)
             finite = np.isfinite(features).all(1)
+            assert batch.regions is not None  # they were asked for
             batch_ids = np.array([ids[index] for index in batch.indices], np.int64)
             shard.append((batch_ids[finite], features[finite], batch.regions[finite]))
             not_finite = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]

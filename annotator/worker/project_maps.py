@@ -29,7 +29,8 @@ class ProjectMaps:
         ids = self._image_ids[rows].tolist()
         self._make(ids, True, "making feature maps", progress)
         readable = np.array([self._files.has(image_id, True) for image_id in ids], bool)
-        return readable, Kept(self._files, [image_id for image_id, kept in zip(ids, readable, strict=True) if kept])
+        with_maps = [image_id for image_id, has_maps in zip(ids, readable, strict=True) if has_maps]
+        return readable, Kept(self._files, with_maps)
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
         state, ids = "asking about all images", self._image_ids[rows].tolist()
@@ -41,13 +42,12 @@ class ProjectMaps:
             some = on_disk[start : start + MAPS_AT_ONCE]
             progress(state, start, len(ids))
             yield np.array([places[image_id] for image_id in some]), Kept(self._files, some)
-        kept, done = set(on_disk), len(on_disk)
-        for keys, made in self._files.stream(
-            self._with_files([image_id for image_id in ids if image_id not in kept]), False
-        ):
+        stored, done = set(on_disk), len(on_disk)
+        missing = self._with_files([image_id for image_id in ids if image_id not in stored])
+        for keys, made in self._files.stream(missing, False):
             done += len(keys)
             progress(state, done, len(ids))
-            maps = {key: made[key] for key in keys if isinstance(made[key], np.ndarray)}
+            maps = {key: result for key in keys if isinstance(result := made[key], np.ndarray)}
             if maps:
                 yield np.array([places[key] for key in maps]), list(maps.values())
 

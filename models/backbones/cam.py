@@ -8,6 +8,7 @@ head) is repeated for each, and only that is differentiated.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +58,8 @@ def heat_map(
     gate = _Gate()
     rest = nn.Sequential(gate, backbone.tail, head)
     layer = backbone.map_layer or gate
-    targets = [ClassifierOutputTarget(int(index)) for index in wanted]
+    # Any: GradCAM's hint asks for modules, but it only calls them.
+    targets: list[Any] = [ClassifierOutputTarget(int(index)) for index in wanted]
     repeated = maps.expand(len(wanted), *maps.shape[1:])
     with (
         torch.enable_grad(),

@@ -12,10 +12,11 @@ network as it came, and where it differs, that network is used as it is.
 import copy
 import itertools
 from collections.abc import Callable
+from typing import Any
 
-import timm.layers
 import torch
 import torch.nn.functional as F
+from timm.layers import BatchNormAct2d, Conv2dSame  # pyright: ignore[reportPrivateImportUsage]  # lists no public names
 from torch import nn
 
 TOLERANCE = 1e-3  # of features whose size is about 1; folding alone gives about 1e-5
@@ -36,13 +37,13 @@ _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
 
 def fastest(
     network: nn.Module, input_size: int, device: torch.device, *asked: bool
-) -> tuple[Callable[..., torch.Tensor | tuple[torch.Tensor, ...]], str, int]:
+) -> tuple[Callable[..., Any], str, int]:
     """A function equal to the frozen `network` (left as it is), its description, and the images to give it at once.
 
     asked   further arguments of the network with which it is checked: those that make it give all it can
 
     The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
-    torch.inference_mode().
+    torch.inference_mode(). It returns what the network does.
     """
     if device.type == "cuda":
 
@@ -69,11 +70,8 @@ def fastest(
 
 def _close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
     """Whether two outputs, or all outputs of two networks, are equal but for rounding."""
-    if isinstance(some, torch.Tensor):
-        some, others = (some,), (others,)
-    return all(
-        torch.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE) for one, other in zip(some, others, strict=True)
-    )
+    pairs = zip(*((output,) if isinstance(output, torch.Tensor) else output for output in (some, others)), strict=True)
+    return all(torch.allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE) for first, second in pairs)
 
 
 def fold(network: nn.Module) -> nn.Module:
@@ -86,7 +84,7 @@ def fold(network: nn.Module) -> nn.Module:
     for parent in list(folded.modules()):
         children = list(parent.named_children())
         for (name, conv), (next_name, norm) in itertools.pairwise(children):
-            if _can_fold(conv, norm):
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d) and _can_fold(conv, norm):
                 setattr(parent, name, _Folded(conv, norm))
                 activation = getattr(norm, "act", None)
                 swallowed = activation is None or type(activation) in _ONEDNN_NAMES
@@ -94,10 +92,10 @@ def fold(network: nn.Module) -> nn.Module:
     return folded.eval()
 
 
-def _can_fold(conv: nn.Module, norm: nn.Module) -> bool:
+def _can_fold(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> bool:
     return (
-        type(conv) in {nn.Conv2d, timm.layers.Conv2dSame}
-        and type(norm) in {nn.BatchNorm2d, timm.layers.BatchNormAct2d}
+        type(conv) in {nn.Conv2d, Conv2dSame}
+        and type(norm) in {nn.BatchNorm2d, BatchNormAct2d}
         and conv.out_channels == norm.num_features
         and conv.padding_mode == "zeros"
         and conv.dilation == (1, 1)
@@ -111,11 +109,12 @@ class _Folded(nn.Module):
 
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d):
         super().__init__()
+        assert norm.running_mean is not None and norm.running_var is not None  # _can_fold
         scale = (norm.weight if norm.affine else 1.0) / torch.sqrt(norm.running_var + norm.eps)
         bias = (norm.bias if norm.affine else 0.0) - norm.running_mean * scale
         self.bias = (bias if conv.bias is None else bias + conv.bias * scale).detach()
         self.weight = (conv.weight * scale[:, None, None, None]).detach()
-        self.same = isinstance(conv, timm.layers.Conv2dSame)
+        self.same = isinstance(conv, Conv2dSame)
         self.kernel, self.stride, self.padding = conv.kernel_size, conv.stride, conv.padding
         self.dilation, self.groups = conv.dilation, conv.groups
         activation = getattr(norm, "act", nn.Identity())

@@ -26,7 +26,9 @@ class FeatureMaps:
         else:
             backbone.map_layer.register_forward_hook(self._note)
             self._forward, self._chunk = self._through, backbone.chunk
-            self._reshape = as_map(backbone)
+            reshape = as_map(backbone)
+            assert reshape is not None  # there is a map layer
+            self._reshape = reshape
         size = backbone.input_size
         example = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
         if example.ndim != 4 or example.shape[2:].numel() <= 1:

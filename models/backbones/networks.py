@@ -12,6 +12,8 @@ networks were trained: a label of which nothing but a paw at the border is to be
 seen must stay findable, and a heat map must cover the whole image.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -119,7 +121,8 @@ class Backbone:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
         parts = [self._forward(self.normalised(part), True) for part in images.split(self.chunk)]
         features, regions = zip(*parts, strict=True)
-        return tuple(torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
+        joined, joined_regions = (torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
+        return joined, joined_regions
 
     def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
         """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
@@ -189,7 +192,7 @@ class _Whole(nn.Module):
 
 def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Module, nn.Module | None, bool]:
     """The network without its classifier as trunk, tail, map layer and whether it sees regions; see Backbone."""
-    network = source.network.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
+    network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
     example = torch.zeros(1, 3, source.input_size, source.input_size, device=device)
     if source.library == "timm":
         network.reset_classifier(0)

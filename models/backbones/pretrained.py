@@ -16,11 +16,13 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import timm
 import torch
 import torchvision
+from timm.data.config import resolve_model_data_config
 from torch import nn
 
 # Where no answer comes within this time, the weights are taken from the local cache or not at all. Left alone,
@@ -100,11 +102,13 @@ def verify_file(path: Path) -> None:
         )
 
 
-def translate(weights: dict[str, torch.Tensor], network: nn.Module) -> dict[str, torch.Tensor]:
+def translate(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch.Tensor]:
     """Rename the parameters of an efficientnet_pytorch checkpoint to those of timm's network.
 
     The checkpoint numbers its blocks through (_blocks.7), timm by stage and place (blocks.2.1); and inside a block
     timm numbers the batch norms that are there, and calls the last 1x1 convolution by its place.
+
+    network  an EfficientNet of timm, whose `blocks` are stages of blocks
 
     Raises ValueError when a name has no counterpart.
     """
@@ -172,7 +176,7 @@ def _from_timm(name: str) -> Pretrained:
 
 
 def _described_by_timm(network: nn.Module) -> Pretrained:
-    data = timm.data.resolve_model_data_config(network)
+    data = resolve_model_data_config(network)
     interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
     size = max(data["input_size"][1:])
     return Pretrained(network.eval(), "timm", size, tuple(data["mean"]), tuple(data["std"]), interpolation)
@@ -180,7 +184,8 @@ def _described_by_timm(network: nn.Module) -> Pretrained:
 
 def _from_torchvision(name: str) -> Pretrained:
     try:
-        weights = torchvision.models.get_model_weights(name).DEFAULT
+        published: Any = torchvision.models.get_model_weights(name)  # an enumeration of its own for each network
+        weights = published.DEFAULT
         network = torchvision.models.get_model(name, weights=weights, progress=False)
     except Exception as error:  # urllib, http, checksum and cache errors alike
         raise ValueError(_no_weights(name, error)) from error

@@ -11,13 +11,16 @@ form (two operations of strength 9 of 30).
 
 import math
 from random import Random
+from typing import Any
 
 from PIL import Image, ImageDraw
-from torchvision.transforms.v2 import functional as tv
+from torchvision.transforms.v2 import functional
 
 CUTOUT = 0.5  # the sides of the patch, as shares of the picture's
 OPERATIONS, STRENGTH, STRONGEST = 2, 9, 30
 JITTER, HUE, JITTER_OFTEN, GREY_OFTEN = 0.4, 0.1, 0.8, 0.2
+
+tv: Any = functional  # takes pictures as well as tensors; its hints name tensors only
 
 # What grows with the strength: operation -> its value at the strongest; where True, in either direction.
 GROWING = {

@@ -10,10 +10,10 @@ A training is a generator of epochs. Between two of them its caller evaluates, k
 import copy
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -155,11 +155,11 @@ class NetworkTraining(Iterator[Epoch]):
 
     def weights(self, which: str = "network") -> dict[str, Tensor]:
         """A copy of all weights of one of `networks`, on the CPU; a state_dict."""
-        return {name: one.detach().cpu().clone() for name, one in self.networks()[which].state_dict().items()}
+        return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
 
     # -- the epochs
 
-    def _run(self) -> Iterator[Epoch]:
+    def _run(self) -> Generator[Epoch, None, None]:
         for number in range(len(self.history) + 1, self.settings.epochs + 1):
             started = time.perf_counter()
             devices = [self.device.index or 0] if self.device.type == "cuda" else []
@@ -171,7 +171,7 @@ class NetworkTraining(Iterator[Epoch]):
                 return
             self.history.append(Epoch(number, self.settings.epochs, loss, time.perf_counter() - started))
             if self._checkpoint is not None:
-                self._save()
+                self._save(self._checkpoint)
             yield self.history[-1]
 
     def _begin_stage(self, epoch: int) -> None:
@@ -226,7 +226,7 @@ class NetworkTraining(Iterator[Epoch]):
         parts = list(order.split(self.batch))
         return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
-    def _batches(self, parts: list[Tensor]) -> Iterator[Tensor]:
+    def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
         """What the network, or in a frozen epoch only its classifier, is given."""
         if not self.frozen:
             return self.examples.batches(parts, self.method.views, True, self.generator)
@@ -236,7 +236,8 @@ class NetworkTraining(Iterator[Epoch]):
 
     def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
         """One batch: returns its loss, still on the device."""
-        part = self.network.classifier if self.frozen else self.network
+        # _begin_stage has seen that a network with frozen epochs has a classifier.
+        part = cast("nn.Module", self.network.classifier) if self.frozen else self.network
         with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
             outputs = part(batch)
         loss = self.method.loss(_widened(outputs), rows)
@@ -286,9 +287,9 @@ class NetworkTraining(Iterator[Epoch]):
         self.averaged = state["averaged"]
         self.generator.set_state(state["generator"])
 
-    def _save(self) -> None:
+    def _save(self, path: Path) -> None:
         checkpoints.save(
-            self._checkpoint,
+            path,
             {
                 "identity": self.identity,
                 "history": [(epoch.number, epoch.of, epoch.loss, epoch.seconds) for epoch in self.history],

@@ -1,6 +1,7 @@
 """A start for a whole network: its classifier, trained beforehand on features of the backbone as it came."""
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +40,8 @@ def linear_start(
     """
     network.to(examples.device)
     features = pooled_features(network, examples, should_stop, None)
-    head = Head(features.shape[1], network.classifier.out_features)
+    classifier = cast("nn.Linear", network.classifier)
+    head = Head(features.shape[1], classifier.out_features)
     chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None
     for _ in fit(
         head, features, labels, method, mask=mask, epochs=epochs, lr=lr, batch=batch, seed=seed, should_stop=should_stop
@@ -53,9 +55,9 @@ def linear_start(
     _, weight, bias, learned = chosen
     known = torch.isfinite(bias)
     with torch.no_grad():
-        device = network.classifier.weight.device
-        network.classifier.weight[known.to(device)] = weight[known].to(device)
-        network.classifier.bias[known.to(device)] = bias[known].to(device)
+        device = classifier.weight.device
+        classifier.weight[known.to(device)] = weight[known].to(device)
+        classifier.bias[known.to(device)] = bias[known].to(device)
     return learned
 
 
@@ -68,9 +70,10 @@ def pooled_features(
     should_stop     asked before every batch; may raise what shall end this
     """
     network.eval()
+    pooled = cast("Callable[[Tensor], Tensor]", network.features)
     features = []
     for images in in_order(examples, BATCH):
         should_stop()
         with torch.autocast(examples.device.type, amp or torch.float32, enabled=amp is not None):
-            features.append(network.features(images).float())
+            features.append(pooled(images).float())
     return torch.cat(features)

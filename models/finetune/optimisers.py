@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import OneCycleLR
 
 from models.losses.base import no_such
 from models.methods.consistency import one_cycle
@@ -16,7 +16,7 @@ OPTIMISERS = ("adam", "sgd", "adamw_onecycle")
 
 def new_optimiser(
     network: nn.Module, learned: list[dict[str, Any]], settings: EndToEnd, steps: int, frozen: bool
-) -> tuple[Optimizer, LRScheduler | None]:
+) -> tuple[Optimizer, OneCycleLR | None]:
     """An optimiser that has made no step, and its schedule if it has one.
 
     network     parameters that require no gradient are left out; a part called `classifier` gets its own rate
@@ -50,7 +50,7 @@ def new_optimiser(
 class Steps:
     """The steps of one optimiser, its schedule, and the scaling that float16 gradients need."""
 
-    def __init__(self, optimiser: Optimizer, schedule: LRScheduler | None, scaled: bool):
+    def __init__(self, optimiser: Optimizer, schedule: OneCycleLR | None, scaled: bool):
         self.optimiser, self.schedule = optimiser, schedule
         # Scaling keeps small gradients of float16 from becoming 0; bfloat16 has the range of float32 and needs none.
         self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
@@ -94,6 +94,7 @@ def average_into(average: nn.Module, network: nn.Module, decay: float, step: int
     decay = min(decay, (1 + step) / (10 + step))
     averages, weights = average.state_dict(), network.state_dict()
     floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
-    torch._foreach_lerp_([averages[name] for name in floats], [weights[name] for name in floats], 1 - decay)
+    lerp_all = torch._foreach_lerp_  # pyright: ignore[reportPrivateImportUsage]  # the public lerp_ takes one tensor
+    lerp_all([averages[name] for name in floats], [weights[name] for name in floats], 1 - decay)
     for name in averages.keys() - set(floats):
         averages[name].copy_(weights[name])

@@ -9,11 +9,12 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +54,9 @@ class Examples(ABC):
         Raises ValueError naming the images that cannot be had, and why.
         """
 
-    def batches(self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator) -> Iterator[Tensor]:
+    def batches(
+        self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
+    ) -> Generator[Tensor, None, None]:
         """`batch` of each of `parts`, in order; whoever can prepare batches ahead overrides this."""
         for rows in parts:
             yield self.batch(rows, views, train, generator)
@@ -102,7 +105,9 @@ class ImageExamples(Examples):
         """As in Examples: (views x B, 3, size, size)."""
         return next(self.batches([rows], views, train, generator))
 
-    def batches(self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator) -> Iterator[Tensor]:
+    def batches(
+        self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
+    ) -> Generator[Tensor, None, None]:
         """As in Examples; the threads are two batches, and at least four images a thread, ahead of the network."""
         # One draw, whatever the threads do: how far they were ahead must not show in the next epoch.
         own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
@@ -132,7 +137,7 @@ class ImageExamples(Examples):
 
     def _ready(self, rows: list[int], jobs: list[Future]) -> Tensor:
         """The pictures of one batch on the device, as the network wants them. Raises ValueError naming the bad ones."""
-        bad = [(row, job.exception()) for row, job in zip(rows, jobs, strict=True) if job.exception()]
+        bad = [(row, error) for row, job in zip(rows, jobs, strict=True) if (error := job.exception())]
         if bad:
             named = "\n".join(f"    image {row}, {self.paths[row]}: {_reason(error)}" for row, error in bad[:5])
             more = f"\n    and {len(bad) - 5} more" if len(bad) > 5 else ""
@@ -161,10 +166,11 @@ class ImageExamples(Examples):
         return [weak, *strong]
 
     def _squashed(self, row: int) -> np.ndarray:
-        kept = self._kept.get(row)
-        if kept is not None:
-            return kept
-        picture = np.array(resize(self.open_image(self.paths[row]).convert("RGB"), [self.size] * 2, self.interpolation))
+        decoded = self._kept.get(row)
+        if decoded is not None:
+            return decoded
+        opened: Any = self.open_image(self.paths[row]).convert("RGB")  # resize takes pictures; its hint says tensors
+        picture = np.array(resize(opened, [self.size] * 2, self.interpolation))
         with self._lock:
             if row not in self._kept and picture.nbytes <= self._room:
                 self._room -= picture.nbytes
@@ -193,12 +199,12 @@ class MapExamples(Examples):
         chance = torch.rand(views, len(rows), generator=generator).tolist()
         picked: list[list[np.ndarray]] = [[] for _ in range(views)]
         for place, row in enumerate(rows.tolist()):
-            kept = self.maps[row]
-            weak = min(self.weak, len(kept))
+            maps = self.maps[row]
+            weak = min(self.weak, len(maps))
             for view in range(views):
-                first, last = (0, weak) if view == 0 or weak == len(kept) else (weak, len(kept))
+                first, last = (0, weak) if view == 0 or weak == len(maps) else (weak, len(maps))
                 which = first + int(chance[view][place] * (last - first)) if train else 0
-                picked[view].append(np.asarray(kept[which], np.float32))
+                picked[view].append(np.asarray(maps[which], np.float32))
         ready = torch.from_numpy(np.stack([picture for view in picked for picture in view])).to(self.device)
         if not torch.isfinite(ready).all():
             finite = torch.isfinite(ready).flatten(1).all(1).view(views, -1).all(0)

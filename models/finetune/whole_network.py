@@ -5,6 +5,7 @@ For most methods the top is average pooling and one linear layer, as in the pape
 """
 
 from collections import OrderedDict
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -89,7 +90,8 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
 def _take_off_classifier(source: Pretrained) -> None:
     """What is left ends in pooled features."""
     if source.library == "timm":
-        source.network.reset_classifier(0)
+        timm_network: Any = source.network
+        timm_network.reset_classifier(0)
         return
     name, _ = [(name, module) for name, module in source.network.named_modules() if isinstance(module, nn.Linear)][-1]
     parent, _, child = name.rpartition(".")
@@ -105,8 +107,9 @@ def _map_body(source: Pretrained) -> nn.Module:
     if hasattr(network, "layer4"):  # a ResNet: all but pooling and classifier
         parts = [(name, part) for name, part in network.named_children() if name not in ("avgpool", "fc")]
         return nn.Sequential(OrderedDict(parts))
-    if isinstance(getattr(network, "features", None), nn.Module):
-        return network.features
+    features = getattr(network, "features", None)
+    if isinstance(features, nn.Module):
+        return features
     raise ValueError(
         f"Where {type(network).__name__} has its last map is not known. Take a ResNet, a torchvision network with "
         "`features`, or any convolutional network of timm."
@@ -115,6 +118,8 @@ def _map_body(source: Pretrained) -> nn.Module:
 
 class _Features(nn.Module):
     """A timm network without its pooling; its forward_features as forward."""
+
+    network: Any  # torch's hint for a module's attributes knows no methods
 
     def __init__(self, network: nn.Module):
         super().__init__()

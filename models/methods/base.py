@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.losses.base import Loss
 from models.methods.published import EndToEnd
@@ -100,6 +100,13 @@ class Method(ABC):
         self.mask = mask
         self.total_epochs = epochs
         self.loss_function = self.criterion()
+
+    def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
+        """What is trained on maps (B, channels, h, w), with random weights from `generator`.
+
+        Raises NotImplementedError for a method that does not read maps.
+        """
+        raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
         """What the optimiser moves besides the network.

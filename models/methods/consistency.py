@@ -113,6 +113,10 @@ def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0
 class EmbeddingQueue(nn.Module):
     """The last embeddings that were thought to be of some class, so that a batch is compared with more than itself."""
 
+    embeddings: Tensor  # (slots, 2, d)
+    classes: Tensor  # (slots,) int64, 0: empty
+    at: Tensor  # () int64, the slot to be written next
+
     def __init__(self, slots: int, dimensions: int, device: torch.device | str = "cpu"):
         """All slots are empty. slots: 0 or more; dimensions: d, the length of an embedding."""
         super().__init__()

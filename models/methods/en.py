@@ -77,9 +77,11 @@ class EN(Method):
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         """As in Method; and takes the predictions into the running average."""
-        now = torch.sigmoid(logits.detach().float())
+        predicted = torch.sigmoid(logits.detach().float())
         before = self.average[rows]
-        self.average[rows] = torch.where(before.isnan(), now, self.momentum * before + (1 - self.momentum) * now)
+        self.average[rows] = torch.where(
+            before.isnan(), predicted, self.momentum * before + (1 - self.momentum) * predicted
+        )
         return super().loss(logits, rows)
 
 

@@ -42,6 +42,8 @@ class EPR(Method):
         self.eps = eps
         self.criterion()  # what makes no sense is refused now, not at the first training
 
+    loss_function: ExpectedPositiveRegularization
+
     def criterion(self) -> ExpectedPositiveRegularization:
         """The same loss in every epoch."""
         return ExpectedPositiveRegularization(self.k, self.strength, self.form, self.eps)

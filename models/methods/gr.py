@@ -69,6 +69,8 @@ class GR(Method):
         self.eps = eps
         self.schedule = schedule
 
+    loss_function: GeneralizedRobust
+
     def criterion(self) -> GeneralizedRobust:
         """The loss with the curves where they start."""
         return GeneralizedRobust(

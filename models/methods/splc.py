@@ -33,6 +33,8 @@ class SPLC(Method):
         self.change_epoch = change_epoch
         self.criterion()  # what makes no sense is refused now, not at the first training
 
+    loss_function: SelfPacedCorrection
+
     def criterion(self) -> SelfPacedCorrection:
         """The loss as it is before the first correction."""
         return SelfPacedCorrection(self.tau, self.margin, self.gamma, correcting=False)

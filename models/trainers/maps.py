@@ -106,9 +106,9 @@ def _not_too_often(progress: Progress) -> Progress:
 
     def sometimes(state: str, done: int, of: int) -> None:
         nonlocal last_state, last_time
-        now = time.monotonic()
-        if state != last_state or now - last_time >= PROGRESS_SECONDS:
-            last_state, last_time = state, now
+        seconds = time.monotonic()
+        if state != last_state or seconds - last_time >= PROGRESS_SECONDS:
+            last_state, last_time = state, seconds
             progress(state, done, of)
 
     return sometimes
