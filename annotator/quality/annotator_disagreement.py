@@ -66,10 +66,10 @@ class AnnotatorDisagreements:
         )
 
     def _chip(self, image_id: int, class_id: int, probability: float, answers: dict[str, int]) -> Suggestion:
-        newest, said = list(answers.values())[-1], tuple(answers.items())
+        newest, voices = list(answers.values())[-1], tuple(answers.items())
         if self.predictions is None or np.isnan(probability):
-            return Suggestion(image_id, class_id, None, None, newest, said)
-        return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, said)
+            return Suggestion(image_id, class_id, None, None, newest, voices)
+        return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, voices)
 
     def _probabilities(self, cells: np.ndarray) -> np.ndarray:
         """The probabilities of cells (n, 2), image id and class id: (n,) float64, nan where there is none."""

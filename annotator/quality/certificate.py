@@ -235,8 +235,9 @@ def _tiles(
         shares = expected[code] * weights / np.maximum(np.bincount(code, weights, minlength=256)[code], 1e-12)
         missing[part.column] = missing.get(part.column, 0) + shares
     for column, shares in missing.items():
-        found = np.cumsum(np.sort(shares)[::-1])
-        tiles[column] = 0 if not len(found) or found[-1] <= 0 else 1 + np.searchsorted(found, FOUND * found[-1])
+        cumulative = np.cumsum(np.sort(shares)[::-1])
+        total = cumulative[-1] if len(cumulative) else 0
+        tiles[column] = 0 if total <= 0 else 1 + np.searchsorted(cumulative, FOUND * total)
     return tiles
 
 

@@ -45,7 +45,7 @@ class LikelyMistakes:
         cell_images, cell_classes = self.predictions.image_ids[rows], self.predictions.class_ids[columns]
         mistakes = list(zip(cell_images.tolist(), cell_classes.tolist(), strict=True))
         probabilities = self.predictions.probabilities[rows, columns].astype(float).tolist()
-        answers = cells.said(self.db, mistakes)
+        answers = cells.labels_with_annotators(self.db, mistakes)
         chips: dict[int, list[Suggestion]] = {image_id: [] for image_id in image_ids}
         for (image_id, class_id), probability in zip(mistakes, probabilities, strict=True):
             state, by = answers.get((image_id, class_id), (None, ""))

@@ -253,7 +253,7 @@ def take_tiles(
             image_id for image_id, _ in leases.take_cells(db, wanted.holder, wanted.annotator, asked, len(asked))
         ]
         # Read after leasing: from now on nobody else can answer them.
-        answers = cells.said(db, [(image_id, class_id) for image_id in image_ids])
+        answers = cells.labels_with_annotators(db, [(image_id, class_id) for image_id in image_ids])
         excluded = cells.unreadable(db, image_ids)
         if not with_answered:
             accepted = auto_accepted.accepted_class_ids(db, image_ids)

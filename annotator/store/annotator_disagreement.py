@@ -22,5 +22,8 @@ def newest(db: Database, limit: int) -> np.ndarray:
 def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, dict[str, int]]]:
     """Who says what where people disagree: image id -> class id -> person -> state, the newest last."""
     with db.reading() as sql:
-        every = {image_id: disagreements(sql, image_id) for image_id in image_ids}
-    return {image_id: {class_id: said for class_id, (_, said) in found.items()} for image_id, found in every.items()}
+        by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
+    return {
+        image_id: {class_id: states for class_id, (_, states) in by_class.items()}
+        for image_id, by_class in by_image.items()
+    }

@@ -207,14 +207,16 @@ class FeatureCache:
 
     def _take_in(self, new: dict[Path, "_Shard"]) -> None:
         shards = list(new.values())
-        new_ids, first = np.unique(np.concatenate([one.image_ids for one in shards]), return_index=True)
+        new_ids, first = np.unique(np.concatenate([shard.image_ids for shard in shards]), return_index=True)
         fresh = ~np.isin(new_ids, self.image_ids)
-        where = np.concatenate([np.stack([np.full(len(a), n), a], 1) for n, a in enumerate(one.rows for one in shards)])
-        rows = np.concatenate([one.features for one in shards])[first[fresh]]
+        where = np.concatenate(
+            [np.stack([np.full(len(a), n), a], 1) for n, a in enumerate(shard.rows for shard in shards)]
+        )
+        rows = np.concatenate([shard.features for shard in shards])[first[fresh]]
         self.image_ids = np.concatenate([self.image_ids, new_ids[fresh]])
         self.features = np.concatenate([self.features, rows]) if self.features.size else rows
         self.regions.grow(list(new), where[first[fresh]], shards[0].size)
-        odd = sum(one.odd for one in shards)
+        odd = sum(shard.odd for shard in shards)
         if odd:
             self.left_out.append(f"{odd:,} images whose features in {self.folder} are not finite: embedded again")
 

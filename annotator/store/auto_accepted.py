@@ -72,7 +72,7 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
     Cells that a person has answered meanwhile are left out.
     """
-    now = time.time()
+    moment = time.time()
     with db.writing() as sql:
         held = _held(sql, new.class_id, new.state)
         wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
@@ -81,11 +81,11 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
             rows = sql.execute("SELECT image_id FROM accepted WHERE acceptance_id = ?", [held[0]]).fetchall()
             if {row[0] for row in rows} == set(wanted):
                 return False
-        _withdraw(sql, held, f"replaced by batch {batch}", now)
+        _withdraw(sql, held, f"replaced by batch {batch}", moment)
         acceptance = sql.execute(
             """INSERT INTO acceptance (class_id, state, run_id, threshold, precision, confidence, audited, wrong,
             batch, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            [*(getattr(new, name) for name in FACTS), batch, now],
+            [*(getattr(new, name) for name in FACTS), batch, moment],
         ).lastrowid
         sql.conn.executemany(
             """INSERT INTO accepted (image_id, class_id, acceptance_id, state, score)
@@ -159,7 +159,7 @@ def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _withdraw(sql: sqlite_utils.Database, ids: list[int], reason: str, now: float) -> None:
+def _withdraw(sql: sqlite_utils.Database, ids: list[int], reason: str, moment: float) -> None:
     for acceptance in ids:
         sql.execute("DELETE FROM accepted WHERE acceptance_id = ?", [acceptance])
-        sql.execute("UPDATE acceptance SET withdrawn = ?, withdrawn_at = ? WHERE id = ?", [reason, now, acceptance])
+        sql.execute("UPDATE acceptance SET withdrawn = ?, withdrawn_at = ? WHERE id = ?", [reason, moment, acceptance])

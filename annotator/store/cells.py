@@ -94,7 +94,7 @@ def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, i
     return result
 
 
-def said(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
+def labels_with_annotators(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
     """The label of these cells (image id, class id) and who gave it: state and name. Open cells are left out."""
     result: dict[tuple[int, int], tuple[int, str]] = {}
     for start in range(0, len(asked), AT_ONCE):

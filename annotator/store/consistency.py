@@ -46,10 +46,10 @@ def problems(db: Database) -> list[str]:
     return sentences
 
 
-def _differences(name: str, expected: set[tuple[Any, ...]], found: set[tuple[Any, ...]]) -> list[str]:
+def _differences(name: str, expected: set[tuple[Any, ...]], stored: set[tuple[Any, ...]]) -> list[str]:
     return [
-        *(f"{name}: {row} is missing" for row in sorted(expected - found, key=repr)),
-        *(f"{name}: {row} follows from nothing" for row in sorted(found - expected, key=repr)),
+        *(f"{name}: {row} is missing" for row in sorted(expected - stored, key=repr)),
+        *(f"{name}: {row} follows from nothing" for row in sorted(stored - expected, key=repr)),
     ]
 
 

@@ -115,14 +115,14 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
     kept_out: list[BadFile] = []
     waiting = [""]
     while waiting:
-        here = waiting.pop()
+        subfolder = waiting.pop()
         try:
-            entries = _entries(folder / here)
+            entries = _entries(folder / subfolder)
         except OSError as error:
-            kept_out.append(BadFile(f"{escaped(here)}/", _why_unlisted(folder / here, error)))
+            kept_out.append(BadFile(f"{escaped(subfolder)}/", _why_unlisted(folder / subfolder, error)))
             continue
         for entry in entries:
-            path = f"{here}/{entry.name}" if here else entry.name
+            path = f"{subfolder}/{entry.name}" if subfolder else entry.name
             if entry.name.startswith("."):
                 continue
             if not _is_folder(entry):
@@ -134,7 +134,7 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
             elif not _is_below(target := os.path.realpath(entry.path), inside):
                 reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
                 kept_out.append(BadFile(f"{escaped(path)}/", reason))
-    return Listing(sorted(paths), sorted(kept_out, key=lambda one: one.path))
+    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path))
 
 
 def inspect_files(

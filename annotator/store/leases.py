@@ -150,8 +150,8 @@ def _cell(item: int | tuple[int, int]) -> tuple[int, int]:
 
 def _times() -> tuple[float, float]:
     """The interval in which a valid lease ends; one just taken by another process may end a little later."""
-    now = time.monotonic()
-    return now, now + LEASE_SECONDS + 1
+    start = time.monotonic()
+    return start, start + LEASE_SECONDS + 1
 
 
 def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
@@ -206,9 +206,9 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
 
 def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: set[int], want: int) -> list[int]:
     """The first `want` untouched ones of these images, in their order."""
-    found: list[int] = []
+    free_ids: list[int] = []
     for start in range(0, len(wanted), incomplete.AT_ONCE):
-        if want <= len(found):
+        if want <= len(free_ids):
             break
         some = [image_id for image_id in map(int, wanted[start : start + incomplete.AT_ONCE]) if image_id not in taken]
         rows = sql.execute(
@@ -216,8 +216,8 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, tak
             [UNTOUCHED, *some],
         )
         free = {row[0] for row in rows.fetchall()}
-        found += [image_id for image_id in some if image_id in free]
-    return found[: max(want, 0)]
+        free_ids += [image_id for image_id in some if image_id in free]
+    return free_ids[: max(want, 0)]
 
 
 def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) -> list[int]:

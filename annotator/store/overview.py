@@ -59,7 +59,9 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     """Class id -> how many images are labeled present, absent and unsure."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
     ids = [row["id"] for row in db.rows("SELECT id FROM class ORDER BY id")]
-    return {one: tuple(counts.get((one, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for one in ids}
+    return {
+        class_id: tuple(counts.get((class_id, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for class_id in ids
+    }
 
 
 def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:

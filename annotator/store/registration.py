@@ -71,16 +71,16 @@ def register(
         row["path"]: Known(FileState(row["bytes"], row["modified_ns"], row["stamp"]), row["sha256"]) for row in rows
     }
     reasons = {row["path"]: row["reason"] for row in rows}
-    # A folder that cannot be listed may still be entered: files known from it are scan for by their names.
+    # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
     hidden = tuple(bad.path for bad in kept_out)
     unlisted = sorted(path for path in known.keys() - set(paths) - set(hidden) if path.startswith(hidden))
     paths = [*paths, *unlisted]
     scan = _Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    for number, (path, found) in enumerate(inspect_files(folder, paths, known), start=1):
-        if found is not None:
-            batch.append(found)
+    for number, (path, file) in enumerate(inspect_files(folder, paths, known), start=1):
+        if file is not None:
+            batch.append(file)
         elif reasons[path]:
             scan.result.bad.append(BadFile(path, reasons[path]))
         else:
@@ -104,41 +104,41 @@ class _Scan:
         self.db, self.folder_id = db, folder_id
         self.result = Registered()
         self.new: set[int] = set()  # images added by this scan
-        self.found: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
+        self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def keep(self, batch: Sequence[FoundFile]) -> None:
         """Write down files that were read."""
         if not batch:
             return
         with self.db.writing() as sql:
-            for found in batch:
+            for file in batch:
                 image_id = None
-                if found.reason:
-                    self.result.bad.append(BadFile(found.path, found.reason))
+                if file.reason:
+                    self.result.bad.append(BadFile(file.path, file.reason))
                 else:
-                    image_id = self._image_of(sql, found)
+                    image_id = self._image_of(sql, file)
                 sql.execute(
                     """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
                     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
                     modified_ns = excluded.modified_ns, stamp = excluded.stamp, image_id = excluded.image_id,
                     reason = excluded.reason""",
-                    [self.folder_id, found.path, *found.state, image_id, found.reason],
+                    [self.folder_id, file.path, *file.state, image_id, file.reason],
                 )
 
-    def _image_of(self, sql: sqlite_utils.Database, found: FoundFile) -> int:
-        row = sql.execute("SELECT id FROM image WHERE sha256 = ?", [found.sha256]).fetchone()
+    def _image_of(self, sql: sqlite_utils.Database, file: FoundFile) -> int:
+        row = sql.execute("SELECT id FROM image WHERE sha256 = ?", [file.sha256]).fetchone()
         if row is None:
-            name = _free_name(sql, self.folder_id, found.path, found.sha256)
-            facts = {"name": name, "sha256": found.sha256, "width": found.width, "height": found.height}
+            name = _free_name(sql, self.folder_id, file.path, file.sha256)
+            facts = {"name": name, "sha256": file.sha256, "width": file.width, "height": file.height}
             image_id = int(sql["image"].insert(facts).last_pk)
             self.result.added += 1
             self.new.add(image_id)
             return image_id
-        held = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [self.folder_id, found.path])
+        held = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [self.folder_id, file.path])
         if held.fetchone() == row:
             self.result.known += 1
         else:
-            self.found[row[0]] = self.found.get(row[0], 0) + 1
+            self.new_files[row[0]] = self.new_files.get(row[0], 0) + 1
         return row[0]
 
     def settle(self, gone: set[str]) -> None:
@@ -152,7 +152,7 @@ class _Scan:
             with self.db.writing() as sql:
                 for file in forgotten[start : start + BATCH]:
                     _forget(sql, *file)
-        for image_id, files in self.found.items():
+        for image_id, files in self.new_files.items():
             held = self.db.value("SELECT count(*) FROM file WHERE image_id = ?", [image_id])
             moved = held == files and image_id not in self.new
             self.result.moved += moved
@@ -173,7 +173,7 @@ class _Scan:
     def _gone_elsewhere(self) -> list[tuple[int, str]]:
         """Files of other folders that no longer exist, of images that this scan found in new places."""
         rows: list[tuple[int, str, str]] = []
-        for image_id in self.found:
+        for image_id in self.new_files:
             rows += self.db.tuples(
                 """SELECT folder_id, d.path, f.path FROM file f JOIN folder d ON d.id = folder_id
                 WHERE image_id = ? AND folder_id != ?""",

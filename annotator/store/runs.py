@@ -100,9 +100,9 @@ def kept_run(db: Database, run_id: int) -> Run | None:
     return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
 
 
-def forget_old(db: Database, kept: int = RUNS_KEPT) -> None:
+def forget_old(db: Database, limit: int = RUNS_KEPT) -> None:
     """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
-    keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [kept])}
+    keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])}
     newest = max(keep, default=0)
     for room in (db.paths.runs, db.paths.heatmaps):
         if not room.exists():

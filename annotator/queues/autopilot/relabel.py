@@ -30,7 +30,8 @@ def candidates(db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out
     likely_mistakes = list(zip(image_ids.tolist(), class_ids.tolist(), strict=True))
     if not likely_mistakes:
         return
-    answers, relabeled = cells.said(db, likely_mistakes), answer_times.answered_twice(db, likely_mistakes)
+    answers = cells.labels_with_annotators(db, likely_mistakes)
+    relabeled = answer_times.answered_twice(db, likely_mistakes)
     prior = _prior(db)
     groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):

@@ -53,20 +53,20 @@ def _export() -> None:
         return
     if data.fill:
         _expected(data.fill)
-    files = {f"{STEM}{one.ending or '.' + kind}": one for one in EXPORTS[kind]}
+    files = {f"{STEM}{download.ending or '.' + kind}": download for download in EXPORTS[kind]}
     columns = st.columns(3)
-    for column, (name, one) in zip(columns, files.items(), strict=False):
+    for column, (name, download) in zip(columns, files.items(), strict=False):
         with column:
             st.download_button(
                 f"Download {name}",
-                data=lambda one=one: content(one, data.table),
+                data=lambda download=download: content(download, data.table),
                 file_name=name,
-                mime=one.media_type,
-                type="secondary" if one.ending else "primary",
+                mime=download.media_type,
+                type="secondary" if download.ending else "primary",
                 on_click="ignore",
                 key=f"download_{name}",
             )
-            st.caption(one.about)
+            st.caption(download.about)
     card_downloads(lambda: data_card.card(data, quality, list(files)))
     st.caption(f"The first {min(PREVIEW, len(data.table.images)):,} of {len(data.table.images):,} images:")
     st.dataframe(_preview(data.table), hide_index=True)
@@ -91,16 +91,16 @@ def _expected(fill: Fill) -> None:
     with st.expander("Class by class"):
         rows = [
             {
-                "class": one.name,
-                "present from": "never" if one.present_from is None else f"{one.present_from:g}",
-                "present": f"{one.present:,}",
-                "present, expected wrong": f"{one.wrong_present:,.1f}",
-                "absent up to": "never" if one.absent_to is None else f"{one.absent_to:g}",
-                "absent": f"{one.absent:,}",
-                "absent, expected wrong": f"{one.wrong_absent:,.1f}",
-                "stay unknown": f"{one.unknown:,}",
+                "class": class_.name,
+                "present from": "never" if class_.present_from is None else f"{class_.present_from:g}",
+                "present": f"{class_.present:,}",
+                "present, expected wrong": f"{class_.wrong_present:,.1f}",
+                "absent up to": "never" if class_.absent_to is None else f"{class_.absent_to:g}",
+                "absent": f"{class_.absent:,}",
+                "absent, expected wrong": f"{class_.wrong_absent:,.1f}",
+                "stay unknown": f"{class_.unknown:,}",
             }
-            for one in fill.classes
+            for class_ in fill.classes
         ]
         tables.show(rows, "What the model fills in, class by class")
 
@@ -110,7 +110,7 @@ def card_downloads(card: Callable[[], dict[str, Any]]) -> None:
     with st.container(horizontal=True):
         for name, media_type, written in (
             (f"{STEM}.card.md", "text/markdown", data_card.markdown),
-            (f"{STEM}.card.json", "application/json", lambda found: json.dumps(found, indent=2, ensure_ascii=False)),
+            (f"{STEM}.card.json", "application/json", lambda facts: json.dumps(facts, indent=2, ensure_ascii=False)),
         ):
             st.download_button(
                 f"Download {name}",
@@ -144,4 +144,4 @@ def _preview(table: Table) -> pd.DataFrame:
         rows.append([image.name, *values])
         if len(rows) == PREVIEW:
             break
-    return pd.DataFrame(rows, columns=["image", *(one.name for one in table.classes)])
+    return pd.DataFrame(rows, columns=["image", *(class_.name for class_ in table.classes)])
