@@ -171,7 +171,7 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
         arrays.add_features(cache.folder, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
         cache.refresh()
         maker = Mapmaker()
-        maker.look_after(db, BACKBONE, cache)
+        maker.begin_if_due(db, BACKBONE, cache)
         assert (maker._thread is not None) == made_again
         if made_again:
             maker._thread.join()
@@ -182,11 +182,11 @@ def test_features_no_map_can_be_made_of_are_told_once(db):
     cache = _features(db, 12)
     cache.features[3] = np.inf
     maker = Mapmaker()
-    maker.look_after(db, BACKBONE, cache)
+    maker.begin_if_due(db, BACKBONE, cache)
     maker._thread.join()
     assert "map of 12 images could not be made: Some features are not finite" in heartbeat.worker_state(db).last_error
     ended = maker._thread
-    maker.look_after(db, BACKBONE, cache)
+    maker.begin_if_due(db, BACKBONE, cache)
     assert maker._thread is ended, "not again before there is something new"
 
 
@@ -200,7 +200,7 @@ def _features(db: Database, count: int) -> FeatureCache:
 
 def _made(db: Database, cache: FeatureCache) -> image_map.Map:
     maker = Mapmaker()
-    maker.look_after(db, BACKBONE, cache)
+    maker.begin_if_due(db, BACKBONE, cache)
     maker._thread.join()
     return image_map.current_map(db)
 
