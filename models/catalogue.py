@@ -64,6 +64,6 @@ def _table() -> dict[str, Any]:
 
 
 def _entry(entry: dict[str, Any]) -> Entry:
-    parameters = [Parameter(one["name"], one["default"], tuple(one["kinds"])) for one in entry["parameters"]]
+    parameters = [Parameter(row["name"], row["default"], tuple(row["kinds"])) for row in entry["parameters"]]
     fields: dict[str, Any] = {**entry, "parameters": tuple(parameters)}
     return Entry(**fields)

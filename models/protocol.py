@@ -40,8 +40,8 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
             raise ValueError(f"{name} = {count}; it must be a number of labels an image, or -1 for all of them.")
     chance = np.random.RandomState(seed)
     labels = np.full(truth.shape, UNSEEN, np.int8)
-    for row, there in enumerate(truth == 1):
-        for value, cells, count in ((PRESENT, there, positives), (ABSENT, ~there, negatives)):
+    for row, present in enumerate(truth == 1):
+        for value, cells, count in ((PRESENT, present, positives), (ABSENT, ~present, negatives)):
             columns = np.flatnonzero(cells)
             chance.shuffle(columns)
             labels[row, columns if count == ALL else columns[:count]] = value

@@ -31,10 +31,10 @@ class Context:
 
     def say(self, state: str, done: int = 0, of: int = 0) -> None:
         """Beat the heart: at once when the state is new, otherwise once a second."""
-        now = time.monotonic()
-        if (state, of) != self._state or now - self._beaten_at >= HEARTBEAT_SECONDS or done == of:
+        seconds = time.monotonic()
+        if (state, of) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == of:
             heartbeat.beat(self.db, state, done, of)
-            self._beaten_at, self._state = now, (state, of)
+            self._beaten_at, self._state = seconds, (state, of)
 
     def check_stop(self) -> None:
         """Raises Stopped when the worker was asked to end."""

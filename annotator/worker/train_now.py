@@ -41,10 +41,10 @@ def train_now(
 
 
 def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
-    """Keeps the method and its parameters for the runs to come. Raises AnnotatorError before anything is changed."""
+    """Set the method and its parameters for later runs. Raises AnnotatorError before anything is changed."""
     name = method or configuration.method(db)
-    kept = configuration.parameters(db) if method is None else {}
-    changed = kept | configuration.read_parameters(name, settings)
+    parameters = configuration.parameters(db) if method is None else {}
+    changed = parameters | configuration.read_parameters(name, settings)
     from models.methods import make_method  # loads torch: the method itself knows best which values it takes
 
     try:

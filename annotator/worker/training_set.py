@@ -52,11 +52,11 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     rows = np.unique(place[sure])
     labels = np.zeros((len(rows), len(class_ids)), np.int8)
     mask = np.ones(labels.shape, bool)
-    kept = np.isin(place, rows)
-    at, _ = positions(place[kept], rows)
-    columns, _ = positions(cells[kept, 1], np.array(class_ids, np.int64))
-    labels[at, columns] = np.where(sure[kept], cells[kept, 2], 0)
-    mask[at, columns] = sure[kept]
+    used = np.isin(place, rows)
+    at, _ = positions(place[used], rows)
+    columns, _ = positions(cells[used, 1], np.array(class_ids, np.int64))
+    labels[at, columns] = np.where(sure[used], cells[used, 2], 0)
+    mask[at, columns] = sure[used]
     unbiased = np.zeros(labels.shape, bool)
-    unbiased[at, columns] = sure[kept] & (cells[kept, 3] == 1)
+    unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
     return TrainingSet(rows, labels, mask, class_ids, unbiased, newest)

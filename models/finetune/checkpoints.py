@@ -68,16 +68,16 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
         return None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        kept = state["identity"]
+        stored = state["identity"]
     except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise ValueError(
             f"{path} is not a checkpoint of ours, or it is damaged ({reason}). Delete it to begin anew."
         ) from error
     differ = [
-        f"{name} was {kept.get(name)!r} and is {identity.get(name)!r}"
-        for name in sorted({*kept, *identity})
-        if kept.get(name) != identity.get(name)
+        f"{name} was {stored.get(name)!r} and is {identity.get(name)!r}"
+        for name in sorted({*stored, *identity})
+        if stored.get(name) != identity.get(name)
     ]
     if differ:
         raise ValueError(
@@ -100,26 +100,29 @@ def _packed(value: Any, where: str) -> Any:
     if isinstance(value, torch.Generator):
         return {"generator": value.get_state()}
     if isinstance(value, Loss):
-        return {"attributes": state_of(value), "tensors": {name: one.cpu() for name, one in value.state_dict().items()}}
+        return {
+            "attributes": state_of(value),
+            "tensors": {name: tensor.cpu() for name, tensor in value.state_dict().items()},
+        }
     if isinstance(value, nn.Module):
-        return {"module": {name: one.detach().cpu() for name, one in value.state_dict().items()}}
+        return {"module": {name: tensor.detach().cpu() for name, tensor in value.state_dict().items()}}
     if isinstance(value, list | tuple):
-        return {"list": [_packed(one, where) for one in value], "tuple": isinstance(value, tuple)}
+        return {"list": [_packed(item, where) for item in value], "tuple": isinstance(value, tuple)}
     if isinstance(value, dict):
-        return {"dict": [(key, _packed(one, where)) for key, one in value.items()]}
+        return {"dict": [(key, _packed(item, where)) for key, item in value.items()]}
     raise TypeError(
         f"{where} is a {type(value).__name__}, which a checkpoint cannot keep. Keep tensors, numbers, words, or lists "
         "and dictionaries of them."
     )
 
 
-def _unpacked(packed: Any, now: Any) -> Any:
-    """The value again; `now` is what stands in its place, and is filled in where others may hold on to it."""
+def _unpacked(packed: Any, current: Any) -> Any:
+    """Restore a value; a tensor, generator or module in `current` is overwritten in place: an optimiser may hold it."""
     if isinstance(packed, Tensor):
-        if isinstance(now, Tensor) and now.shape == packed.shape:
+        if isinstance(current, Tensor) and current.shape == packed.shape:
             with torch.no_grad():
-                return now.copy_(packed)
-        return packed.to(now.device) if isinstance(now, Tensor) else packed
+                return current.copy_(packed)
+        return packed.to(current.device) if isinstance(current, Tensor) else packed
     if not isinstance(packed, dict):
         return packed
     [kind, *_] = packed
@@ -127,17 +130,17 @@ def _unpacked(packed: Any, now: Any) -> Any:
     if kind == "array":
         return held.numpy()
     if kind == "generator":
-        now.set_state(held)
-        return now
+        current.set_state(held)
+        return current
     if kind == "attributes":
-        give_back(now, held)
-        now.load_state_dict(packed["tensors"])
-        return now
+        give_back(current, held)
+        current.load_state_dict(packed["tensors"])
+        return current
     if kind == "module":
-        now.load_state_dict(held)
-        return now
+        current.load_state_dict(held)
+        return current
     if kind == "list":
-        before = now if isinstance(now, list | tuple) and len(now) == len(held) else [None] * len(held)
-        values = [_unpacked(one, old) for one, old in zip(held, before, strict=True)]
+        before = current if isinstance(current, list | tuple) and len(current) == len(held) else [None] * len(held)
+        values = [_unpacked(item, old) for item, old in zip(held, before, strict=True)]
         return tuple(values) if packed["tuple"] else values
-    return {key: _unpacked(one, now.get(key) if isinstance(now, dict) else None) for key, one in held}
+    return {key: _unpacked(item, current.get(key) if isinstance(current, dict) else None) for key, item in held}

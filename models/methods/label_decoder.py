@@ -101,8 +101,8 @@ class Layer(nn.Module):
 
     def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
         """What came in and what attention made of it, both of the same shape, through the rest of the layer."""
-        kept = self.norm1(came_in + self.dropout(heard))
-        return self.norm2(kept + self.dropout(self.feed(kept)))
+        attended = self.norm1(came_in + self.dropout(heard))
+        return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
 class EncoderLayer(Layer):

@@ -11,10 +11,10 @@ ANSWERED_CENTRES = 2000  # answered images that count as chosen before
 
 
 def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Those first that are least like anything answered or chosen before: k-center greedy.
+    """k-center greedy: the next image is the one farthest from its nearest centre.
 
-    Each image is the one farthest from its nearest centre; the centres are the answered images and all chosen so far.
-    The first of all, where nothing is answered, is the one nearest to the middle. Distances are those of unit vectors
+    Centres are the answered images and all images chosen so far. If nothing is answered, the image nearest to the mean
+    comes first. Distances are those of unit vectors
     around the mean, projected at random to DIMENSIONS where there are more (Johnson and Lindenstrauss 1984). After
     CENTRES images the others follow at random: by then every region has been visited, and the next run begins anew.
     Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
@@ -48,14 +48,14 @@ def _points(
     mean = np.zeros(wide)
     for places in blocks(rows):
         mean += features[rows[places]].sum(0, dtype=np.float64) / max(len(rows), 1)
-    turn = rng.standard_normal((wide, DIMENSIONS), np.float32) / DIMENSIONS**0.5 if wide > DIMENSIONS else None
+    projection = rng.standard_normal((wide, DIMENSIONS), np.float32) / DIMENSIONS**0.5 if wide > DIMENSIONS else None
 
     def unit(some: np.ndarray) -> np.ndarray:
-        parts = [np.zeros((0, wide if turn is None else DIMENSIONS), np.float32)]
+        parts = [np.zeros((0, wide if projection is None else DIMENSIONS), np.float32)]
         for places in blocks(some):
-            one = features[some[places]].astype(np.float32) - mean.astype(np.float32)
-            one /= np.linalg.norm(one, axis=1, keepdims=True).clip(1e-6)
-            parts.append(one if turn is None else one @ turn)
+            vectors = features[some[places]].astype(np.float32) - mean.astype(np.float32)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-6)
+            parts.append(vectors if projection is None else vectors @ projection)
         return np.concatenate(parts)
 
     return unit(rows), unit(others)

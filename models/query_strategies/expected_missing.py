@@ -6,10 +6,10 @@ from models.query_strategies.base import Strategy, blocks, by_falling, open_prob
 
 
 def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How many positives each image probably still hides: the order in which it pays to review them.
+    """The expected number of unlabeled positives of each image.
 
     probabilities  (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0)
-    labels         (N, C) int8, 1 present, -1 absent, 0 not looked at (only these cells can hide anything)
+    labels         (N, C) int8, 1 present, -1 absent, 0 unanswered (only these cells count)
     returns        (N,) float64, in labels an image
 
     Raises ValueError when the shapes differ. Source: Cole et al. 2021, the expected number of positives of an image
@@ -20,11 +20,11 @@ def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarra
             f"Probabilities are {probabilities.shape} but labels are {labels.shape}; both must be (images, classes).\n"
             "    Were classes added after this model was trained?"
         )
-    every = np.arange(len(labels))
-    found = np.zeros(len(labels))
-    for places in blocks(every):
-        found[places] = np.nansum(open_probabilities(probabilities, labels, every[places]), 1, dtype=np.float64)
-    return found
+    rows = np.arange(len(labels))
+    missing = np.zeros(len(labels))
+    for places in blocks(rows):
+        missing[places] = np.nansum(open_probabilities(probabilities, labels, rows[places]), 1, dtype=np.float64)
+    return missing
 
 
 def most_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:

@@ -15,23 +15,23 @@ MIXED = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERSITY)  # a f
 
 
 def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Each of MIXED in turn gives its best image: no one of them can lead astray for long, and every fifth is random.
+    """The strategies of MIXED take turns, each with its best remaining image; a strategy without its inputs is skipped.
 
-    Estimates of the whole set may rest on the random ones: they are a random sample of all that the others had not
-    chosen before. A strategy that lacks what it needs is passed over. Baram et al. 2004 found no strategy best
-    everywhere and let a bandit choose; turns need no reward, which early on is mostly noise.
+    Every fifth image is random, which limits the harm of a bad strategy. The random images are a random sample of those
+    that the other strategies had not chosen before, so estimates of the whole set may use them. Baram et al. 2004 found
+    no strategy best everywhere and chose with a bandit; turns need no reward, which is mostly noise early on.
     """
-    there = {"model": probabilities is not None, "features": features is not None, "": True}
+    available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)
-    return taking_turns([strategy.rank(*arrays) for strategy in MIXED if there[strategy.needs]])
+    return taking_turns([strategy.rank(*arrays) for strategy in MIXED if available[strategy.needs]])
 
 
 def taking_turns(orders: Sequence[np.ndarray]) -> np.ndarray:
-    """Orders of the same rows, each (n,), as one: each in turn gives its next row; one given before is passed over."""
+    """Merge orders (n,) of the same rows: each order in turn gives its next row; rows given before are skipped."""
     rows = np.sort(orders[0])
     first = np.full(len(rows), np.iinfo(np.int64).max)
-    for number, one in enumerate(orders):
-        places = np.searchsorted(rows, one)
+    for number, order in enumerate(orders):
+        places = np.searchsorted(rows, order)
         first[places] = np.minimum(first[places], np.arange(len(rows)) * len(orders) + number)
     return rows[np.argsort(first)]
 

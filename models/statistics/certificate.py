@@ -147,11 +147,11 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
     adders = np.zeros((len(strata.size), classes))
     adders[np.arange(len(strata.size)), strata.of_class] = _weights(strata, classes)
     sums = _sums(strata, labels, adders, draws, rng)
-    people, accepted, doubted, denied = (
-        np.append(one, one.sum())
-        for one in (labels.present, labels.accepted, labels.disagreed_present, labels.disagreed_absent)
+    people, accepted, disputed, denied = (
+        np.append(cells, cells.sum())
+        for cells in (labels.present, labels.accepted, labels.disagreed_present, labels.disagreed_absent)
     )
-    sure = people - doubted
+    sure = people - disputed
     mistakes = _beta(rng, labels.mistaken, labels.looked - labels.mistaken + 1, (draws, 1))
     more_mistakes = _beta(rng, labels.mistaken + 1, labels.looked - labels.mistaken, (draws, 1)) if labels.looked else 0
     in_strata, right = _estimates(strata, labels)
@@ -193,15 +193,15 @@ def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: n
     by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
-    each = _cases(strata, *by_class, np.where(own, 0.0, labels.guaranteed[strata.of_class]))
-    every = _cases(strata, *over_all, np.where(own, 0.0, labels.guaranteed_in_all))
+    parts_by_class = _cases(strata, *by_class, np.where(own, 0.0, labels.guaranteed[strata.of_class]))
+    parts_over_all = _cases(strata, *over_all, np.where(own, 0.0, labels.guaranteed_in_all))
     summed = [
-        np.concatenate([one @ adders, (all_of_it @ adders.sum(1))[:, None]], 1)
-        for one, all_of_it in zip(each, every, strict=True)
+        np.concatenate([by_class_part @ adders, (over_all_part @ adders.sum(1))[:, None]], 1)
+        for by_class_part, over_all_part in zip(parts_by_class, parts_over_all, strict=True)
     ]
     rest = _rest(strata) @ adders
     # What is known for certain bounds the sums, not their parts: parts cut off on one side would shift a sum.
-    return _Sums(*summed[:2], *(np.clip(one, 0, np.append(rest, rest.sum())) for one in summed[2:]))
+    return _Sums(*summed[:2], *(np.clip(missing, 0, np.append(rest, rest.sum())) for missing in summed[2:]))
 
 
 def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
@@ -224,7 +224,7 @@ def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Gene
 
 def _at_most(
     strata: Strata,
-    found: np.ndarray,
+    counts: np.ndarray,
     least: np.ndarray,
     others: np.ndarray,
     weights: np.ndarray,
@@ -233,20 +233,20 @@ def _at_most(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
 
-    found     (H,) of this kind in the samples
+    counts    (H,) sampled cells of this kind
     least, others    (H,) known to be of this kind, and of the other
     returns   for sums over a class, and for sums over all classes: the pseudo-count is in other strata
     """
     n, rest = strata.drawn, strata.size - strata.drawn
 
     def drawn(more: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        share = _beta(rng, (found + more)[rows], (n - found + 1 - more)[rows], (draws, len(rows)))
-        return np.maximum(found[rows] + rng.binomial(rest[rows], share), least[rows])
+        share = _beta(rng, (counts + more)[rows], (n - counts + 1 - more)[rows], (draws, len(rows)))
+        return np.maximum(counts[rows] + rng.binomial(rest[rows], share), least[rows])
 
-    pooled = (np.bincount(strata.code, found)[strata.code] + 0.5) / (np.bincount(strata.code, n)[strata.code] + 1)
-    rate = (found + pooled) / (n + 1)
+    pooled = (np.bincount(strata.code, counts)[strata.code] + 0.5) / (np.bincount(strata.code, n)[strata.code] + 1)
+    rate = (counts + pooled) / (n + 1)
     # Where most cells are of this kind the others are rare, and their lower limit has no pseudo-count.
-    more = np.where(rate > 0.5, 1.0, np.maximum(rate, found / np.maximum(n, 1)))
+    more = np.where(rate > 0.5, 1.0, np.maximum(rate, counts / np.maximum(n, 1)))
     by_class = np.broadcast_to(strata.size - others, (draws, len(n))).astype(np.float64)
     sampled = np.flatnonzero(_worth(strata))
     by_class[:, sampled] = drawn(more, sampled)
@@ -284,11 +284,11 @@ def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
     """(H,) each: missing positives, and correct ones among the accepted."""
-    told = strata.drawn - strata.unsure
-    rate = strata.positives / np.maximum(told, 1)
-    sampled = strata.size * (told > 0)
+    answered = strata.drawn - strata.unsure
+    rate = strata.positives / np.maximum(answered, 1)
+    sampled = strata.size * (answered > 0)
     usual = np.bincount(strata.of_class, sampled * rate) / np.maximum(np.bincount(strata.of_class, sampled), 1)
-    rate = np.where(told > 0, rate, usual[strata.of_class])
+    rate = np.where(answered > 0, rate, usual[strata.of_class])
     total = np.clip(strata.size * rate, strata.present, strata.size - strata.absent)
     unlabeled = total - strata.present
     rest = _rest(strata)
@@ -312,9 +312,9 @@ def _weights(strata: Strata, classes: int) -> np.ndarray:
 def _known(strata: Strata, classes: int) -> np.ndarray:
     """(C + 1,) bool: there is a sample of what is missing, or no cell is left that could be."""
     other = strata.code != ACCEPTED_PRESENT
-    told = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
-    told |= np.bincount(strata.of_class, _rest(strata), minlength=classes) == 0
-    return np.append(told, told.all())
+    known = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
+    known |= np.bincount(strata.of_class, _rest(strata), minlength=classes) == 0
+    return np.append(known, known.all())
 
 
 def _rest(strata: Strata) -> np.ndarray:
