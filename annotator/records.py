@@ -170,8 +170,8 @@ class Saved:
 class Suggestion:
     """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong.
 
-    probability, run_id    None only of a contradiction between people that no model has an opinion on
-    said                   who said what where people contradict each other: (person, state), the newest last
+    probability, run_id    None only of an annotator disagreement on a cell that the model has no probability for
+    said                   the answers of an annotator disagreement: (person, state), the newest last
     """
 
     image_id: int

@@ -145,8 +145,8 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
     """Answer as many images in every class as Autopilot begins with, and a part of an audit."""
-    names = {one.id: one.name for one in classes.all_classes(db)}
-    files = {one.id: one.name for one in images.all_images(db)}
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    files = {image.id: image.name for image in images.all_images(db)}
 
     def answer(source: str, cells: list[tuple[int, int]], run: int | None, scores: list[float | None]) -> None:
         states = [PRESENT if names[class_id] in truth[files[image_id]] else ABSENT for image_id, class_id in cells]
@@ -159,9 +159,9 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
     audit.draw(db, seed=1)
     drawn = audit.open_cells(db)
     for class_id in names:
-        asked = [one for one in drawn if one.class_id == class_id]
+        asked = [cell for cell in drawn if cell.class_id == class_id]
         asked = asked[: round(AUDITED * len(asked))]
-        answer("audit", [(one.image_id, class_id) for one in asked], asked[0].run_id, [one.score for one in asked])
+        answer("audit", [(cell.image_id, class_id) for cell in asked], asked[0].run_id, [cell.score for cell in asked])
 
 
 def phone(browser, address: str, theme: str, db: Database) -> None:

@@ -292,5 +292,5 @@ def _map_regions(path: Path) -> np.ndarray:
     """
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        about = json.loads(file.read(length))["regions"]
-    return np.memmap(path, "<f2", "r", 8 + length + about["data_offsets"][0], tuple(about["shape"]))
+        region_header = json.loads(file.read(length))["regions"]
+    return np.memmap(path, "<f2", "r", 8 + length + region_header["data_offsets"][0], tuple(region_header["shape"]))

@@ -78,11 +78,11 @@ class Session:
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.row(image_id), open_)
         taken = round(1000 * self.time_model.click)
-        about = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
+        shared = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
         if named is None:
-            self._keep(Decision(_new(), "done", **about))
+            self._keep(Decision(_new(), "done", **shared))
         else:
-            self._keep(Decision(_new(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **about))
+            self._keep(Decision(_new(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **shared))
         self._took(1, click=1)
 
     def form(self, image_id: int) -> None:
@@ -91,21 +91,21 @@ class Session:
         nothing = np.zeros(len(columns), bool)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, nothing)
         seconds = self._took(presses + 1, look=1, check=len(columns), change=presses, submit=1)
-        about = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": round(1000 * seconds)}
+        shared = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": round(1000 * seconds)}
         ticked = [
-            Decision(_new(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **about)
+            Decision(_new(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **shared)
             for column in np.flatnonzero(answers)
         ]
-        self._keep(*ticked, Decision(_new(), "done", **about))
+        self._keep(*ticked, Decision(_new(), "done", **shared))
 
     def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
         """Confirm or reject suggestions one by one, then "nothing else here", as on the Review page."""
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
         answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
-        about = {"annotator": NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
+        shared = {"annotator": NAME, "source": "suggestion", "image_id": image_id, "run_id": run}
         answered = [
-            Decision(_new(), "label", class_id=class_id, state=PRESENT if yes else ABSENT, score=chance, **about)
+            Decision(_new(), "label", class_id=class_id, state=PRESENT if yes else ABSENT, score=chance, **shared)
             for class_id, chance, yes in zip(class_ids, chances, answers, strict=True)
         ]
         self._keep(*answered)
