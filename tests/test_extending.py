@@ -128,7 +128,7 @@ def test_a_newcomer_adds_a_query_strategy_with_three_files(copy):
     assert len(printed) == 2
     for line, text in zip(EXERCISE.commands(), printed, strict=True):
         assert re.search(r"^\.+ +\[100%\]$", text, re.MULTILINE), f"{line}\n{text}"
-    offered = "from annotator.queues import query_order; print(query_order.about('expected_mistakes').title)"
+    offered = "from annotator.queues import query_order; print(query_order.find_strategy('expected_mistakes').title)"
     assert run(copy, f'python -P -c "{offered}"').strip() == "Most expected mistakes"
     check_style(copy, EXERCISE)
 

@@ -25,7 +25,7 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """One drawing. run_id: whose probabilities it was drawn by, None without a run; cells: how many were drawn."""
+    """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample."""
 
     id: int
     run_id: int | None
@@ -36,9 +36,9 @@ class Audit:
 
 @dataclass(frozen=True, eq=False)
 class AuditCells:
-    """The cells of a drawing and what people have said of them since, (n,) each, in the random order of each class.
+    """The cells of an audit and their answers since, (n,) each, in the random order of each class.
 
-    state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the drawing
+    state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the audit
     in_audit bool, answered in the audit grid
     shown    bool, its file can be read
     """
@@ -54,7 +54,7 @@ class AuditCells:
 
 @dataclass(frozen=True, eq=False)
 class Population(CellIndex):
-    """What a drawing was made from.
+    """What an audit was sampled from.
 
     strata       (N, C) uint8
     scores       (N, C) float16, the probabilities of that time; nan without a model
@@ -88,12 +88,12 @@ def publish(
 
 
 def audits(db: Database, limit: int = KEPT) -> list[Audit]:
-    """The newest drawings whose arrays are kept and can be read, newest first."""
+    """The newest audits whose arrays are kept and can be read, newest first."""
     return [audit for audit in _newest(db, limit) if _readable(db, audit.id)]
 
 
 def damaged(db: Database) -> list[str]:
-    """What is not used of the newest drawings, one sentence each."""
+    """What is not used of the newest audits, one sentence each."""
     sentences: list[str] = []
     for audit in _newest(db, KEPT):
         if not _readable(db, audit.id):
@@ -104,13 +104,13 @@ def damaged(db: Database) -> list[str]:
 
 
 def population(db: Database, audit_id: int) -> Population:
-    """The arrays of a drawing, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
+    """The arrays of an audit, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
     are damaged."""
     return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
 
 
 def cells_of(db: Database, audit: Audit) -> AuditCells:
-    """All cells of a drawing, by class and then in their random order; none that it cannot have drawn."""
+    """All cells of an audit, by class and then in their random order; none that it cannot have drawn."""
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit', 0), i.problem = ''
@@ -154,7 +154,7 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
 
 
 def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """What a model has filled in: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
+    """What was auto-accepted: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
     rows = db.tuples(
         f"SELECT class_id, state, group_concat(image_id) FROM accepted WHERE state {SURE} GROUP BY class_id, state"
     )
@@ -220,7 +220,7 @@ def _readable(db: Database, audit_id: int) -> bool:
 
 
 def _clear(db: Database) -> None:
-    """Remove drawings that were never finished, and the arrays of old ones."""
+    """Remove audits that were never published, and the arrays of old ones."""
     with db.writing() as sql:
         sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
     newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])
