@@ -1,4 +1,4 @@
-"""What the worker's duties share: the store, the features, the network, the heartbeat and the request to stop."""
+"""State shared by the worker's duties: the store, the features, the network, the heartbeat and the request to stop."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Stopped(Exception):
 
 
 class Context:
-    """One for a worker. cache: the features of the backbone in use, None until `features` is first called."""
+    """Shared by all duties of a worker. cache: features of the current backbone, None until `features` is called."""
 
     def __init__(self, db: Database):
         self.db = db
@@ -30,7 +30,7 @@ class Context:
         self._state: tuple = ()
 
     def say(self, state: str, done: int = 0, of: int = 0) -> None:
-        """Beat the heart: at once when the state is new, otherwise once a second."""
+        """Write the heartbeat: at once when the state is new, otherwise once in HEARTBEAT_SECONDS."""
         seconds = time.monotonic()
         if (state, of) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == of:
             heartbeat.beat(self.db, state, done, of)
@@ -63,7 +63,7 @@ class Context:
         return self._network[1]
 
     def features(self) -> FeatureCache:
-        """The features that this network has made so far."""
+        """The features of the current backbone that exist so far."""
         folder = self.db.paths.features(self.backbone_name())
         if self.cache is None or self.cache.folder != folder:
             self.cache = FeatureCache(folder)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from models.backbones.networks import Backbone
 
 BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
-MOST_WORKERS = 8  # beyond that the threads begin to queue for Python's lock
+MOST_WORKERS = 8  # beyond that, threads wait for Python's global lock
 
 
 @dataclass(frozen=True)

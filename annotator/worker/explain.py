@@ -1,4 +1,4 @@
-"""One heat map: where the network looked when it suggested this class for this image, kept as a small PNG."""
+"""Draws heat maps, the regions of an image that support a class, and stores them as small PNG files."""
 
 import numpy as np
 from PIL import Image as Picture

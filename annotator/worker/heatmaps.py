@@ -1,4 +1,4 @@
-"""The duty of drawing heat maps: those that people wait for, and those that they will probably ask for next."""
+"""Draws heat maps: those that people wait for, and in advance those that they will probably ask for next."""
 
 from annotator.queues import review
 from annotator.settings import HEATMAPS_AHEAD
@@ -7,11 +7,11 @@ from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import decisions, heartbeat, jobs
 from annotator.worker.context import Context
 
-AT_ONCE = 2  # between two looks at what is more urgent
+AT_ONCE = 2  # requests drawn before more urgent duties are checked
 
 
 class Heatmaps:
-    """One for a worker."""
+    """Draws requested heat maps, and those near the front of the review order; each worker has one instance."""
 
     def __init__(self, context: Context):
         self._context, self._db = context, context.db
@@ -20,24 +20,24 @@ class Heatmaps:
         self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
 
     def forget_old_run(self) -> None:
-        """A new run is published: what was asked of older ones is dropped, what could not be drawn is tried again."""
+        """After a new run: drop requests for older runs and retry images whose heat maps could not be drawn."""
         self._undrawable.clear()
         jobs.forget_heatmaps(self._db)
 
     def draw_asked(self) -> bool:
-        """Draw what people wait for; True when there was something."""
+        """Draw requested heat maps; True if there were any."""
         asked = jobs.claim(self._db, "heatmap", AT_ONCE)
         for job in asked:
             try:
                 assert job.run_id is not None and job.image_id is not None and job.class_id is not None  # ask_heatmap
                 self.draw(job.run_id, job.image_id, [job.class_id])
                 jobs.finish(self._db, job)
-            except Exception as error:  # a damaged head of a run, say: whoever asked is told, and the worker goes on
+            except Exception as error:  # such as a damaged head: the page shows the error, and the worker continues
                 jobs.fail(self._db, job, str(error) or repr(error))
         return bool(asked)
 
     def draw_ahead(self) -> bool:
-        """Draw for one image near the front of the review order; True when there was one to draw."""
+        """Draw the missing heat maps of one image near the front of the review order; False if none is missing."""
         snapshot = read_snapshot(self._db)
         if snapshot is None:
             return False

@@ -1,4 +1,4 @@
-"""New decisions -> a new version of the current run, in a fraction of a second and without a training.
+"""Publishes a new version of the current run after new decisions, in a fraction of a second, without a training.
 
 Every class that was answered since the run's training gets a correction (models/ensemble/incremental_update.py). It is
 always fitted to all of these answers, so that a version does not depend on the ones before it. Only columns with newer
@@ -21,11 +21,11 @@ from annotator.store.database import Database
 from models.ensemble.basis import GrowingCodes
 from models.ensemble.incremental_update import SAMPLE, corrected, encode, fit_correction, learn_basis
 
-ANSWERS = 2000  # of a class and state, the newest: more are a matter for a training
+ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
 
 
 class Updater:
-    """Publishes versions of the current run; what it keeps in memory between them can be read again from the disk."""
+    """Publishes versions of the current run; its state in memory is a cache of what is on the disk."""
 
     def __init__(self):
         self._codes = GrowingCodes[Tensor](SAMPLE, lambda codes, others: torch.cat([codes, others]))
@@ -57,7 +57,7 @@ class Updater:
         return runs.current_run(db)
 
     def _load(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
-        """This run and the codes of its images; None where they cannot be had."""
+        """This run and the codes of its images; None if they are not available."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]

@@ -19,16 +19,16 @@ log = logging.getLogger("annotator.worker")
 
 
 class Mapmaker:
-    """Makes the map in a thread of its own when it is due; one for a worker."""
+    """Makes the layout in a thread of its own when it is due; each worker has one instance."""
 
     def __init__(self):
         self._thread: threading.Thread | None = None
         self._failed: tuple[Path, int] | None = None
 
     def begin_if_due(self, db: Database, backbone: str, cache: FeatureCache) -> None:
-        """Begin a new map where there is none, or where NEW_SHARE of the images are new; returns at once.
+        """Start a new layout if there is none or NEW_SHARE of the images are new; returns at once.
 
-        What goes wrong is noted for the Progress page, and tried again when there are more features.
+        An error is recorded for the Progress page; it is retried when there are more features.
         """
         features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
         ids = cache.image_ids[: len(features)]
@@ -43,7 +43,7 @@ class Mapmaker:
             return
         self._thread = threading.Thread(
             target=self._make, args=[db, folder, ids, features], name="map", daemon=True
-        )  # a daemon: the worker's end waits for nobody, and a half-written map is no map
+        )  # a daemon, so that it does not delay the worker's end; an unfinished layout is not published
         self._thread.start()
 
     def _make(self, db: Database, folder: Path, ids: np.ndarray, features: np.ndarray) -> None:

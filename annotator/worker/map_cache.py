@@ -1,10 +1,10 @@
 """Feature maps of images, kept on the disk, for the methods that need more than one pooled vector an image.
 
 A map is as much as a hundred pooled vectors (207 kB an image of the default backbone), so each image has a file of its
-own, read when a batch needs it. An image that is trained on has several views: as it is, mirrored, and strongly changed
-ones, made once instead of anew in every epoch; that is what makes two augmented views affordable without a GPU.
-A file is written whole or not at all, and never goes out of date, as an image is its content: a pass that was killed is
-gone on with, and the next run makes maps only of what was labeled since.
+own, read when a batch needs it. An image that is trained on has several views: unchanged, mirrored, and strongly
+augmented ones. They are made once instead of in every epoch, which makes two augmented views affordable without a GPU.
+Files are written atomically and never expire, because an image is identified by its content: a killed pass continues
+where it ended, and the next run makes only the maps of images labeled since.
 """
 
 import shutil
@@ -27,8 +27,8 @@ from annotator.worker.embed import embedding_threads
 from models.backbones.feature_maps import FeatureMaps
 from models.finetune.augment import strong_view
 
-WEAK, STRONG = 2, 2  # views of an image that is trained on: as it is and mirrored; strongly changed
-AT_ONCE = 8  # views a thread makes before it looks whether it shall stop
+WEAK, STRONG = 2, 2  # views of an image that is trained on: unchanged and mirrored; strongly augmented
+AT_ONCE = 8  # views a thread makes between two checks of should_stop
 ROOM = 0.9  # of the free disk that maps may take
 
 Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file may have
@@ -37,8 +37,8 @@ Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file
 class MapFiles:
     """The maps of images by one backbone, in one folder.
 
-    network     what makes them
-    bytes_each  of one view of one image
+    network     computes the maps
+    bytes_each  bytes of one view of one image
     """
 
     def __init__(self, folder: Path, network: FeatureMaps):
@@ -47,11 +47,11 @@ class MapFiles:
         sweep(folder)
 
     def path(self, key: int | str, views: bool) -> Path:
-        """Where the views, or the one plain map, of an image lie; key: its id, or any name a file may have."""
+        """The file of an image's views, or of its plain map; key: its id, or any name a file may have."""
         return self.folder / ("views" if views else "plain") / f"{key}.npy"
 
     def has(self, key: int | str, views: bool) -> bool:
-        """Whether they are there; the plain map is also the first of the views."""
+        """Whether the maps exist; the plain map is also the first of the views."""
         return self.path(key, True).exists() or (not views and self.path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
@@ -75,11 +75,11 @@ class MapFiles:
     def make(
         self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[int, dict[Key, str]]]:
-        """Make and keep the maps of images that have none.
+        """Make and store the maps of images that have none.
 
         items       (key, file) of each image
         views       all views, or only the plain map
-        yields      (images looked at so far, why files of this batch could not be read by key), every second or so
+        yields      (images processed so far, by key why files of this batch could not be read), about every second
 
         Raises AnnotatorError before the first one when the disk has not enough room, DiskFull when it is filled
         meanwhile.
@@ -98,9 +98,9 @@ class MapFiles:
     def stream(
         self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
-        """The maps of images, in order and a few at a time, without keeping them: (keys, what came of each).
+        """The maps of images, in order and a few at a time, without storing them: yields (keys, results by key).
 
-        What came is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
+        A result is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
         each = max(1, AT_ONCE // (WEAK + STRONG)) if views else AT_ONCE
         batches = iter([items[start : start + each] for start in range(0, len(items), each)])
@@ -135,7 +135,7 @@ class MapFiles:
 def views_of(plain: torch.Tensor, key: int | str) -> list[torch.Tensor]:
     """The views of an image (3, S, S) uint8: WEAK weak ones, the first as it is, and STRONG strong ones.
 
-    key     decides the strong ones: the same image always gets the same
+    key     seeds the strong views: an image always gets the same ones
     """
     mirrored = plain.flip(2)
     strong = []
@@ -159,7 +159,7 @@ def check_room(folder: Path, needed: int) -> None:
 
 
 class Kept(Sequence):
-    """The maps of some images as a sequence, each read from the disk when it is asked for."""
+    """The maps of some images as a sequence; each is read from the disk when it is indexed."""
 
     def __init__(self, files: MapFiles, keys: Sequence[int | str]):
         self.files, self.keys = files, keys

@@ -1,4 +1,4 @@
-"""The duty of embedding: images without features get them, those that are wanted most first."""
+"""Embeds images that have no features yet, in the order in which they are needed."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +13,14 @@ from annotator.worker.context import Context
 
 SHARD_SECONDS = 5.0  # features are written this often while embedding: the most that a kill can lose
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
-IMAGES_AT_ONCE = 2000  # embedded before looking anew which are wanted most
+IMAGES_AT_ONCE = 2000  # embedded before the order of the missing images is read again
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
 Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
 
 
 class MissingFeatures:
-    """One for a worker."""
+    """Embeds missing features; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
         """between is called after every batch with (state, done, of)."""
@@ -30,8 +30,8 @@ class MissingFeatures:
     def embed(self, train: Callable[[], bool] | None = None) -> None:
         """Embed what is missing.
 
-        train    called now and then on the way, so that suggestions do not wait for the last image; says whether it
-                 has trained
+        train    called between batches, at most every TRAIN_WHILE_EMBEDDING seconds, so that suggestions do not wait
+                 for the last image; returns whether it has trained
         """
         state = (self._db.setting("registrations", 0), self._context.backbone_name())
         if state == self._checked:
@@ -81,7 +81,7 @@ class MissingFeatures:
         yield
 
     def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Path], list[int]]:
-        """The images that have a file; the others are marked."""
+        """Paths and ids of the images that have a file; the others are marked as problems."""
         paths, ids = [], []
         for image_id in image_ids:
             try:

@@ -1,4 +1,4 @@
-"""Noticing that files of images were deleted, or are back: a thread of the worker that only asks whether they exist.
+"""A thread of the worker that notices when image files are deleted or restored; it only checks that they exist.
 
 It has a thread of its own because a disk that does not answer holds up whoever asks it.
 """
@@ -17,7 +17,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class MissingFiles:
-    """One for a worker; starts with `start`, and ends with `close` unless a disk holds it up."""
+    """Runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -31,7 +31,7 @@ class MissingFiles:
         self._closed.set()
 
     def check_all(self) -> None:
-        """Look once for the files of all images."""
+        """Check the files of all images once."""
         last: int | None = 0
         while last is not None:
             last = images.check_files(self._db, last, AT_ONCE)
@@ -42,6 +42,6 @@ class MissingFiles:
         while not self._closed.is_set():
             try:
                 self.check_all()
-            except AnnotatorError as error:  # a full disk, a lock held for long: later
+            except AnnotatorError as error:  # such as a full disk or a long lock: retried in the next round
                 log.warning("files could not be looked for: %s", error)
             self._closed.wait(ROUND_SECONDS)

@@ -1,4 +1,4 @@
-"""The worker process: a loop over its duties, the lock that keeps a second worker away, and how it ends.
+"""The worker process: a loop over its duties, the lock that excludes a second worker, and its shutdown.
 
 It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
 is on disk: shards of features, published runs, waiting jobs.
@@ -29,8 +29,8 @@ from annotator.worker.missing_features import MissingFeatures
 from annotator.worker.training import Training
 
 POLL_SECONDS = 0.1
-PATIENCE = 4.0  # seconds between being asked to end and ending: a thread that reads from a stalled disk never does
-PATIENCE_WATCHED = 1.5  # the same when the app, which has little time itself, has ended
+PATIENCE = 4.0  # seconds from a request to end until the process exits, as a thread on a stalled disk never ends
+PATIENCE_WATCHED = 1.5  # the same when the app has ended, which has little time itself
 
 
 class Worker:
@@ -61,13 +61,13 @@ class Worker:
             sweep(room)
 
     def close(self) -> None:
-        """Note that the worker has ended, and let the next one in."""
+        """Record that the worker has ended, and release its lock."""
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
             self.context.say("stopped")
         self._lock.release()
 
     def stop(self) -> None:
-        """Ask for an end at the next opportunity; safe from a signal handler or another thread."""
+        """Request an end at the next opportunity; may be called from a signal handler or another thread."""
         self.context.stop.set()
 
     def run_once(self) -> Run:
@@ -96,7 +96,7 @@ class Worker:
         while not self.context.stop.is_set():
             try:
                 self.features.embed(self._train_if_due)
-                if not any(duty() for duty in duties):  # after each of them, what is more urgent comes first again
+                if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
             except Stopped:
                 break
@@ -108,7 +108,7 @@ class Worker:
         return run
 
     def _train_if_due(self) -> bool:
-        """Train when it is due, well or not; True when it was."""
+        """Train if a training is due; True if it was, successful or not."""
         if not self.training.due():
             return False
         if self.training.train_or_note():
@@ -123,7 +123,7 @@ class Worker:
         self.context.stop.wait(POLL_SECONDS)
 
     def _between(self, state: str, done: int, of: int) -> None:
-        """What is done in the middle of long work: the heartbeat, the check for a stop, heat maps people wait for."""
+        """Called during long work: writes the heartbeat, checks for a stop, draws requested heat maps."""
         self.context.say(state, done, of)
         self.context.check_stop()
         self.heatmaps.draw_asked()
@@ -140,7 +140,7 @@ def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | N
     try:
         worker = Worker(project)
     except AlreadyRunning:
-        if watched:  # the app tries again later; to it this is no trouble
+        if watched:  # the app tries again later and needs no message
             raise SystemExit(BUSY_STATUS) from None
         raise
     signal.signal(signal.SIGTERM, lambda *_: _end(worker))
@@ -176,7 +176,7 @@ def _stop_at_end_of_input(worker: Worker) -> None:
 
 
 def _end(worker: Worker, patience: float = PATIENCE) -> None:
-    """Stop the worker, and this process after so many seconds; nothing is lost by a kill, so nobody has to wait."""
+    """Stop the worker, and exit this process after so many seconds; a kill loses nothing, so nobody has to wait."""
     worker.stop()
     threading.Thread(target=_exit_late, args=[patience], name="forced end", daemon=True).start()
 

@@ -11,14 +11,14 @@ from annotator.store.database import Database
 from annotator.worker.map_cache import WEAK, Kept, MapFiles
 from models.trainers.base import Progress
 
-KEPT_BYTES = 4 << 30  # plain maps of unlabeled images are kept up to this, all of them or none; else made for each run
+KEPT_BYTES = 4 << 30  # plain maps of unlabeled images are stored if all fit into this; otherwise made for each run
 MAPS_AT_ONCE = 32  # read from the disk
 
 
 class ProjectMaps:
-    """Feature maps of a project's images: those of labeled images are kept, the others where there is room for all.
+    """Feature maps of a project's images: stored for labeled images, and for the others if KEPT_BYTES suffices for all.
 
-    An image without a readable file is marked as a problem and passed over.
+    An image without a readable file is marked as a problem and skipped.
     """
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
@@ -62,7 +62,7 @@ class ProjectMaps:
             progress(state, have + done, len(ids))
 
     def _with_files(self, ids: list[int]) -> list[tuple[int, Path]]:
-        """Images with the path of their file; those without one are marked."""
+        """Images with the path of their file; those without one are marked as problems."""
         items = []
         for image_id in ids:
             try:

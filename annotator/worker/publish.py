@@ -1,4 +1,4 @@
-"""From a finished training to the current run: calibration, query orders, rankings, arrays, and the row of the run."""
+"""Publishes a finished training as the current run: calibration, query orders, rankings, arrays, and its row."""
 
 import logging
 import time
@@ -96,7 +96,7 @@ def write_arrays(
 
 
 def rows_left_out(db: Database) -> list[str]:
-    """What of the database cannot be used, one sentence each; none of it stops a training."""
+    """Rows of the database that cannot be used, one sentence each; a training continues without them."""
     sentences = [
         *odd_rows.settings(db),
         *configuration.ignored(db),
@@ -110,7 +110,7 @@ def rows_left_out(db: Database) -> list[str]:
 
 
 def note_left_out(db: Database, left_out: list[str]) -> None:
-    """Keep for the status what this training left out; log what the one before did not leave out."""
+    """Store for the status what this training left out; log what the previous one did not leave out."""
     before = db.setting(LEFT_OUT, [])
     for sentence in left_out:
         if sentence not in before:

@@ -13,7 +13,7 @@ from models.ensemble.regions import SAMPLE, RegionCodes, encode, learn_basis
 
 
 class RegionCache:
-    """Empty at first; one for a worker. memory: what trainers keep besides, from one training to the next."""
+    """Each worker has one instance, empty at first. memory: what trainers keep from one training to the next."""
 
     def __init__(self):
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)

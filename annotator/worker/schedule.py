@@ -1,7 +1,7 @@
-"""When to train: as soon as a training would say more than updates do, and never more than half of the time.
+"""Decides when to train: when a training would add more than updates do, and for at most half of the time.
 
-The worker and `annotator bench effort` ask the same `Schedule`; a simulation has no clock and leaves out what waits for
-time.
+The worker and `annotator bench effort` use the same `Schedule`; a simulation has no clock and skips the rules that
+depend on time.
 """
 
 import time
@@ -17,14 +17,14 @@ from annotator.store import classes, configuration, decisions, images, jobs, ove
 from annotator.store.database import Database
 
 ENOUGH = 20  # decisions since the last training, and
-ENOUGH_OF_ALL = 0.03  # this share of all labels, for the next one; until then updates say nearly as much
+ENOUGH_OF_ALL = 0.03  # this share of all labels make the next one due; with fewer, updates are nearly as good
 QUIET = 5.0  # seconds without a decision, after which fewer are enough
 REST_IF_ASKED = 30.0  # seconds of rest after a training at most, while somebody waits for the next one
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What a run depends on: while this stays the same, another run would be the same."""
+    """The inputs of a run: two runs with the same inputs are the same."""
 
     newest_decision: int
     images: int
@@ -34,7 +34,7 @@ class Basis:
 
     @classmethod
     def of_project(cls, db: Database, embedded: int) -> "Basis":
-        """Of a run that began now; embedded: images with features."""
+        """The inputs of a run that began now; embedded: number of images with features."""
         class_ids = tuple(class_.id for class_ in classes.all_classes(db))
         return cls(
             decisions.newest_decision(db), embedded, class_ids, configuration.method(db), configuration.backbone(db)
@@ -42,7 +42,7 @@ class Basis:
 
     @classmethod
     def of_run(cls, run: Run) -> "Basis":
-        """Of a published run."""
+        """The inputs of a published run."""
         return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone)
 
     @property
@@ -52,26 +52,26 @@ class Basis:
 
 
 class Schedule:
-    """Decides when the next training is due; one for a worker.
+    """Decides when the next training is due; each worker has one instance.
 
     ended     when the last training ended, on the clock
     seconds   how long it took
-    failed    what the last training could not be made from: not tried again before something has changed
+    failed    the inputs of the last failed training: not retried before they change
     """
 
     def __init__(self, clock: Callable[[], float] | None = time.monotonic):
-        """clock gives seconds. None: time stands still, so only the number of decisions counts. Then no training waits
-        for a rest, and none begins after a quiet moment or for the first positive of a class, which nothing would keep
-        from following each other without a pause."""
+        """clock() returns seconds. None: no time passes, and only the number of decisions counts: no training waits for
+        a rest, and none begins after a quiet moment or for the first positive of a class, because without rests such
+        trainings would follow each other without a pause."""
         self._clock = clock
         self.ended = self.seconds = 0.0
         self.failed: Basis | None = None
         self._newest, self._quiet_since = 0, clock() if clock else 0.0
 
     def due(self, db: Database, embedded: int) -> bool:
-        """Whether to train now: somebody has asked, or enough has changed and enough is known.
+        """Whether to train now: a training is requested, or enough has changed and enough images are labeled.
 
-        embedded    images with features
+        embedded    number of images with features
 
         Enough has changed when there are other images, classes, or another method; ENOUGH decisions and ENOUGH_OF_ALL
         of the labels; a first positive of a class; or fewer, and then nothing for QUIET seconds.
@@ -90,7 +90,7 @@ class Schedule:
         return embedded - images.without_label(db) >= min(FIRST_RUN_AT, embedded)
 
     def note_end(self, seconds: float) -> None:
-        """A training that took so many seconds has ended now, well or not."""
+        """Record that a training that took so many seconds has ended, successful or not."""
         self.ended, self.seconds = self._clock() if self._clock else 0.0, seconds
 
     def _enough_changed(self, db: Database, basis: Basis, run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""One training: what people decided + cached features -> probabilities for every image, published as a run."""
+"""One training: from decisions and cached features to probabilities for every image, published as a run."""
 
 import time
 from collections.abc import Callable

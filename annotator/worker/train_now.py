@@ -1,4 +1,4 @@
-"""`annotator train`: choose how to train and have a run, by the worker that is at work or, without one, right here."""
+"""`annotator train`: choose how to train, and train, in the running worker or, without one, in this process."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ def train_now(
     settings: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Run:
-    """Train on what is decided now, whether or not anything is newer than the last run.
+    """Train on the decisions so far, even if none is newer than the last run.
 
-    method      the method of this and later runs, with its own defaults; None: as it is, with its parameters
-    settings    `key=value`: parameters of this and later runs, on top of those
+    method      the method of this and later runs, with its own defaults; None: the current one with its parameters
+    settings    `key=value`: parameters of this and later runs, which override those
 
-    Raises AnnotatorError when there is nothing to learn from, or the worker says why it could not; before anything is
-    changed, when there is no such method or parameter, or the method does not take a value.
+    Raises AnnotatorError when there is nothing to learn from or the training failed; before anything is changed, for
+    an unknown method or parameter, or a value that the method rejects.
     """
     db = Database(project)
     if method is not None or settings:
@@ -45,7 +45,7 @@ def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
     name = method or configuration.method(db)
     parameters = configuration.parameters(db) if method is None else {}
     changed = parameters | configuration.read_parameters(name, settings)
-    from models.methods import make_method  # loads torch: the method itself knows best which values it takes
+    from models.methods import make_method  # loads torch; the method itself checks the values
 
     try:
         make_method(name, **changed)

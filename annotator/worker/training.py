@@ -1,4 +1,4 @@
-"""The duty of training: when it is due, with the configuration of the project, and what becomes of requests for it."""
+"""Trains with the configuration of the project when a training is due or requested."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class Training:
-    """One for a worker."""
+    """Runs trainings and finishes the requests for them; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
         """between is called often during a training with (state, done, of)."""
@@ -28,15 +28,15 @@ class Training:
         return self.schedule.due(self._db, len(self._context.features().image_ids))
 
     def train_or_note(self) -> bool:
-        """Train; what goes wrong is noted for people to read. True when a run was published."""
+        """Train; an error is recorded for the pages to show. True if a run was published."""
         basis = Basis.of_project(self._db, len(self._context.features().image_ids))
         try:
             self.train()
         except Stopped:
             raise
         except Exception as error:
-            # Not again before something has changed: the reason stays to be read. Whatever it is, heat maps and updates
-            # of the run before go on; a worker that ended would be started again only to end again.
+            # Not retried before its inputs change, so the message stays readable. Any error is caught: heat maps and
+            # updates of the previous run continue, and a restarted worker would only fail again.
             reason = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
             log.warning("the training failed: %s", reason)
             heartbeat.note_error(self._db, reason)
@@ -45,8 +45,8 @@ class Training:
         return True
 
     def train(self) -> Run:
-        """Train and publish. Requests for a training that came before it are finished when it has ended, well or not;
-        after a kill or a stop they wait for the next worker."""
+        """Train and publish. Earlier requests for a training are finished when it ends, successful or not; after a kill
+        or a stop they wait for the next worker."""
         requests = jobs.claim(self._db, "train", limit=100)
         try:
             run = self._publish_run()
@@ -82,9 +82,9 @@ class Training:
                 load=self._context.backbone,
                 regions=self._regions,
             )
-        except ValueError as error:  # from models: what it was given is wrong, and the next run may be given better
+        except ValueError as error:  # from models: invalid inputs, which the next run may not have
             raise AnnotatorError(f"{method} could not be trained: {error}") from error
-        finally:  # one that failed took its time as well
+        finally:  # a failed training also took time
             self.schedule.note_end(time.monotonic() - started)
         heartbeat.note_error(self._db, "")
         log.info("run %d: %s, %d epochs, %.2f s", run.id, run.method, run.epochs, run.seconds)

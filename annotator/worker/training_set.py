@@ -1,4 +1,4 @@
-"""What people decided as arrays: the labels, and which of them count how, for the images whose features are cached."""
+"""People's decisions as arrays, for images with cached features: labels, a mask, and which labels are unbiased."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from annotator.store.database import Database
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """What people decided, as the learning code wants it.
+    """People's decisions in the form that training code takes.
 
     rows       (n,) rows of the feature cache: images with at least one certain answer
-    labels     (n, C) int8, 1 present, -1 absent, 0 not looked at
-    mask       (n, C) bool, False where somebody was unsure: such a cell teaches nothing, not even that it is unknown
-    class_ids  what the columns are
+    labels     (n, C) int8, 1 present, -1 absent, 0 unanswered
+    mask       (n, C) bool, False where somebody was unsure: such a cell is not trained on, not even as unknown
+    class_ids  the classes of the columns
     unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
     """
@@ -42,7 +42,7 @@ class TrainingSet:
 
 
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
-    """The labels as of one moment, for the images whose features are there."""
+    """The labels as of one moment, for images with cached features."""
     class_ids = [class_.id for class_ in classes.all_classes(db)]
     learned, newest = decisions.training_cells(db)
     cells = np.array(learned, np.int64).reshape(-1, 4)

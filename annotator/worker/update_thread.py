@@ -23,10 +23,10 @@ log = logging.getLogger("annotator.worker")
 
 
 class UpdateThread:
-    """One for a worker; starts with `start`, and ends with `close` after what it is in the middle of."""
+    """Runs from `start` to `close`, which waits for the update in progress; each worker has one instance."""
 
     def __init__(self, db: Database, cache: Callable[[], FeatureCache | None]):
-        """cache gives the features that the worker has, None while it has none."""
+        """cache() returns the features that the worker has, None while it has none."""
         self._db, self._cache, self._updater = db, cache, Updater()
         self._failed: tuple | None = None
         self._closed = threading.Event()
@@ -41,9 +41,9 @@ class UpdateThread:
             self._thread.join()
 
     def publish_pending_update(self) -> Run | None:
-        """Bring the current run up to date, once; the run where that was needed.
+        """Bring the current run up to date; returns the updated run, None if there was nothing to do.
 
-        What goes wrong is noted for people to read, and not tried again before there is another decision or run.
+        An error is recorded for the pages to show, and not retried before there is another decision or run.
         """
         run, cache = runs.current_run(self._db), self._cache()
         if run is None or cache is None:
@@ -69,5 +69,5 @@ class UpdateThread:
         while not self._closed.wait(POLL_SECONDS):
             try:
                 self.publish_pending_update()
-            except AnnotatorError as error:  # the store itself: the worker meets the same and says so
+            except AnnotatorError as error:  # from the store: the worker's main loop reports it
                 log.warning("%s", error)

@@ -1,8 +1,7 @@
 """The strong view of LAGC: a patch cut out, two random operations, other colours, sometimes grey.
 
-torchvision has all of these, but its transforms draw from torch's global generator, which loader threads would share:
-no seed could bring the same views back. So the choices are made here, by a generator each view has to itself, and
-torchvision's functions do the work.
+torchvision's transforms draw from torch's global generator, which loader threads share, so no seed would reproduce the
+views. Here every view has a random generator of its own, and torchvision's functions do the computation.
 
 Xie et al., "Label-Aware Global Consistency for Multi-Label Learning with Single Positive Labels", NeurIPS 2022, and
 the published code, which adds the colours and the grey. RandAugment: Cubuk et al., NeurIPS 2020, in torchvision's
@@ -22,7 +21,7 @@ JITTER, HUE, JITTER_OFTEN, GREY_OFTEN = 0.4, 0.1, 0.8, 0.2
 
 tv: Any = functional  # takes pictures as well as tensors; its hints name tensors only
 
-# What grows with the strength: operation -> its value at the strongest; where True, in either direction.
+# Operations that depend on the strength: name -> (value at STRONGEST, whether its sign is random).
 GROWING = {
     "ShearX": (0.3, True),
     "ShearY": (0.3, True),
@@ -40,7 +39,7 @@ NAMES = ("Identity", *GROWING, "AutoContrast", "Equalize")
 
 
 def strong_view(picture: Image.Image, random: Random) -> Image.Image:
-    """A picture (RGB) hard to recognise but still of the same things; all chance comes from `random`."""
+    """A strongly augmented copy of a picture (RGB); all randomness comes from `random`."""
     picture = rand_augment(cutout(picture, random), random)
     if random.random() < JITTER_OFTEN:
         picture = colour_jitter(picture, random)
@@ -61,7 +60,7 @@ def cutout(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
-    """Two of the operations of NAMES, drawn anew each time, at the usual strength."""
+    """Apply two random operations of NAMES, at strength STRENGTH of STRONGEST."""
     for _ in range(OPERATIONS):
         name = random.choice(NAMES)
         value = 0.0
@@ -75,7 +74,7 @@ def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def apply(picture: Image.Image, name: str, value: float) -> Image.Image:
-    """One operation of NAMES; `value` as GROWING scales it, ignored where nothing grows."""
+    """Apply one operation of NAMES; `value` as GROWING scales it, ignored by operations without one."""
     width, height = picture.size
     if name in ("ShearX", "ShearY"):
         angle = math.degrees(math.atan(value))

@@ -1,7 +1,7 @@
-"""Where a long training stands, in one file: written after every epoch, read again by whoever goes on.
+"""The state of a long training in one file, written after every epoch and read to continue the training.
 
-The file is torch's own format, read with weights_only: tensors, numbers, words, lists and dictionaries, and never an
-object that could run code. It is written under another name and renamed, so a kill leaves the old one or the new one.
+The file is in torch's format and read with weights_only: tensors, numbers, strings, lists and dictionaries, no objects
+that could run code. It is replaced atomically: after a kill it is the old or the new one.
 """
 
 import os
@@ -21,11 +21,11 @@ PLAIN = (int, float, bool, str, type(None))
 
 
 def state_of(method: Method | Loss) -> dict[str, Any]:
-    """Everything a method has come to know since `begin`, so that `give_back` can continue its training.
+    """The state of a method since `begin`, from which `give_back` continues its training.
 
-    That is every attribute that is a tensor, an array, a number, a word, or a list or dictionary of these; a random
-    generator's state; of a loss, its attributes; of another torch module, its state_dict. A method needs no code of its
-    own for this, as long as it keeps what it knows in such attributes.
+    It holds every attribute that is a tensor, an array, a number, a string, or a list or dictionary of these; the state
+    of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that keeps its
+    state in such attributes needs no code of its own.
 
     Raises TypeError naming an attribute of another kind.
     """
@@ -37,13 +37,13 @@ def state_of(method: Method | Loss) -> dict[str, Any]:
 
 
 def give_back(method: Method | Loss, state: Mapping[str, Any]) -> None:
-    """Puts back what `state_of` took, after `begin`. Learned tensors keep their identity: an optimiser holds them."""
+    """Restore, after `begin`, what `state_of` returned; tensors are written in place, as an optimiser may hold them."""
     for name, packed in state.items():
         setattr(method, name, _unpacked(packed, getattr(method, name, None)))
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Replaces the file at once or not at all. Raises OSError when it cannot be written."""
+    """Replace the file atomically. Raises OSError when it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -58,11 +58,11 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """What `save` wrote, or None when there is nothing yet.
+    """What `save` wrote, or None if there is no file yet.
 
-    identity    what the file must say of the training it belongs to, under "identity"
+    identity    describes the training; must equal the file's entry "identity"
 
-    Raises ValueError when the file is damaged or belongs to another training, saying in what that differs.
+    Raises ValueError when the file is damaged or belongs to another training; the message names the differences.
     """
     if not path.exists():
         return None

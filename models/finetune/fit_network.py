@@ -1,10 +1,10 @@
 """Training a whole network, or a large head on feature maps: the sibling of models.linear.training.fit.
 
-The conversation with the method is the same (models/methods/base.py): so every method can be trained this way. The
-network may be anything that turns a batch of `Examples` into logits; what it gives besides them goes to the method.
+It calls the same hooks of the method (models/methods/base.py), so every method can be trained this way. The network may
+be any that turns a batch of `Examples` into logits; further outputs go to the method.
 
-A training is a generator of epochs. Between two of them its caller evaluates, keeps the best weights, or stops; with a
-`checkpoint` it also survives a kill, and on a CPU ends with the same weights as if nothing had happened.
+A training is a generator of epochs. Between two of them its caller evaluates, stores the best weights, or stops. With a
+`checkpoint` it continues after a kill, and on a CPU ends with the same weights as an uninterrupted one.
 """
 
 import copy
@@ -50,7 +50,7 @@ def fit_network(
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> "NetworkTraining":
-    """Trains `network` from the weights it has, an epoch at each step of the iterator.
+    """Train `network` from its current weights, one epoch at each step of the iterator.
 
     network         is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that
                     begins with them, for a batch in method.views views (models/finetune/views.py). If it has a
@@ -64,12 +64,12 @@ def fit_network(
     drop_last       leaves out the last batch of an epoch where it is not full (Cole et al. and LAGC do, in training)
     precision       "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
                     "fp16". Losses are always computed in float32
-    learned         what the method had learned beside the network in a linear_start, to go on with
-    best            asked when a new stage begins (Method.starts_afresh): the weights to go on with, as
+    learned         what the method learned beside the network in a linear_start, as its start
+    best            called when a new stage begins (Method.starts_afresh): the weights to continue with, as
                     `NetworkTraining.weights` gave them; None, or without this: the averaged ones if there are any,
                     else the last
-    checkpoint      a file: where it exists the training goes on from it, and it is replaced after every epoch
-    should_stop     asked before every batch; once it says True the iterator ends without finishing the epoch
+    checkpoint      a file: if it exists, the training continues from it; it is replaced after every epoch
+    should_stop     called before every batch; once it returns True, the iterator ends without finishing the epoch
 
     Raises ValueError at once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser
     or precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss is not
@@ -91,12 +91,12 @@ def fit_network(
 
 
 class NetworkTraining(Iterator[Epoch]):
-    """One training under way.
+    """One training in progress.
 
     network     as of the last epoch
-    average     a network of the running average of the weights (Method.average_decay), which usually predicts better;
-                None for methods that keep none
-    history     the epochs that are over, those before a kill too
+    average     a network with the running average of the weights (Method.average_decay), which usually predicts better;
+                None for methods without one
+    history     the finished epochs, including those before a kill
     """
 
     def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision):
@@ -115,7 +115,7 @@ class NetworkTraining(Iterator[Epoch]):
         decay = getattr(method, "average_decay", 0.0)
         self.average: nn.Module | None = _copy_of(self.network) if decay else None
         self.decay, self.averaged = decay, 0
-        self.pooled: Tensor | None = None  # (N, D): features of the images as they are, while the backbone stands still
+        self.pooled: Tensor | None = None  # (N, D): features without augmentation, while the backbone is frozen
         self._begin_stage(1)
         self._checkpoint: Path | None = None
         self.identity = {
@@ -136,11 +136,11 @@ class NetworkTraining(Iterator[Epoch]):
         return next(self._epochs)
 
     def close(self) -> None:
-        """Ends the training where it is; the checkpoint of the last finished epoch stays."""
+        """End the training; the checkpoint of the last finished epoch stays."""
         self._epochs.close()
 
     def networks(self) -> dict[str, nn.Module]:
-        """What may be evaluated, by name: "network", and "average" if one is kept."""
+        """The networks that can be evaluated, by name: "network", and "average" if there is one."""
         return {"network": self.network} | ({} if self.average is None else {"average": self.average})
 
     def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
@@ -163,7 +163,7 @@ class NetworkTraining(Iterator[Epoch]):
         for number in range(len(self.history) + 1, self.settings.epochs + 1):
             started = time.perf_counter()
             devices = [self.device.index or 0] if self.device.type == "cuda" else []
-            # Dropout draws from the global generators: within an epoch they are ours, and set back afterwards.
+            # Dropout draws from the global generators: seed them for this epoch, and restore them afterwards.
             with torch.random.fork_rng(devices=devices):
                 torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
                 loss = self._epoch(number)
@@ -175,7 +175,7 @@ class NetworkTraining(Iterator[Epoch]):
             yield self.history[-1]
 
     def _begin_stage(self, epoch: int) -> None:
-        """A fresh optimiser, and a schedule for as many steps as there are before the next stage."""
+        """Create a new optimiser, and a schedule for the steps until the next stage."""
         last = next((e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._turns(e)), self.settings.epochs)
         self.frozen = self.method.freezes_backbone(epoch)
         self.batch = (self.settings.linear_batch if self.frozen else None) or self.settings.batch
@@ -192,7 +192,7 @@ class NetworkTraining(Iterator[Epoch]):
             self.average.load_state_dict(self.network.state_dict())
 
     def _turns(self, epoch: int) -> bool:
-        """Whether the optimiser starts again with this epoch."""
+        """Whether a new optimiser is needed in this epoch."""
         freezes = self.method.freezes_backbone
         return self.method.starts_afresh(epoch) or freezes(epoch) != freezes(epoch - 1)
 
@@ -227,7 +227,7 @@ class NetworkTraining(Iterator[Epoch]):
         return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
-        """What the network, or in a frozen epoch only its classifier, is given."""
+        """The inputs of the network or, in a frozen epoch, of its classifier."""
         if not self.frozen:
             return self.examples.batches(parts, self.method.views, True, self.generator)
         if self.pooled is None:
@@ -235,8 +235,8 @@ class NetworkTraining(Iterator[Epoch]):
         return (self.pooled[rows.to(self.device)] for rows in parts)
 
     def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
-        """One batch: returns its loss, still on the device."""
-        # _begin_stage has seen that a network with frozen epochs has a classifier.
+        """Train on one batch; returns its loss, on the device."""
+        # _begin_stage has checked that a network with frozen epochs has a classifier.
         part = cast("nn.Module", self.network.classifier) if self.frozen else self.network
         with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
             outputs = part(batch)
@@ -258,7 +258,7 @@ class NetworkTraining(Iterator[Epoch]):
 
     @torch.no_grad()
     def take_over(self, learned: Sequence[Tensor]) -> None:
-        """Fills what the method learns beside the network with what it had learned in another training."""
+        """Copy into the method's learned tensors those that it learned in another training."""
         ours = [tensor for group in self.learned for tensor in group["params"]]
         if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
             raise ValueError(
@@ -270,7 +270,7 @@ class NetworkTraining(Iterator[Epoch]):
             mine.copy_(other)
 
     def resume(self, path: Path) -> None:
-        """From now on keeps its state in `path`, and goes on from what is there. Raises ValueError as fit_network."""
+        """Store checkpoints in `path`, and continue from the one that is there. Raises ValueError as fit_network."""
         self._checkpoint = path
         state = checkpoints.load(path, self.identity)
         if state is None:
@@ -313,12 +313,12 @@ def predict(
     amp: torch.dtype | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
-    """The probabilities of all images as they are, without augmentation: (N, C) float32.
+    """Probabilities of all images, without augmentation: (N, C) float32.
 
-    method      whose `probabilities(outputs)` turns what the network gives into probabilities, where it has one;
+    method      its `probabilities(outputs)` turns outputs of the network into probabilities, if it has that method;
                 otherwise they are the sigmoid of the logits
     amp         a half-precision type to compute in; None: float32
-    should_stop asked before every batch; may raise what shall end this, since half a prediction is none
+    should_stop called before every batch; may raise to end the prediction
 
     Raises ValueError naming images that cannot be read.
     """
@@ -350,7 +350,7 @@ def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
 
 
 def _widened(outputs: Any) -> Any:
-    """The same in float32."""
+    """Outputs as float32."""
     if isinstance(outputs, tuple):
         return tuple(_widened(output) for output in outputs)
     return outputs.float()
@@ -369,7 +369,7 @@ def _columns(labels: Array) -> int:
 
 
 def _digest(*tensors: Tensor | None) -> str:
-    """A few letters that change when any of these do."""
+    """A short hash of the contents of these tensors."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(b"none" if tensor is None else tensor.detach().cpu().contiguous().numpy().tobytes())

@@ -1,4 +1,4 @@
-"""A start for a whole network: its classifier, trained beforehand on features of the backbone as it came."""
+"""Initial weights of a network's classifier: a linear head trained on features of the pretrained backbone."""
 
 from collections.abc import Callable
 from typing import cast
@@ -27,11 +27,11 @@ def linear_start(
     score: Callable[[Head], float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> list[Tensor]:
-    """Gives the network's classifier a start: trained by `method` on the pooled features of the frozen backbone.
+    """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
 
-    network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten, but
-                for classes that nobody marked present
-    score       how good a head is (validation mAP); the best epoch is taken. None: the last
+    network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
+                except for classes without a positive
+    score       the quality of a head (validation mAP); the best epoch is used. None: the last one
     returns     what the method learned beside the classifier (ROLE: the logits of its label estimates), for
                 fit_network(learned=...)
 
@@ -65,9 +65,9 @@ def linear_start(
 def pooled_features(
     network: nn.Module, examples: Examples, should_stop: Callable[[], bool], amp: torch.dtype | None
 ) -> Tensor:
-    """What `network.features` sees in each image as it is: (N, D) float32, on the device of the examples.
+    """`network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
 
-    should_stop     asked before every batch; may raise what shall end this
+    should_stop     called before every batch; may raise to end the computation
     """
     network.eval()
     pooled = cast("Callable[[Tensor], Tensor]", network.features)

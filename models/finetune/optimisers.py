@@ -1,4 +1,4 @@
-"""How the weights of a whole network are moved: the optimisers of the papers, one step at a time."""
+"""Optimisers of the papers for whole networks, their schedules, and the running average of the weights."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ OPTIMISERS = ("adam", "sgd", "adamw_onecycle")
 def new_optimiser(
     network: nn.Module, learned: list[dict[str, Any]], settings: EndToEnd, steps: int, frozen: bool
 ) -> tuple[Optimizer, OneCycleLR | None]:
-    """An optimiser that has made no step, and its schedule if it has one.
+    """A new optimiser, and its schedule if it has one.
 
     network     parameters that require no gradient are left out; a part called `classifier` gets its own rate
     learned     what the method learns besides (Method.learned); it has no weight decay
-    steps       how many steps there will be at most
-    frozen      only the classifier is moved, at settings.linear_lr
+    steps       the largest number of steps, for the schedule
+    frozen      only the classifier is trained, at settings.linear_lr
 
-    Raises ValueError for an optimiser there is not, or a network with nothing to train.
+    Raises ValueError for an unknown optimiser, or a network with nothing to train.
     """
     classifier = getattr(network, "classifier", None)
     top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
@@ -56,7 +56,7 @@ class Steps:
         self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
 
     def take(self, loss: Tensor) -> None:
-        """One step down this loss."""
+        """Make one step on this loss."""
         self.optimiser.zero_grad(set_to_none=True)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimiser)
@@ -82,10 +82,10 @@ class Steps:
 
 @torch.no_grad()
 def average_into(average: nn.Module, network: nn.Module, decay: float, step: int) -> None:
-    """Moves every entry of the average's state_dict towards the network's.
+    """Move every entry of the average's state_dict towards the network's.
 
-    decay   what of the average stays (published: 0.9997)
-    step    how many times this has been done, this one included
+    decay   weight of the old average (published: 0.9997)
+    step    the number of updates, including this one
 
     At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
     many. So it is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps it

@@ -1,4 +1,4 @@
-"""What a network is trained on, batch by batch: image files, or maps that a frozen network has made of them.
+"""Batches for training a network: of image files, or of feature maps from a frozen network.
 
 A batch holds every image once in each of its views, the first views of all images before the second ones. While
 training, view 0 is the weak one (flipped or not) and every further view a strong one (augment.py); otherwise there
@@ -26,7 +26,7 @@ from torchvision.transforms.functional import resize
 from models.finetune.augment import strong_view
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-MOST_WORKERS = 16  # beyond that, loader threads queue for Python's lock
+MOST_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
 
 
 class Examples(ABC):
@@ -51,13 +51,13 @@ class Examples(ABC):
         generator   decides what is random (on the CPU)
         returns     (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
 
-        Raises ValueError naming the images that cannot be had, and why.
+        Raises ValueError naming the images that cannot be read, and why.
         """
 
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """`batch` of each of `parts`, in order; whoever can prepare batches ahead overrides this."""
+        """`batch` of each of `parts`, in order; a subclass that prepares batches ahead overrides this."""
         for rows in parts:
             yield self.batch(rows, views, train, generator)
 
@@ -109,7 +109,7 @@ class ImageExamples(Examples):
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
         """As in Examples; the threads are two batches, and at least four images a thread, ahead of the network."""
-        # One draw, whatever the threads do: how far they were ahead must not show in the next epoch.
+        # One draw from `generator`, so that the next epoch does not depend on how far the threads were ahead.
         own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
         parts = iter(parts)
         pending: deque[tuple[list[int], list[Future]]] = deque()
@@ -149,7 +149,7 @@ class ImageExamples(Examples):
         pixels = torch.from_numpy(pictures)
         if self.device.type == "cuda":
             pixels = pixels.pin_memory().to(self.device, non_blocking=True)
-        # Channels stay last in memory, which convolutions are fastest with.
+        # Channels stay last in memory: convolutions are fastest with that layout.
         return pixels.permute(0, 3, 1, 2).to(self.device, torch.float32).sub_(self._mean).div_(self._std)
 
     def _views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
@@ -179,7 +179,7 @@ class ImageExamples(Examples):
 
 
 class MapExamples(Examples):
-    """Maps that a frozen network made of each image in several views, computed once."""
+    """Feature maps of each image in several views, computed once by a frozen network."""
 
     def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
         """The maps are read when they are needed, so they may lie on the disk.
@@ -214,7 +214,7 @@ class MapExamples(Examples):
 
 
 def in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
-    """All images as they are, in order, so many at a time."""
+    """All images without augmentation, in order, in batches of this size."""
     parts = torch.arange(len(examples)).split(batch)
     with closing(examples.batches(parts, 1, False, torch.Generator())) as ready:
         yield from ready

@@ -1,4 +1,4 @@
-"""A pretrained backbone and what is trained on top of it, as one network: images to logits.
+"""A pretrained backbone and the layers trained on top of it, as one network from images to logits.
 
 For most methods the top is average pooling and one linear layer, as in the papers. A method that reads maps
 (Method.reads) brings a network of its own, which takes the last map before pooling.
@@ -33,7 +33,7 @@ class WholeNetwork(nn.Module):
 
 
 class MapNetwork(nn.Module):
-    """Images to whatever `head` makes of the last map of `body`; batch norm never learns here."""
+    """Images to the outputs of `head` on the last map of `body`; batch norm is frozen."""
 
     def __init__(self, body: nn.Module, head: nn.Module):
         super().__init__()
@@ -43,7 +43,7 @@ class MapNetwork(nn.Module):
                 module.requires_grad_(False)
 
     def train(self, mode: bool = True) -> "MapNetwork":
-        """As in torch, but for batch norm, which keeps the statistics it came with."""
+        """As in torch, except that batch norm stays in eval mode and keeps its pretrained statistics."""
         super().train(mode)
         for module in self.body.modules():
             if isinstance(module, BATCH_NORM):
@@ -51,18 +51,18 @@ class MapNetwork(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(V x B, 3, S, S) -> what the head gives."""
+        """(V x B, 3, S, S) -> the outputs of the head."""
         return self.head(self.body(images))
 
 
 def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
-    """What `method` trains end to end on images, in float32 on the CPU; what is new in it starts as `seed` says.
+    """The network that `method` trains end to end, in float32 on the CPU; `seed` decides the weights of new layers.
 
     source      from models.backbones.pretrained.pretrained; its network is taken over and changed
     returns     (V x B, 3, S, S) -> logits (V x B, C). A WholeNetwork, or for a method that reads maps a MapNetwork, in
-                which a ResNet's stem and first stage stand still, as in the published code of LAGC
+                which a ResNet's stem and first stage are frozen, as in the published code of LAGC
 
-    Raises ValueError when the method needs maps and this network has none that we know how to get at.
+    Raises ValueError when the method needs maps and the last map of this network is not known.
     """
     network = source.network.requires_grad_(True)
     example = torch.zeros(1, 3, source.input_size, source.input_size)
@@ -88,7 +88,7 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
 
 
 def _take_off_classifier(source: Pretrained) -> None:
-    """What is left ends in pooled features."""
+    """Remove the classifier, so that the network ends in pooled features."""
     if source.library == "timm":
         timm_network: Any = source.network
         timm_network.reset_classifier(0)
@@ -99,7 +99,7 @@ def _take_off_classifier(source: Pretrained) -> None:
 
 
 def _map_body(source: Pretrained) -> nn.Module:
-    """The part of a network that ends in its last map. Raises ValueError where we do not know it."""
+    """The part of a network that ends in its last map. Raises ValueError if it is not known."""
     network = source.network
     if source.library == "timm":
         _take_off_classifier(source)

@@ -9,11 +9,11 @@ GROWTH = 8  # a chosen block counts again after every eighth part of it
 
 
 def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Those first that probably show classes of which little was seen: the sum of p / (1 + positives of the class).
+    """Rank by the sum over classes of p / (1 + positives of the class), so that rare classes come first.
 
-    What was chosen before counts with its probabilities as if it had been seen, so one rare class does not fill the
-    list: this is the greedy way to the largest sum over classes of log(1 + positives), which rewards the first
-    examples of a class most. In place of the quota of Bengar et al. 2022, which is for one class an image.
+    Probabilities of images chosen before are added to the positives, so one rare class does not fill the list: this
+    greedily maximises the sum over classes of log(1 + positives), which rewards the first examples of a class most. It
+    replaces the quota of Bengar et al. 2022, which is for one class an image.
     """
     chances = np.concatenate(
         [open_probabilities(probabilities, labels, candidates[places]) for places in blocks(candidates)]

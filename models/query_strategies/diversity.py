@@ -23,7 +23,7 @@ def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
     answered = answered[~np.isin(answered, candidates)]
     if len(answered) > ANSWERED_CENTRES:
         answered = rng.choice(answered, ANSWERED_CENTRES, replace=False)
-    shuffled = rng.permutation(candidates)  # so that equally distant ones come at random
+    shuffled = rng.permutation(candidates)  # so that ties are broken at random
     points, known = _points(features, shuffled, answered, rng)
     squares = (points**2).sum(1)
     nearest = np.full(len(points), np.inf, np.float32)

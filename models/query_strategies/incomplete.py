@@ -7,7 +7,7 @@ from models.query_strategies.base import Strategy, by_falling
 
 
 def fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Those first of which the fewest classes are answered; equal ones at random."""
+    """Rank images by their number of answered classes, fewest first; ties at random."""
     return by_falling(-(labels[candidates] != UNSEEN).sum(1), candidates, rng)
 
 

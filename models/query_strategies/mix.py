@@ -1,4 +1,4 @@
-"""Several strategies in turn: none of them can lead astray for long, and every fifth image is random."""
+"""Several strategies in turn, one of them random: every fifth image is random."""
 
 from collections.abc import Sequence
 

@@ -6,7 +6,7 @@ from models.query_strategies.base import Strategy
 
 
 def random(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Every order is as likely as any other: whatever is counted on the first of them holds for all of them."""
+    """A uniformly random order: every prefix is a random sample of the candidates."""
     return rng.permutation(candidates)
 
 

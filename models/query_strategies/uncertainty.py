@@ -1,4 +1,4 @@
-"""Images whose complete answer is expected to carry most information."""
+"""Images with the largest summed entropy."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from models.query_strategies.base import Strategy, blocks, by_falling, open_prob
 
 
 def uncertainty(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Those first whose complete answer is expected to say most: the entropy of the open cells, summed.
+    """Rank by the summed entropy of the unanswered cells.
 
-    The sum, not the largest entropy or the smallest margin: of 80 classes nearly every image has one cell near one
-    half, so that one cell would say nothing. Were the classes independent, the sum is just what a complete answer
-    is expected to tell, in nats. Source: Lewis and Gale 1994 for one class; Wu et al. 2020 for many.
+    The sum, not the largest entropy or the smallest margin: with 80 classes nearly every image has a cell near one
+    half, so a single cell does not discriminate. For independent classes the sum is the expected information of a
+    complete answer, in nats. Source: Lewis and Gale 1994 for one class; Wu et al. 2020 for many.
     """
     value = np.zeros(len(candidates))
     for places in blocks(candidates):

@@ -261,14 +261,14 @@ def _at_most(
 
 
 def _worth(strata: Strata) -> np.ndarray:
-    """(H,) bool: a sample bounds the positives better than the number of open cells does."""
+    """(H,) bool: whether the sample bounds the positives better than the number of open cells does."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
 def _doubt(strata: Strata) -> np.ndarray:
-    """(H,) how many positives a stratum can hide behind a sample without one; 0 where no sample is used."""
+    """(H,) upper limit of the positives of a stratum whose sample has none; 0 where no sample is used."""
     miss = (1 - CONFIDENCE) / 2
     hidden = (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
     return np.where(_worth(strata), hidden, 0.0)

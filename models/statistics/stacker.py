@@ -1,4 +1,4 @@
-"""The stacker: how much to believe each of two models about a cell, and what their scores mean far down the list.
+"""The stacker: combines the scores of two models into one calibrated logit for each cell.
 
 Wolpert, "Stacked generalization", Neural Networks 1992: a logistic regression on the scores of other models. It is
 fitted to answers of people by scores of models that had not seen the image; scores of answers that were learned from
