@@ -17,7 +17,7 @@ ALL = -1  # "as many as there are", in the published code too
 
 
 def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0, seed: int = SEED) -> np.ndarray:
-    """What an annotator would have left behind: of every image so many of its true labels, the rest unseen.
+    """Single-positive labels: a random choice of the true labels of every image, the rest unseen.
 
     truth01     (N, C) bool or 0/1, the whole official training set in its published order, before any split
     positives   labels kept of each image, drawn uniformly; -1 keeps all. Images with fewer keep what they have
@@ -25,8 +25,8 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
     seed        1200 gives the labels of the papers
     returns     (N, C) int8, 1 present, -1 absent, 0 unseen (models/labels.py); an image without a positive stays unseen
 
-    Both lists of an image, its positives and its negatives, are shuffled whatever is kept of them: the published code
-    does so, and each shuffle moves the stream. Raises ValueError for other shapes, values or counts.
+    Both lists of an image, its positives and its negatives, are always shuffled, as in the published code, because
+    each shuffle advances the random stream. Raises ValueError for other shapes, values or counts.
     Source: Cole et al. 2021, sec. 4 ("Data preparation"), and their generate_observed_labels.py.
     """
     truth = np.asarray(truth01)

@@ -1,4 +1,4 @@
-"""Where the network looked: Grad-CAM heat maps of an image's classes.
+"""Grad-CAM heat maps: which regions of an image support a class.
 
 Selvaraju et al., "Grad-CAM: Visual Explanations from Deep Networks via
 Gradient-based Localization", ICCV 2017, https://arxiv.org/abs/1610.02391; the
@@ -19,7 +19,7 @@ from torch import nn
 
 from models.backbones.networks import Backbone
 
-# From nothing over violet and orange to yellow: brightness alone tells them apart, whatever colours an eye can see.
+# From violet over orange to yellow, with increasing brightness, so that they differ without colour vision too.
 _COLOURS = np.array([(40, 10, 90), (130, 25, 120), (215, 65, 70), (250, 145, 20), (252, 255, 120)], np.float64)
 _MOST_OPAQUE = 200  # of 255: the image stays visible under the hottest spot
 
@@ -92,7 +92,7 @@ def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
 
 
 class _Gate(nn.Module):
-    """Lets a map through as a leaf of the graph: gradients reach it, and go no further back."""
+    """Passes a map on as a leaf of the graph, at which backpropagation ends."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach().requires_grad_()

@@ -3,10 +3,10 @@
 On a CPU most of the time of a small convolutional network goes into moving
 memory, not into arithmetic. So: channels_last; batch norm folded into the
 convolution before it; convolution, bias and activation as one oneDNN call on
-weights laid out for it beforehand; and only a few images at a time, so that what
-one layer writes the next still finds in the cache. Nothing is compiled, so no
-compiler is needed, and nothing is rounded: the result is checked against the
-network as it came, and where it differs, that network is used as it is.
+weights reordered for it beforehand; and only a few images at a time, so that the
+output of a layer is still in the cache for the next. No compiler is needed, and
+no precision is reduced: the result is compared with that of the original
+network, which is used unchanged where they differ.
 """
 
 import copy
@@ -40,7 +40,7 @@ def fastest(
 ) -> tuple[Callable[..., Any], str, int]:
     """A function equal to the frozen `network` (left as it is), its description, and the images to give it at once.
 
-    asked   further arguments of the network with which it is checked: those that make it give all it can
+    asked   further arguments for the comparison with `network`: those with which it returns all its outputs
 
     The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
     torch.inference_mode(). It returns what the network does.
@@ -75,7 +75,7 @@ def _close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor |
 
 
 def fold(network: nn.Module) -> nn.Module:
-    """A copy of a frozen network in which every convolution has swallowed the batch norm and activation behind it.
+    """A copy of a frozen network with batch norm and activation fused into the convolution before them.
 
     A convolution and a batch norm that stand next to each other in a module, with as many channels, are taken for
     neighbours in the computation too. That is a guess, so compare the outputs before trusting the copy.

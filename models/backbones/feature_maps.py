@@ -1,4 +1,4 @@
-"""The last map of a frozen backbone, before it is pooled: what a method with Method.reads == "maps" looks at."""
+"""The last feature map of a frozen backbone before pooling: the input of methods with Method.reads == "maps"."""
 
 import threading
 

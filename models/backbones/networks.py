@@ -8,8 +8,8 @@ The features of an image's regions are what the tail makes of parts of the map:
 vectors of the same kind as those of the whole image, out of the same pass.
 
 Images are squashed to a square instead of cropped at the centre as when the
-networks were trained: a label of which nothing but a paw at the border is to be
-seen must stay findable, and a heat map must cover the whole image.
+networks were trained: an object that is visible only at the border must stay
+in the input, and a heat map must cover the whole image.
 """
 
 from typing import Any
@@ -89,7 +89,7 @@ class Backbone:
 
     @torch.inference_mode()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """What the network sees in each image.
+        """Feature vectors of images.
 
         images   (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0
         returns  (N, D) float32, on the CPU
@@ -103,7 +103,7 @@ class Backbone:
 
     @torch.inference_mode()
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the network sees in each image, and in each part of it, in one pass.
+        """Feature vectors of images and of their regions, in one pass.
 
         images   as for features()
         returns  (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU
@@ -112,10 +112,10 @@ class Backbone:
         (torch's adaptive average pooling: neighbours share a row where the map does not divide evenly), goes through
         the tail as the map of a whole image would. With a tail that only averages, as that of the EfficientNets and
         ResNets, regions are the averaged map itself, and where it divides evenly, their mean is the features. A region
-        is not a crop: each place of the map has seen its surroundings, too.
+        is not a crop: each position of the map depends on its surroundings, too.
 
-        A network whose map is not known (sees_regions is False: vision transformers, torchvision's models) has nothing
-        to say of regions: each gets the features of the whole image. Raises ValueError as features() does.
+        A network whose map is not known (sees_regions is False: vision transformers, torchvision's models) does
+        not tell regions apart: each gets the features of the whole image. Raises ValueError as features() does.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)

@@ -2,8 +2,8 @@
 
 Two come with `pip install` and need no network; every other name is looked up in
 timm, then in torchvision, and its weights are fetched by that library. Random
-weights never leave this module: what cannot be had is a ValueError that names
-the two that always can.
+weights are never returned: unavailable weights raise a ValueError that names
+the two networks that are always available.
 """
 
 import contextlib

@@ -82,7 +82,7 @@ class GrowingCodes(Generic[Codes]):
 
 
 def root(features: Tensor) -> Tensor:
-    """Signed square roots, of any shape. Pooled features are long-tailed; their roots let no single channel decide."""
+    """Signed square roots, of any shape. Features are long-tailed; roots keep single channels from dominating."""
     return features.abs().sqrt_().copysign_(features)
 
 

@@ -42,7 +42,7 @@ ROUNDS = 6  # of stacking: the other classes on an image are those that the roun
 
 @dataclass
 class WarmStart:
-    """Weights of one training from which the next one starts; one for a worker."""
+    """Weights of one training from which the next one starts; each worker has one instance."""
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)
 

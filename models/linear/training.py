@@ -1,8 +1,7 @@
 """Training a linear head on cached features: the whole loop, one epoch at a time.
 
-The backbone is frozen and its pooled features are computed once, so a training is a second's work and can follow the
-people who are labelling. `fit` is a generator: between two epochs its caller may beat a heart, do another job, or
-stop.
+The backbone is frozen and its pooled features are computed once, so a training takes about a second and can be repeated
+as people label. `fit` is a generator: between two epochs its caller may write a heartbeat, do other work, or stop.
 """
 
 import time
@@ -42,7 +41,7 @@ SMALLEST_BATCH, LARGEST_BATCH = 4, 1024
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch that is over."""
+    """One finished epoch."""
 
     number: int  # from 1
     of: int
@@ -59,7 +58,7 @@ class Head:
     """
 
     def __init__(self, dimensions: int, classes: int):
-        """A head that knows nothing yet: every probability is nan. Raises ValueError for a size below 1."""
+        """An untrained head: every probability is nan. Raises ValueError for a size below 1."""
         if dimensions < 1 or classes < 1:
             raise ValueError(f"A head needs at least one dimension and one class, not {dimensions} and {classes}.")
         self.weight = torch.zeros(classes, dimensions)
@@ -122,7 +121,7 @@ class Head:
 
 
 def faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
-    """Everything that keeps these tensors from being a head of that size, in words."""
+    """Why these tensors are not a head of that size, one phrase for each fault."""
     wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
     if wrong:
         return wrong
@@ -157,7 +156,7 @@ def fit(
     seed: int = 0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Epoch]:
-    """Trains the head from scratch, an epoch at each step of the iterator; the head is up to date at every step.
+    """Train the head from scratch, one epoch at each step of the iterator; the head is up to date after every step.
 
     head        is overwritten; what it has learned before is not used
     features    (N, D) float16 or float32, the images that have a label. Images nobody has looked at do not belong
@@ -196,7 +195,7 @@ def fit(
 
 
 class Training:
-    """One training under way: the weights on standardised features, and the optimiser that moves them."""
+    """One training in progress: the weights on standardised features, and their optimiser."""
 
     def __init__(self, head, features, labels, mask, method, mean, scale, seed, epochs, lr):
         self.head, self.features, self.method = head, features, method
@@ -213,7 +212,7 @@ class Training:
         self.optimiser = self.new_optimiser()
 
     def new_optimiser(self) -> "Adam":
-        """An optimiser that has made no step yet."""
+        """Create an optimiser of the head and of what the method learns."""
         optimiser = Adam()
         optimiser.add([self.weight, self.bias], self.lr, WEIGHT_DECAY)
         for group in self.learned:
@@ -232,7 +231,7 @@ class Training:
             yield Epoch(number, self.epochs, loss, time.perf_counter() - started)
 
     def epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
-        """One pass over the images: returns its average loss, or None if it was told to stop."""
+        """Make one pass over the images; returns its average loss, or None if should_stop() returned True."""
         if self.method.starts_afresh(number):
             self.optimiser = self.new_optimiser()
         self.method.begin_epoch(number)
@@ -251,7 +250,7 @@ class Training:
         return total / len(self.features)
 
     def step(self, rows: Tensor) -> float:
-        """One batch: returns its loss."""
+        """Train on one batch; returns its loss."""
         loss = self.method.loss(F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features()), rows)
         loss.backward()
         self.optimiser.step()
@@ -267,7 +266,7 @@ class Training:
 
     @torch.no_grad()
     def fold(self) -> None:
-        """Writes what has been learned so far into the head."""
+        """Write the current weights into the head."""
         weight, bias = self.on_plain_features()
         self.head.weight = torch.where(self.modelled[:, None], weight, 0).cpu()
         self.head.bias = torch.where(self.modelled, bias, torch.nan).cpu()
@@ -292,15 +291,15 @@ class Adam:
         self.steps = 0
 
     def add(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
-        """Moves these leaf tensors, too, from now on."""
+        """Add leaf tensors to those that are trained."""
         self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
 
     @torch.no_grad()
     def step(self) -> None:
-        """Moves every tensor that has a gradient, and takes the gradient away."""
+        """Make one step on every tensor with a gradient, and reset the gradients."""
         self.steps += 1
         first, second = self.betas
-        # Both averages start at 0 and are too small at first; these factors make up for it.
+        # Bias correction: both averages start at 0.
         fresh, fresh_squares = 1 - first**self.steps, 1 - second**self.steps
         for p, mean, squares, lr, weight_decay in self.moved:
             if p.grad is None:
@@ -314,10 +313,10 @@ class Adam:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keeps torch to one thread inside the block.
+    """Limit torch to one thread inside the block.
 
-    A batch is so little work that a second thread gains a fifth at best. But threads wait for each other at every
-    operation, and where other processes want the same cores, that was seen to make a training ten times slower.
+    A batch is so small that a second thread gains a fifth at best. Threads synchronise at every operation; with other
+    processes on the same cores this was measured to make a training ten times slower.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -328,10 +327,10 @@ def one_thread() -> Iterator[None]:
 
 
 def standardisation(features: Tensor) -> tuple[Tensor, Tensor]:
-    """What is taken off every dimension, and what it is then multiplied with, each (D,) float32.
+    """The offset and the scale of every dimension, each (D,) float32.
 
-    The factor is the same for all dimensions but those that never vary, where it is 0: they are ignored, whatever they
-    may do in other images. A single image, or images that are all alike, leave nothing but the bias to learn.
+    The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
+    single image, or only equal ones, nothing but the bias is learned.
 
     Raises ValueError naming the rows that are not finite.
     """

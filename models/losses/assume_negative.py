@@ -1,4 +1,4 @@
-"""Assume negative: what nobody marked is taken to be absent.
+"""Assume negative: unmarked cells count as absent.
 
 The baseline every other loss is measured against. The assumption is right for most cells, so it learns a great deal;
 it is wrong exactly for the hidden positives, so it learns to hide them.

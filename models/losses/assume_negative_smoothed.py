@@ -1,4 +1,4 @@
-"""Assume negative with label smoothing: every label, seen or assumed, is believed only for the most part.
+"""Assume negative with label smoothing: every label, given or assumed, is mixed with its opposite.
 
 The wrong assumption about a hidden positive then costs less to contradict. The two kinds of label can be smoothed
 differently; smoothing only the assumed ones (positive = 0) is the asymmetric variant of the appendix.

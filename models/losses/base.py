@@ -1,12 +1,12 @@
 """What every loss shares: the check of the shapes, the average, and logarithms that cannot overflow.
 
-A loss says what each cell costs (`per_cell`); adding up is done here, once. A loss whose price cannot be split into
-cells says what each image costs (PerImageLoss); one with a term for the whole batch adds it in `total`. A loss holds no
-state of a training run: whatever changes from epoch to epoch, or is kept per image, belongs to a method
+A loss defines the loss of each cell (`per_cell`); the reduction is done here. A loss that cannot be split into cells
+defines the loss of each image (PerImageLoss); one with a term for the whole batch adds it in `total`. A loss holds no
+state of a training: values that change from epoch to epoch, or are stored per image, belong to a method
 (models/methods).
 
-In all of them a label of exactly -1 is a person's word and has full weight, however gently the paper treats a negative
-that is only assumed. Where that goes beyond a paper, the loss says so.
+In all of them a label of exactly -1 is an answer of a person and has full weight, whatever weight the paper gives to an
+assumed negative. A loss whose paper does not define this says so.
 """
 
 import difflib
@@ -25,12 +25,12 @@ FORMS = ("code", "paper")
 
 
 class Loss(nn.Module, ABC):
-    """A price for every cell of a batch. A subclass gives `name` and `per_cell`.
+    """A loss that is a sum over the cells of a batch. A subclass gives `name` and `per_cell`.
 
     Half-precision logits (float16, bfloat16) are widened to float32 before anything is computed, and the result is
     float32: the constants of the papers (1e-5, 1e-7) do not exist in half precision.
 
-    reduction   how the prices of a batch become one number:
+    reduction   how the losses of the cells become one number:
                 "cells"     divided by B x C, or by the number of cells in use where there is a mask, so that holding
                             cells out does not weaken the rest; as in the code of Cole et al. (2021), EM/APL, GR, Large
                             Loss
@@ -45,7 +45,7 @@ class Loss(nn.Module, ABC):
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss of each cell: logits (B, C) float32 or float64, labels (B, C) of the same type -> (B, C).
 
-        Cells that are not in use arrive with logit 0 and label UNSEEN, and what they cost is dropped afterwards.
+        Cells that are not in use have logit 0 and label UNSEEN; their loss is dropped afterwards.
         """
 
     def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
@@ -97,7 +97,7 @@ class Loss(nn.Module, ABC):
 
 
 class PerImageLoss(Loss):
-    """A price for every image: a loss in which the classes of an image compete. A subclass gives `per_image`.
+    """A loss that is a sum over images, in which the classes of an image compete. A subclass gives `per_image`.
 
     "images", the mean over the images with a cell in use, is the usual reduction here.
     """
@@ -109,7 +109,7 @@ class PerImageLoss(Loss):
         """The loss of each image: logits and labels (B, C) as in per_cell, usable (B, C) bool -> (B,)."""
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Raises TypeError: what an image costs cannot be split into cells."""
+        """Raises TypeError: the loss of an image cannot be split into cells."""
         raise TypeError(f"{self.name} prices whole images; it has no loss of a single cell.")
 
     def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
@@ -143,7 +143,7 @@ def negative_log_above(logits: Tensor, eps: float = 0.0) -> Tensor:
 
 
 def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = False) -> Tensor:
-    """(1 - p)^gamma x -log(max(p, eps)) of p = sigmoid(logits): cells that are right already count little.
+    """(1 - p)^gamma x -log(max(p, eps)) of p = sigmoid(logits): well predicted cells count little.
 
     Pass -logits for p^gamma x -log(1 - p). detached takes the weight as a constant of the gradient.
     Source: Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017, eq. 4.

@@ -1,4 +1,4 @@
-"""Binary cross-entropy with label smoothing: even where the answer is known, the other answer keeps a little weight.
+"""Binary cross-entropy with label smoothing: the opposite of a known answer gets a small weight.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 9 and table 1 ("BCE-LS"),
 https://arxiv.org/abs/2106.09708

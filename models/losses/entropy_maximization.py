@@ -1,4 +1,4 @@
-"""Entropy maximization: where nobody looked, the network should stay unsure.
+"""Entropy maximization: predictions of unanswered cells should stay uncertain.
 
 The gradient of an unseen cell vanishes at p = 0.5 and at p = 0 and 1, so such a cell neither pulls towards absent (as
 assume-negative does) nor fights what the network has understood. The second stage of the paper, asymmetric

@@ -1,4 +1,4 @@
-"""Expected positive regularization: learn from the positives alone, and know how many there are on average.
+"""Expected positive regularization: learn from the positives and their expected number an image.
 
 Positives alone would let the network call everything present. What holds it back is a penalty on the average number of
 classes that a batch predicts, which should be k.

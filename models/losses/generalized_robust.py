@@ -1,4 +1,4 @@
-"""Generalized robust loss: an unseen cell is a bit of a positive and mostly a negative, and doubtful cells count less.
+"""Generalized robust loss: an unseen cell is a mixture of positive and negative, and uncertain cells count less.
 
 How much of a positive is k(p), a logistic curve over what the network already believes; how much the cell counts is
 v(p), a bell curve over the same. Both curves move while training goes on (methods/gr.py); here they stand still.

@@ -1,4 +1,4 @@
-"""High rank: the predictions of a batch should differ from image to image and not follow one pattern.
+"""High rank: the matrix of a batch's predictions should have a high rank.
 
 Not a loss of labels but a term beside one (methods/opml.py). The text of the paper that is at hand has lost its
 formula; these are the two readings of "log det ... its singular values" with a minus sign.

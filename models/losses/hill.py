@@ -1,4 +1,4 @@
-"""Hill loss: an assumed negative that the network finds very likely is probably a hidden positive, and is let go.
+"""Hill loss: an assumed negative that the network finds very likely is probably a hidden positive, so it counts less.
 
 The loss of an unseen cell is a hill: its slope rises with p and falls back to 0 at p = 1.
 

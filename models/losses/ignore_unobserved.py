@@ -1,4 +1,4 @@
-"""Ignore unobserved: learn from the cells somebody answered, and from nothing else.
+"""Ignore unobserved: learn from answered cells only.
 
 It needs negatives that were seen ("1 P, 1 N" in the paper). With positives alone nothing holds the network back from
 calling everything present.

@@ -1,4 +1,4 @@
-"""Assume negative with label smoothing: no label, seen or assumed, is believed altogether."""
+"""Assume negative with label smoothing: no label, given or assumed, counts in full."""
 
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
 from models.methods.base import Method, worth_trying

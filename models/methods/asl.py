@@ -1,4 +1,4 @@
-"""Asymmetric loss on assumed negatives: they are focused sharply, and the easiest dropped altogether."""
+"""Asymmetric loss on assumed negatives: they are focused strongly, and the easiest are left out."""
 
 from models.losses.asymmetric import Asymmetric
 from models.methods.base import Method, worth_trying

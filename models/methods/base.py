@@ -1,21 +1,20 @@
-"""What every method shares. A method is a training procedure: what a paper does *around* its loss.
+"""The base class of methods. A method is a training procedure: what a paper does *around* its loss.
 
-A loss prices one batch and knows nothing of time. Everything else that makes up a paper is here: constants that move
-from epoch to epoch, guesses written into the labels, estimates kept per image, parameters learned beside the network.
+A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
+to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
 
-The conversation with whoever trains it (`models.linear.training.fit`, `models.finetune.fit_network`), who owns the
-network and the optimiser:
+The trainer (`models.linear.training.fit`, `models.finetune.fit_network`) owns the network and the optimiser, and calls:
 
-    begin(labels, mask, epochs, generator)      once; forgets all of an earlier training
-    learned()                                   once, after begin: what the optimiser shall move besides the network
+    begin(labels, mask, epochs, generator)      once; discards the state of an earlier training
+    learned()                                   once, after begin: what the optimiser trains besides the network
     for epoch in 1 .. epochs:
         starts_afresh(epoch)                    True: the optimiser forgets its moments (a second stage begins)
         begin_epoch(epoch)
-        loss(logits, rows)                      for every batch; rows says which images these are
-        end_epoch(epoch, predict)               predict() gives the probabilities of all rows, if asked
+        loss(logits, rows)                      for every batch; rows are the indices of its images
+        end_epoch(epoch, predict)               predict() computes the probabilities of all rows
 
-The method holds the labels (`targets`), not `fit`: so one that writes guesses into them, or keeps an estimate per
-row, has a single place to do so.
+The method holds the labels (`targets`), not `fit`, so that a method with pseudo-labels or an estimate per row has a
+single place for them.
 """
 
 import inspect
@@ -44,7 +43,7 @@ class Method(ABC):
     paper: ClassVar[str]
     year: ClassVar[int]
     url: ClassVar[str]
-    assumes: ClassVar[str]  # one line: what it believes of a cell nobody looked at
+    assumes: ClassVar[str]  # one line: what it assumes of an unanswered cell
 
     # From which probability on a cell is worth showing to a person. Probabilities of different methods are not
     # comparable: each loss presses unseen cells towards its own level. Each value is where, on two photograph
@@ -81,7 +80,7 @@ class Method(ABC):
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """The loss with the constants of the moment. Called once by `begin`; kept as `self.loss_function`."""
+        """The loss with its constants at the start. Called once by `begin`; stored as `self.loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class Method(ABC):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Takes the labels of one training, and forgets any earlier one.
+        """Start a training with these labels, and discard the state of any earlier one.
 
         labels      (N, C) int8, 1 present, -1 absent, 0 not looked at
         mask        (N, C) bool, True where a cell may be used; None: all
@@ -109,7 +108,7 @@ class Method(ABC):
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
-        """What the optimiser moves besides the network.
+        """What the optimiser trains besides the network.
 
         returns     groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}
         """
@@ -120,7 +119,7 @@ class Method(ABC):
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Whether only the head is to be trained in this epoch; with a linear head that is so in all of them."""
+        """Whether only the head is trained in this epoch; a linear head on cached features is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:

@@ -1,4 +1,4 @@
-"""What LAGC asks of a network: that two views of an image agree, and that embeddings of one class keep together.
+"""The losses of LAGC: two views of an image must agree, and embeddings of one class must be close to each other.
 
 Xie et al., "Label-Aware Global Consistency for Multi-Label Learning with Single Positive Labels", NeurIPS 2022, and
 the published code, which differs from the paper in both losses: `form` chooses.
@@ -26,17 +26,17 @@ def consistency_loss(
     weight: float = 1.0,
     form: str = "code",
 ) -> Tensor:
-    """L_AN + weight x L_PLC: the labels taught to the weak view, what the weak view is sure of to the strong one.
+    """L_AN + weight x L_PLC: the labels train the weak view, confident predictions of the weak view the strong one.
 
     weak, strong    (B, C) float, logits of the two views; the weak one's are constants of L_PLC
     labels          (B, C), 1 present, -1 absent, 0 not looked at (any value below 0 counts as absent)
     mask            (B, C) bool, True where a cell may be used; None: all
-    threshold       how sure is sure: a cell is taken as present from this probability on, as absent below one minus it
-    form            "code": L_AN is the mean of the cells, L_PLC the mean of the cells that are sure, and cells marked
-                    present belong to these; "paper" (eq. 2 and 4): both are summed over classes and averaged over
+    threshold       a cell counts as present from this probability on, as absent below one minus it
+    form            "code": L_AN is the mean of the cells, L_PLC the mean of the confident cells, which include cells
+                    marked present; "paper" (eq. 2 and 4): both are summed over classes and averaged over
                     images, and L_PLC is of unseen cells only
 
-    Neither source has confirmed absences; here they count like presences: sure, and absent. No cell in use costs 0.
+    Neither source has confirmed absences; here they are treated like confirmed presences. No cell in use costs 0.
 
     Raises ValueError when shapes differ, or for an unknown form.
     """
@@ -111,7 +111,7 @@ def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0
 
 
 class EmbeddingQueue(nn.Module):
-    """The last embeddings that were thought to be of some class, so that a batch is compared with more than itself."""
+    """The latest embeddings with an assumed class, so that a batch is compared with more than itself."""
 
     embeddings: Tensor  # (slots, 2, d)
     classes: Tensor  # (slots,) int64, 0: empty
@@ -122,13 +122,13 @@ class EmbeddingQueue(nn.Module):
         super().__init__()
         self.register_buffer("embeddings", torch.zeros(slots, 2, dimensions, device=device))
         self.register_buffer("classes", torch.zeros(slots, dtype=torch.long, device=device))
-        self.register_buffer("at", torch.zeros((), dtype=torch.long))  # on the CPU: asked for at every batch
+        self.register_buffer("at", torch.zeros((), dtype=torch.long))  # on the CPU: read at every batch
 
     def push(self, pairs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-        """Puts a batch in, and gives everything there is: as a queue would look with the gradients of the new ones.
+        """Add a batch, and return all entries; those of the batch carry gradients.
 
         pairs       (m, 2, d) float, classes (m,) int64 from 1
-        returns     (K, 2, d), (K,); what older batches left has no gradient
+        returns     (K, 2, d), (K,); entries of older batches have no gradient
 
         The writing is that of the published code: where m embeddings do not fit before the end, or would just fill it,
         it begins again at slot 0, so that slots at the end may keep old ones for longer. Of more than K the last K are

@@ -1,4 +1,4 @@
-"""Entropy maximization alone: stay unsure where nobody looked, and guess nothing."""
+"""Entropy maximization alone: predictions of unanswered cells stay uncertain; no pseudo-labels."""
 
 from models.losses.base import at_least_zero
 from models.losses.entropy_maximization import EntropyMaximization

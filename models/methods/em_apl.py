@@ -1,4 +1,4 @@
-"""Entropy maximization with asymmetric pseudo-labelling: stay unsure, then give up on the least likely cells.
+"""Entropy maximization with asymmetric pseudo-labelling: the least likely cells become soft negatives.
 
 After a warm-up, every epoch ends with a look at all training images: of each class, the unseen cells with the lowest
 probabilities become soft pseudo-negatives, and stay so. Positives are never guessed; that is the asymmetry.
@@ -75,7 +75,7 @@ class EMAPL(Method):
         self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Gives up on some cells. The published code does so once more after the last epoch, to no effect."""
+        """Make the least likely cells soft negatives. The published code does so after the last epoch, too."""
         if self.first <= epoch < self.total_epochs:
             give_up_on_lowest(self.targets, predict(), self.counts, self.mask)
 

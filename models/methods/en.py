@@ -1,4 +1,4 @@
-"""Expected negative: of each class, as many images count as negatives as should not show it, the least likely first.
+"""Expected negative: for each class, the least likely images are negatives, as many as are expected not to show it.
 
 A running average of what the network has said of every cell decides; what is not picked costs nothing. It is the first
 part of a paper whose others (consistency of predictions and of score maps over time) need maps.
@@ -66,17 +66,17 @@ class EN(Method):
         self.average = torch.full_like(self.given, torch.nan)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Picks the negatives; in the first epoch, before anything has been predicted, all unseen cells."""
+        """Choose the negatives; in the first epoch, without predictions, all unseen cells."""
         unseen = (self.given > ABSENT) & (self.given < PRESENT) & self.usable
         if epoch > 1:
-            # What somebody said needs no rank: confirmed absences are among the negatives, marked cells are not.
+            # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
             value = torch.where(unseen, self.average.nan_to_num(nan=torch.inf), torch.inf)
             value = torch.where((self.given <= ABSENT) & self.usable, -torch.inf, value)
             unseen &= lowest(value, self.negatives)
         self.targets = torch.where(unseen, float(ABSENT), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """As in Method; and takes the predictions into the running average."""
+        """As in Method; also updates the running average of the predictions."""
         predicted = torch.sigmoid(logits.detach().float())
         before = self.average[rows]
         self.average[rows] = torch.where(
@@ -86,7 +86,7 @@ class EN(Method):
 
 
 def expected_positives(labels: Tensor, usable: Tensor, k: float) -> Tensor:
-    """In how many images each class is expected: (C,) int64, at least where it is marked and at most all.
+    """The expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
 
     labels, usable  (N, C), and (N, C) bool: cells that may be used
     k               classes an image on average; shared out among the classes as the marked cells are

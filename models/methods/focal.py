@@ -1,4 +1,4 @@
-"""Focal loss on assumed negatives: cells that are right already count little."""
+"""Focal loss on assumed negatives: cells that are already predicted well count little."""
 
 from models.losses.focal import Focal
 from models.methods.base import Method, worth_trying

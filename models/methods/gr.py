@@ -1,4 +1,4 @@
-"""Generalized robust loss: unseen cells start as weighted-down negatives and become what the network believes of them.
+"""Generalized robust loss: unseen cells start as negatives of low weight and become what the network predicts.
 
 The loss has two curves, k(p) and v(p); this file moves them along while training goes on.
 """
@@ -72,7 +72,7 @@ class GR(Method):
     loss_function: GeneralizedRobust
 
     def criterion(self) -> GeneralizedRobust:
-        """The loss with the curves where they start."""
+        """The loss with the start parameters of both curves."""
         return GeneralizedRobust(
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
@@ -82,7 +82,7 @@ class GR(Method):
         return fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Moves both curves to where they belong in this epoch."""
+        """Set the parameters of both curves for this epoch."""
         way_of_v = epoch / self.total_epochs
         way_of_k = way_of_v if self.schedule == "paper" else (epoch - 1) / self.total_epochs
         curves = self.loss_function

@@ -1,8 +1,8 @@
-"""The label-wise embedding model of LAGC: a feature map goes in, and each class looks for itself in it.
+"""The label-wise embedding model of LAGC: every class attends to the feature map of an image.
 
-One transformer encoder layer lets the places of a map speak with each other; then every class, a learned query, is
-answered by the places it attends to, in two decoder layers. The answer is the embedding of that class in that image;
-one weight vector a class makes a logit of it.
+The positions of the map attend to each other in one transformer encoder layer. Every class is a learned query, which
+attends to the positions in two decoder layers; the result is the embedding of that class in that image. One weight
+vector a class turns it into a logit.
 
 Xie et al., NeurIPS 2022, and its published code, built on Query2Label (Liu et al. 2021, https://arxiv.org/abs/2107.10834)
 with the self-attention of the queries taken out.
@@ -69,7 +69,7 @@ class LabelDecoder(nn.Module):
         self.projecting = False  # set by the method: the projection is of the second stage only
 
     def embeddings(self, maps: Tensor) -> Tensor:
-        """What each class found in each map: (B, K, h, w) -> (B, C, d)."""
+        """The embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
         maps = self.reduce(maps)
         places = maps.flatten(2).transpose(1, 2)
         where = position_code(*maps.shape[1:], device=maps.device).to(maps.dtype)
@@ -100,13 +100,13 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
-        """What came in and what attention made of it, both of the same shape, through the rest of the layer."""
+        """The rest of the layer after attention: its input and the output of attention, of the same shape."""
         attended = self.norm1(came_in + self.dropout(heard))
         return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
 class EncoderLayer(Layer):
-    """The places attend to each other."""
+    """The positions attend to each other."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
         """Places (B, T, d) and their code (T, d) -> (B, T, d)."""
@@ -116,7 +116,7 @@ class EncoderLayer(Layer):
 
 
 class DecoderLayer(Layer):
-    """The classes attend to the places, and not to each other."""
+    """The classes attend to the positions, but not to each other."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
         """Answers (B, C, d), queries (C, d), places (B, T, d) and their code (T, d) -> (B, C, d)."""
@@ -130,7 +130,7 @@ def feed(d: int, inner: int, dropout: float) -> nn.Sequential:
 
 
 def position_code(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
-    """Sine waves that say where a place of the map is: (height x width, d), row by row.
+    """Sine code of the positions of a map: (height x width, d), row by row.
 
     Half of the numbers are of the row, half of the column, each as sines and cosines in turn; rows and columns are
     counted from 1 and scaled to 2 pi over the whole map. Source: DETR (Carion et al. 2020), as Query2Label uses it.

@@ -1,9 +1,9 @@
-"""Label-aware global consistency: two views of an image must agree, and a class must look like itself everywhere.
+"""Label-aware global consistency: two views of an image must agree, and embeddings of a class must be alike.
 
 The network is not a linear head: every class attends to the feature map (models/methods/label_decoder.py). In a first
-stage, what the network is sure of in a weakly changed view is taught to a strongly changed one. In a second, the
-embeddings of all cells thought present are gathered in a queue, pulled together within a class and pushed apart between
-classes.
+stage, confident predictions on a weakly augmented view are the targets of a strongly augmented one. In a second, the
+embeddings of all cells assumed present are collected in a queue, pulled together within a class and pushed apart
+between classes.
 """
 
 from typing import Any
@@ -98,7 +98,7 @@ class LAGC(Method):
         self.form = one_of("form", form, FORMS)
 
     def criterion(self) -> AssumeNegative:
-        """What the labels alone would cost; `loss` adds what the views and embeddings do."""
+        """The loss of the labels alone; `loss` adds the terms of views and embeddings."""
         return AssumeNegative(0.0)
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
@@ -106,13 +106,13 @@ class LAGC(Method):
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
     def prepare(self, network: torch.nn.Module, epoch: int) -> None:
-        """Called by fit_network before an epoch: embeddings are given in the second stage only."""
+        """Called by fit_network before an epoch: the network returns embeddings in the second stage only."""
         for module in network.modules():
             if isinstance(module, LabelDecoder):
                 module.projecting = epoch >= self.second
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; empties the queue, and settles when the second stage begins."""
+        """As in Method; empties the queue, and sets the first epoch of the second stage."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.first * epochs)
         self.epoch = 1
@@ -128,7 +128,7 @@ class LAGC(Method):
         return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE
 
     def begin_epoch(self, epoch: int) -> None:
-        """Notes the epoch, which says the stage."""
+        """Store the epoch, which determines the stage."""
         self.epoch = epoch
 
     def loss(self, outputs: Any, rows: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Large loss matters, the common part: the cells of a batch that cost most as negatives are probably hidden positives.
+"""Large loss matters, the common part: the cells with the largest loss as negatives are probably hidden positives.
 
 All three methods train as assume-negative and, from the second epoch on, look at the unseen cells that cost most:
 LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp for good (ll_cp.py).
@@ -45,7 +45,7 @@ class LargeLoss(Method):
         return AssumeNegative(eps=0.0)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Remembers the epoch; how many cells are rejected follows from it."""
+        """Store the epoch, which determines how many cells are rejected."""
         self.epoch = epoch
 
     def rejected(self, cells: int) -> int:
@@ -101,7 +101,7 @@ def rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> 
 def large_loss(
     logits: Tensor, labels: Tensor, k: int, correct: bool, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The assume-negative loss of a batch in which the k dearest unseen cells are not taken for absent.
+    """The assume-negative loss of a batch, except that the k unseen cells with the largest loss do not count as absent.
 
     logits      (B, C) float
     labels      (B, C), 1 present, -1 absent, 0 not looked at

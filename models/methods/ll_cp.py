@@ -1,4 +1,4 @@
-"""LL-Cp, large loss with permanent correction: the unseen cells that cost most become present, and stay so."""
+"""LL-Cp, large loss with permanent correction: the unseen cells with the largest loss become present for good."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""LL-Ct, large loss with temporary correction: the unseen cells that cost most count as present in this step."""
+"""LL-Ct, large loss with temporary correction: the unseen cells with the largest loss count as present in this step."""
 
 from models.methods.large_loss import LargeLoss, as_published
 

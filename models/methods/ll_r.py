@@ -1,4 +1,4 @@
-"""LL-R, large loss rejection: the unseen cells that cost most are left out."""
+"""LL-R, large loss rejection: the unseen cells with the largest loss are left out."""
 
 from models.methods.large_loss import LargeLoss, as_published
 

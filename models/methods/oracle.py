@@ -1,4 +1,4 @@
-"""The oracle: what could be learned if every cell were known. The ceiling of all the other methods."""
+"""The oracle: training on the complete truth, the upper limit of all other methods."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Regularized online label estimation: a second set of predictions, kept per image, learns beside the network.
+"""Regularized online label estimation: estimates of all labels are learned together with the network.
 
 Every cell has an estimate of its own, a logit phi in a table with one row an image. Network and estimates each learn
 from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
@@ -98,7 +98,7 @@ def role_loss(
     eps: float = 1e-5,
     form: str = "code",
 ) -> Tensor:
-    """What network and estimates of a batch cost together, as a scalar (Cole et al. 2021, eq. 13).
+    """The joint loss of network and estimates of a batch, as a scalar (Cole et al. 2021, eq. 13).
 
     logits      (B, C) float, of the network
     phi         (B, C) float, logits of the estimates for the same images
@@ -125,7 +125,7 @@ def role_loss(
 
 
 def first_guess(labels: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Where the estimates begin: (N, C) logits.
+    """The initial estimates: (N, C) logits.
 
     A marked cell begins at probability 0.995, a confirmed absence at 0.005, every other cell anywhere between 0.4 and
     0.6 (evenly in logits, as in the published code). `generator` must be on the CPU.

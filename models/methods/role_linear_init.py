@@ -1,4 +1,4 @@
-"""ROLE in two stages: first the classifier alone on a frozen backbone, then everything from where that ended."""
+"""ROLE in two stages: first the classifier alone on a frozen backbone, then the whole network."""
 
 from dataclasses import replace
 

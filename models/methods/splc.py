@@ -1,4 +1,4 @@
-"""Self-paced loss correction: from the second epoch on, an unseen cell the network is sure of counts as present."""
+"""Self-paced loss correction: from the second epoch on, an unseen cell with a high probability counts as present."""
 
 from models.losses.self_paced_correction import SelfPacedCorrection
 from models.methods.base import Method, worth_trying

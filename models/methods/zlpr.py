@@ -1,4 +1,4 @@
-"""ZLPR on assumed negatives: the classes of an image compete, with 0 as the bar between present and absent."""
+"""ZLPR on assumed negatives: the classes of an image compete; present ones should score above 0, absent ones below."""
 
 from models.losses.zlpr import ZLPR
 from models.methods.base import Method

@@ -1,4 +1,4 @@
-"""What every trainer shares: its inputs, the conversation with its caller, and what it hands over in the end.
+"""The base class of trainers: their inputs, their interface, and the outcome of a training.
 
 trainer = make_trainer(method, images, labels, seed=7)
 for epoch in trainer.epochs():          the caller does other work, stops, or scores the epoch in between
@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 
 
 def no_progress(state: str, done: int, of: int) -> None:
-    """For callers with nothing else to do meanwhile."""
+    """For callers that do not report progress."""
 
 
 class Maps(Protocol):
@@ -54,7 +54,7 @@ class Maps(Protocol):
 
 
 class Images(Protocol):
-    """What can be read of a collection of N images; everything but features is made when a trainer asks for it.
+    """The inputs that a collection of N images offers; everything but features is computed on request.
 
     features    (N, D) float16, pooled
     memory      what trainers keep from one training to the next, by a name of their own
@@ -77,7 +77,7 @@ class Images(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
-    """What is known of some images of the collection.
+    """The labels of some images of the collection.
 
     rows        (n,) int64, ascending: images with a label
     labels      (n, C) int8 of those, 1 present, -1 absent, 0 unanswered
@@ -118,7 +118,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """How a long training survives a kill.
+    """How a long training continues after a kill.
 
     checkpoint  the file its state is kept in
     best        gives the weights of the best epoch so far, which a new stage goes on with (models/finetune)

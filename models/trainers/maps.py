@@ -1,7 +1,7 @@
 """Methods that read feature maps: a network of the method's own on maps of a frozen backbone.
 
-It has no linear head, which heat maps are drawn from: the outcome has one that stands in for it
-(models/linear/stand_in.py), with the probabilities of the network itself. Making maps takes as long as embedding the
+Such a method has no linear head, but heat maps need one: the outcome holds a linear approximation
+(models/linear/stand_in.py) beside the probabilities of the network itself. Making maps takes as long as embedding the
 labeled images four times over, once; training takes minutes where a linear head takes a second.
 """
 
@@ -101,7 +101,7 @@ def map_settings(method: Method, images: int) -> EndToEnd:
 
 
 def _not_too_often(progress: Progress) -> Progress:
-    """The same, at most every PROGRESS_SECONDS unless the state is a new one."""
+    """Wrap `progress`: call it at most every PROGRESS_SECONDS, and whenever the state changes."""
     last_state, last_time = "", 0.0
 
     def sometimes(state: str, done: int, of: int) -> None:
