@@ -35,6 +35,7 @@ def test_a_made_up_project_is_consistent(tmp_path):
     assert annotate.next_work(db, Wanted("review", "tab", "Ann", (), 3)).items
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_every_route_is_timed_at_both_sizes():
     result = measure(images=400, classes=4, requests=2)

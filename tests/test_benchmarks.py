@@ -47,6 +47,7 @@ def numbers(result, name):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
     monkeypatch.setattr("annotator.benchmark.interface.others.STARTS", 1)
@@ -108,6 +109,7 @@ def in_order(values, *names):
         assert 0 < values[f"{name}_p50_ms"] <= values[f"{name}_p95_ms"], name
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_key_of_the_burst():
     values = numbers(interface.measure(keys=3, rows=["key", "burst"]), "interface")

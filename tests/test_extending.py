@@ -94,6 +94,7 @@ def run(folder: Path, line: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_page_on_extending_does_what_it_says(extended):
     copy = extended
