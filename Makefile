@@ -1,5 +1,5 @@
 # make demo   try it on the sample images
-# make check  lint, import contracts, types, unit tests: 90 seconds      make test       that, processes and browser: 8 minutes
+# make check  lint, import contracts, types, unit tests                  make test       that, and processes and browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
@@ -10,7 +10,7 @@ BIN = $(VENV)/bin
 # One test process a core, on machines with more than two cores no more than leave room for its servers and browser.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test test-slow screenshots clean help
+.PHONY: demo lint check test unit-tests user-tests test-slow screenshots clean help
 
 help:
 	@sed -n 1,4p Makefile
@@ -26,11 +26,18 @@ lint: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_typescript.py
 	$(BIN)/python -m pytest tests/test_scripts.py
 
-check: lint
-	$(PYTEST) -m "not browser and not process and not slow"
+# The types and the tests wait for nothing of each other, and neither keeps two cores busy to its end.
+check: $(VENV)/installed-for-tests
+	@$(MAKE) --no-print-directory -j 2 lint unit-tests
 
-test: lint
+test: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
+	@$(MAKE) --no-print-directory -j 2 lint user-tests
+
+unit-tests: $(VENV)/installed-for-tests
+	$(PYTEST) -m "not browser and not process and not slow" --deselect tests/test_scripts.py
+
+user-tests: $(VENV)/installed-for-tests
 	$(PYTEST) -m "not slow" --deselect tests/test_scripts.py
 
 test-slow: $(VENV)/installed-for-tests
