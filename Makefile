@@ -1,5 +1,5 @@
 # make demo   try it on the sample images
-# make check  lint, import contracts, types, unit tests                  make test       that, and processes and browser
+# make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
@@ -35,7 +35,7 @@ test: $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
 unit-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not browser and not process and not slow" --deselect tests/test_scripts.py
+	$(PYTEST) -m "not browser and not process and not training and not slow" --deselect tests/test_scripts.py
 
 user-tests: $(VENV)/installed-for-tests
 	$(PYTEST) -m "not slow" --deselect tests/test_scripts.py

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -18,7 +19,9 @@ from annotator.benchmark.harness import page_alone
 from annotator.ui.keys import headers_for
 
 APP = ("-P", "-m", "annotator", "serve")
-PAGES_ALONE = ("-P", "-m", page_alone.__name__)
+PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([page_alone.__name__])
 # Below the ports that the system gives to connections, and others for every run of the tests on this machine.
 FIRST_PORT = random.randrange(10_000, 30_000)
 
@@ -44,13 +47,44 @@ def until(condition, seconds: float = 180.0, pause: float = 0.05):
     raise AssertionError(f"waited {seconds:.0f} s in vain for {getattr(condition, '__name__', condition)}")
 
 
+class Forked:
+    """The pages without a worker, in a process forked from one that has loaded them; what is used of a Popen."""
+
+    def __init__(self, project: Path, port: int, log: Path):
+        self._process = _FORKS.Process(target=_serve_pages, args=(project, port, log), daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+        self.terminate, self.kill = self._process.terminate, self._process.kill
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("the pages", timeout or 0)
+        return self.returncode
+
+
+def _serve_pages(project: Path, port: int, log: Path) -> None:
+    os.setsid()
+    with log.open("wb") as output:
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)
+    page_alone.serve_pages(project, port)
+
+
 class Served:
     """The app on a free port; its routes as a browser calls them."""
 
     def __init__(
         self,
         project: Path,
-        processes: list[subprocess.Popen],
+        processes: list[subprocess.Popen | Forked],
         *,
         log: Path | None = None,
         python: Sequence[str] = APP,
@@ -58,6 +92,7 @@ class Served:
     ):
         """python: what follows `python` in the command; APP is `annotator serve` with its worker, PAGES_ALONE has none.
         options: of Popen."""
+        assert python or not options, "a forked process takes no options of Popen"
         self.project, self.processes, self.port = project, processes, free_port()
         self.logs, self.python, self.options = log or project, python, options
         self.address = f"http://127.0.0.1:{self.port}"
@@ -66,10 +101,14 @@ class Served:
     def start(self) -> None:
         """Start it and wait until it answers; again after a kill."""
         self.log = self.logs / f"serve-{len(self.processes)}.log"
-        where = [self.port] if self.python == PAGES_ALONE else ["--port", self.port, "--no-browser"]
-        command = [sys.executable, *self.python, *map(str, [self.project, *where])]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self.options)
+        if self.python == PAGES_ALONE:
+            self.process = Forked(self.project, self.port, self.log)
+        else:
+            words = [*self.python, str(self.project), "--port", str(self.port), "--no-browser"]
+            with self.log.open("wb") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, *words], stdout=log, stderr=log, start_new_session=True, **self.options
+                )
         self.processes.append(self.process)
         until(self.answers)
         self.headers = headers_for(self.project, self.address, "Ann")
@@ -112,7 +151,7 @@ class Served:
 def serving(project: Path, python: Sequence[str] = PAGES_ALONE) -> Iterator[Served]:
     """The app on this project for as long as the block lasts; without a worker what the model says stays as the test
     has set it."""
-    processes: list[subprocess.Popen] = []
+    processes: list[subprocess.Popen | Forked] = []
     try:
         yield Served(project, processes, python=python)
     finally:

@@ -114,7 +114,7 @@ class Opened:
     thrown: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(params=LOOKS)
+@pytest.fixture(params=[name if name == "light" else pytest.param(name, marks=pytest.mark.slow) for name in LOOKS])
 def look(request, browser: Contexts, full: Path, address: str) -> Opened:
     context = browser.take(**LOOKS[request.param])
     let_in(context, full, address, f"Ann {request.param}")

@@ -25,6 +25,8 @@ from annotator.errors import AnnotatorError
 from models.methods import METHODS
 from models.statistics.metrics import average_precision
 
+pytestmark = pytest.mark.training
+
 SMALL = "efficientnet_lite0"
 
 

@@ -16,6 +16,8 @@ from models.finetune.whole_network import MapNetwork, WholeNetwork, whole_networ
 from models.methods import METHODS, make_method
 from models.methods.published import EndToEnd
 
+pytestmark = pytest.mark.training
+
 IMAGES, CLASSES, CHANNELS = 96, 4, 16
 LEARNING = EndToEnd(lr=5e-3, batch=16, epochs=8, linear_lr=1e-2, linear_batch=16)
 ONE_CYCLE = EndToEnd(lr=3e-3, batch=16, epochs=8, optimiser="adamw_onecycle", weight_decay=0.01)

@@ -352,6 +352,7 @@ def labeled(db):
     return db, known
 
 
+@pytest.mark.training
 def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(labeled, project):
     db, known = labeled
     worker, told = Worker(project), []
@@ -375,6 +376,7 @@ def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(label
     assert len(list((kept / "plain").iterdir())) == 12
 
 
+@pytest.mark.training
 def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
     db, _ = labeled
     worker = Worker(project)
@@ -396,6 +398,7 @@ def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
     assert runs.current_run(db) is None
 
 
+@pytest.mark.training
 def test_an_image_that_is_gone_is_not_trained_on_but_still_answered_about(labeled, project, photos):
     db, known = labeled
     worker = Worker(project)

@@ -10,6 +10,8 @@ from tables import over
 from models.linear.training import Head, fit
 from models.methods import METHODS, defaults_of, make_method
 
+pytestmark = pytest.mark.training
+
 ON_FEATURES = [name for name in METHODS if METHODS[name].reads == "features"]
 
 

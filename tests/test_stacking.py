@@ -8,6 +8,8 @@ from models.ensemble.stacking import FEWEST, WarmStart, fit_stacked
 from models.methods.auto import Auto
 from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes
 
+pytestmark = pytest.mark.training
+
 IMAGES, DIMENSIONS, CLASSES = 400, 48, 4
 
 

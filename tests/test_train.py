@@ -25,6 +25,8 @@ from models.backbones.networks import load_backbone
 from models.ensemble.regions import encode
 from models.linear.training import Head
 
+pytestmark = pytest.mark.training
+
 DIMENSIONS = 12
 
 

@@ -36,6 +36,7 @@ def trained(features, labels, name="gr", **options):
     return head
 
 
+@pytest.mark.training
 @over(name=ON_FEATURES)
 def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name):
     features, labels, truth = photos()
@@ -44,6 +45,7 @@ def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name
     assert hidden_average_precision(p, labels, truth).cells > chance + 0.4
 
 
+@pytest.mark.training
 @over(name=ON_FEATURES)
 def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
     features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
@@ -58,6 +60,7 @@ def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
     assert p[20, 0] < 0.3
 
 
+@pytest.mark.training
 @over(name=ON_FEATURES)
 def test_the_same_seed_gives_the_same_head_and_another_seed_another(name):
     features, labels, _ = photos()
@@ -168,6 +171,7 @@ def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
     assert trained(features, labels, mask=mask, epochs=1).modelled.tolist() == [True, False, True, True]
 
 
+@pytest.mark.training
 @over(name=ON_FEATURES)
 def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
     features, labels, _ = photos()
@@ -179,6 +183,7 @@ def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
     assert torch.equal(with_these.weight, with_those.weight)
 
 
+@pytest.mark.training
 @over(
     name=ON_FEATURES,
     images__classes__batch=[(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
@@ -196,6 +201,7 @@ def test_the_smallest_projects_train(name, images, classes, batch):
     assert np.isnan(p[:, ~marked]).all()
 
 
+@pytest.mark.training
 @over(name=ON_FEATURES, value=[1, -1, 0])
 def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
     features, _, _ = photos(images=30)

@@ -10,7 +10,13 @@ from annotator.ui import context
 from annotator.ui.server import page_app
 from annotator.ui.streamlit_options import options
 
-if __name__ == "__main__":
-    context.open_project(Path(sys.argv[1]))
-    config = options(int(sys.argv[2]))
+
+def serve_pages(project: Path, port: int) -> None:
+    """Serve a project's pages until the process is told to end (SIGTERM)."""
+    context.open_project(project)
+    config = options(port)
     page_app().run(config=config)
+
+
+if __name__ == "__main__":
+    serve_pages(Path(sys.argv[1]), int(sys.argv[2]))
