@@ -8,9 +8,10 @@ PRESENT, ABSENT, UNSURE = 1, -1, 0
 STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
 
-ACTIONS = ("label", "done", "skip", "undo", "flag")
+ACTIONS = ("label", "done", "skip", "undo", "flag", "clear", "comment")
 """What a decision does: label one cell, complete the image, skip it, undo an earlier decision, flag the image with a
-note."""
+note, clear one cell (it has no answer any more), comment on the image."""
+OF_A_CELL = ("label", "clear")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ SOURCES = {
             timed="grid",
         ),
         Source("done", "no other class is present", "person"),
+        Source("gallery", "a person changed several images at once", "person", unbiased=False),
+        Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
         Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),
         Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
@@ -103,9 +106,9 @@ class Decision:
     uuid        made where the person acted; storing the same one again changes nothing
     action      one of ACTIONS
     image_id    None only for an undo
-    class_id    None but for labels
+    class_id    None but for labels and cleared cells
     state       1 present, -1 absent, 0 unsure; None but for labels
-    note        text of a flag; "" removes the image's flag
+    note        text of a flag or a comment; "" removes the image's flag
     undoes      uuid of the decision taken back; None with action "undo": this annotator's newest
     batch       decisions sharing one are undone as one
     run_id, score    the suggestion the person was shown
@@ -132,14 +135,14 @@ class Batch:
     """Many cells answered with one key, such as a grid: stored whole or not at all, undone as one.
 
     uuid            made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
-    cells           (image id, class id, state, the probability that was shown or None)
+    cells           (image id, class id, state or None to clear the cell, the probability that was shown or None)
     milliseconds    for all of them together
     """
 
     uuid: str
     annotator: str
     source: str
-    cells: Sequence[tuple[int, int, int, float | None]]
+    cells: Sequence[tuple[int, int, int | None, float | None]]
     run_id: int | None = None
     milliseconds: int | None = None
 

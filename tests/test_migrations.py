@@ -56,8 +56,10 @@ def old(tmp_path):
 
 def contents(place) -> dict[str, list[tuple]]:
     db = sqlite_utils.Database(place / "project.db")
-    tables = ("image", "label", "run", "job", "folder", "file")
+    tables = ("label", "run", "job", "folder", "file")
     found = {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
+    image = "id, name, sha256, width, height, stage, stage_decision, problem"
+    found["image"] = db.execute(f"SELECT {image} FROM image ORDER BY id").fetchall()
     found["decision"] = db.execute(f"SELECT {DECISIONS} FROM decision ORDER BY id").fetchall()
     found["class"] = db.execute("SELECT id, name, description, since_decision FROM class").fetchall()
     found["lease"] = db.execute("SELECT image_id, holder, annotator, until FROM lease").fetchall()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from annotator.records import ABSENT, PRESENT
+from annotator.records import ABSENT, OF_A_CELL, PRESENT
 from annotator.store import images
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, UNTOUCHED
@@ -37,7 +37,7 @@ def touched(db: Database, after: int) -> tuple[list[int], int]:
         # Without DISTINCT, for which SQLite would walk an index of all decisions instead of the newest ones.
         rows = sql.execute(
             """SELECT image_id FROM decision
-            WHERE id > ? AND action IN ('label', 'done', 'undo') AND image_id NOT NULL""",
+            WHERE id > ? AND action IN ('label', 'clear', 'done', 'undo') AND image_id NOT NULL""",
             [after],
         ).fetchall()
     return list(dict.fromkeys(row[0] for row in rows)), newest
@@ -54,7 +54,7 @@ def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
         ).fetchall()
     if any(action == "done" for action, _ in rows):
         return None, newest
-    return {class_id for action, class_id in rows if action == "label"}, newest
+    return {class_id for action, class_id in rows if action in OF_A_CELL}, newest
 
 
 def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import Batch, Decision, Label, Saved
+from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
 from annotator.store import refusals
 from annotator.store.database import Database, new_id
-from annotator.store.history import COMPLETE, close, rebuild, set_disagreements, set_label, set_stage
+from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
 from annotator.store.odd_rows import STATES
 from annotator.store.sources import in_sql
 
@@ -143,7 +143,7 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
     newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
-        key = decision.batch if decision.action == "label" and decision.batch else decision.uuid
+        key = decision.batch if decision.action in OF_A_CELL and decision.batch else decision.uuid
         steps.setdefault(key, []).append(decision)
     if len(newest) > cells and (cut_off := newest[cells].batch):
         steps.pop(cut_off, None)  # not all of its cells were read
@@ -164,10 +164,10 @@ def _step(key: str, parts: list[Decision]) -> Decision | Batch:
     )
 
 
-def _cell(label: Decision) -> tuple[int, int, int, float | None]:
-    """Image id, class id, state and probability of a decision that labels."""
-    assert label.image_id is not None and label.class_id is not None and label.state is not None
-    return label.image_id, label.class_id, label.state, label.score
+def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
+    """Image id, class id, state (None: cleared) and probability of a decision about one cell."""
+    assert decision.image_id is not None and decision.class_id is not None
+    return decision.image_id, decision.class_id, decision.state, decision.score
 
 
 def _parts(batch: Batch) -> list[Decision]:
@@ -176,7 +176,7 @@ def _parts(batch: Batch) -> list[Decision]:
     return [
         Decision(
             uuid=f"{batch.uuid}:{number}",
-            action="label",
+            action="clear" if state is None else "label",
             annotator=batch.annotator,
             source=batch.source,
             image_id=image_id,
@@ -196,12 +196,15 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
         _append_undo(sql, decision, _undo_target(sql, decision))
         return
     decision_id = _insert(sql, decision, image_id=decision.image_id)
-    if decision.action == "flag" or decision.image_id is None:
+    if decision.action in ("flag", "comment") or decision.image_id is None:
         return
-    if decision.action == "label":
+    if decision.action in OF_A_CELL:
         image_id, class_id, state, _ = _cell(decision)
-        again = set_label(sql, image_id, class_id, state, decision_id)
-        if again and decision.source != "import":
+        if state is None:
+            before = clear_label(sql, image_id, class_id)
+        else:
+            before = set_label(sql, image_id, class_id, state, decision_id)
+        if before and decision.source != "import":
             set_disagreements(sql, image_id)
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
@@ -271,7 +274,7 @@ def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | N
     for number, (decision_id, image_id, action) in enumerate(rows):
         name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
         newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
-        if action != "flag":
+        if action not in ("flag", "comment"):
             newest_of_image[image_id] = newest
     for image_id, newest in newest_of_image.items():
         rebuild(sql, image_id, newest)

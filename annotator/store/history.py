@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlite_utils
 
-from annotator.records import ABSENT, UNSURE
+from annotator.records import ABSENT, OF_A_CELL, UNSURE
 
 UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
@@ -23,6 +23,12 @@ def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: i
         [image_id, class_id, state, decision_id],
     )
     return before is not None
+
+
+def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> bool:
+    """Take the label of a cell away, whoever gave it. Returns whether there was one."""
+    deleted = sql.execute("DELETE FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id])
+    return deleted.rowcount > 0
 
 
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
@@ -78,7 +84,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
     person's. The next answer to that cell, whoever gives it and whatever it is, settles it: only that answer and later
-    ones count from then on. Unsure disagrees with nobody, and imported labels are nobody's answers.
+    ones count from then on. Unsure and a cleared cell disagree with nobody, and imported labels are nobody's answers.
     """
     standing: dict[int, dict[str, int]] = {}
     caused_by: dict[int, int] = {}
@@ -87,15 +93,16 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
             standing[class_id] = {}
         states = standing.setdefault(class_id, {})
         states.pop(annotator, None)
-        if state != UNSURE:
+        if state not in (UNSURE, None):
             states[annotator] = state
         if len(set(states.values())) > 1:
             caused_by[class_id] = decision_id
     return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 
 
-def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int, str]]:
-    """Answers of people that hold, oldest first: decision, class, state, person; a "done" answers several classes."""
+def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int | None, str]]:
+    """Answers of people that hold, oldest first: decision, class, state (None: cleared), person; a "done" answers
+    several classes."""
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
@@ -103,7 +110,7 @@ def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, i
     for row in history:
         if row["undone_by"] is not None or row["source"] == "import":
             continue
-        if row["action"] == "label":
+        if row["action"] in OF_A_CELL:
             yield row["id"], row["class_id"], row["state"], row["annotator"]
         elif row["action"] == "done":
             yield from ((row["id"], class_id, ABSENT, row["annotator"]) for class_id in _covered(history, row, classes))
@@ -120,6 +127,8 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
             continue
         if row["action"] == "label":
             cells[row["class_id"]] = (row["state"], row["id"])
+        elif row["action"] == "clear":
+            cells.pop(row["class_id"], None)
         elif row["action"] == "done":
             for class_id in _covered(history, row, classes):
                 cells.setdefault(class_id, (ABSENT, row["id"]))
@@ -129,13 +138,13 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
 def _covered(history: Sequence[dict[str, Any]], done: dict[str, Any], classes: Iterable[tuple[int, int]]) -> list[int]:
     """The classes that a "nothing else here" answers; classes are (id, the newest decision when it was added)."""
     # Those that were open at the time, even if an answer of that time was taken back since.
-    answered = {
-        other["class_id"]
-        for other in history
-        if other["action"] == "label"
-        and other["id"] < done["id"]
-        and (other["undone_by"] is None or other["undone_by"] > done["id"])
-    }
+    answered: set[int] = set()
+    for other in history:
+        if other["id"] < done["id"] and (other["undone_by"] is None or other["undone_by"] > done["id"]):
+            if other["action"] == "label":
+                answered.add(other["class_id"])
+            elif other["action"] == "clear":
+                answered.discard(other["class_id"])
     return [class_id for class_id, since in classes if since < done["id"] and class_id not in answered]
 
 
@@ -144,7 +153,7 @@ def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
         sql.query(
             """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by FROM decision d
             LEFT JOIN decision u ON u.undoes = d.id
-            WHERE d.image_id = ? AND d.action IN ('label', 'done', 'skip') ORDER BY d.id""",
+            WHERE d.image_id = ? AND d.action IN ('label', 'clear', 'done', 'skip') ORDER BY d.id""",
             [image_id],
         )
     )

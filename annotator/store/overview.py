@@ -14,7 +14,7 @@ NEWEST = 20_000  # decisions read one by one for a chart by the minute
 BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
-_KIND = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END"
+_KIND = "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END"
 # With its index: otherwise SQLite would walk all decisions from the newest on, because of the order.
 _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
     WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (

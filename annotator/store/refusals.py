@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 import sqlite_utils
 
-from annotator.records import ACTIONS, SOURCES, STATE_NAMES, Decision
+from annotator.records import ACTIONS, OF_A_CELL, SOURCES, STATE_NAMES, Decision
 
 LONGEST_NOTE = 2000  # letters
 LONGEST_NAME = 1000  # letters of a uuid, a batch or an annotator
@@ -26,7 +26,7 @@ def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | N
     seen: set[tuple[int | None, int | None]] = set()
     for number, part in enumerate(parts, start=1):
         problem = _out_of_bounds(part) or _unknown(sql, part)
-        if not problem and part.action == "label" and (part.image_id, part.class_id) in seen:
+        if not problem and part.action in OF_A_CELL and (part.image_id, part.class_id) in seen:
             problem = f"it answers image {part.image_id}, class {part.class_id} a second time"
         if problem:
             return problem if len(parts) == 1 else f"cell {number} of {len(parts)}: {problem}; none of them was kept"
@@ -107,9 +107,11 @@ def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
         return None
     if not sql.execute("SELECT 1 FROM image WHERE id = ?", [decision.image_id]).fetchone():
         return f"there is no image {decision.image_id} in this project"
-    if decision.action != "label":
+    if decision.action == "comment" and not decision.note.strip():
+        return "a comment without text"
+    if decision.action not in OF_A_CELL:
         return None
-    if not _is_whole(decision.state) or decision.state not in STATE_NAMES:
+    if decision.action == "label" and (not _is_whole(decision.state) or decision.state not in STATE_NAMES):
         return f"{decision.state!r} is not a state; there is: 1 (present), -1 (absent), 0 (unsure)"
     if not sql.execute("SELECT 1 FROM class WHERE id = ?", [decision.class_id]).fetchone():
         return f"there is no class {decision.class_id} in this project"
@@ -128,9 +130,9 @@ def content(decision: Decision) -> dict[str, object]:
     return {
         "action": decision.action,
         "image_id": decision.image_id,
-        "class_id": decision.class_id if label else None,
+        "class_id": decision.class_id if decision.action in OF_A_CELL else None,
         "state": decision.state if label else None,
-        "note": decision.note if decision.action == "flag" else "",
+        "note": decision.note if decision.action in ("flag", "comment") else "",
         "source": "done" if decision.action == "done" else decision.source,
         "annotator": decision.annotator,
         "batch": decision.batch,

@@ -13,14 +13,18 @@ def counted_view() -> str:
 
     It is part of the schema: a new source in records.py needs a step that creates the view again.
     """
-    kind, scored = "CASE WHEN action IN ('skip', 'flag') THEN action ELSE source END", in_sql(scored=True)
+    kind, scored = (
+        "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",
+        in_sql(scored=True),
+    )
     return f"""CREATE VIEW counted (decision_id, kind, one, two) AS
 SELECT id, 'annotator', annotator, '' FROM decision WHERE action IN ('label', 'done')
 UNION ALL
 SELECT id, 'source', {kind}, ''
 FROM decision WHERE action != 'undo'
 UNION ALL
-SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER), {kind}
+SELECT id, 'hour', CAST(decided_at / 3600 AS INTEGER),
+    {kind}
 FROM decision WHERE action != 'undo' AND source NOT IN {in_sql(chosen_by="file")}
 UNION ALL
 SELECT id, 'score', max(0, min(19, CAST(score * 20 AS INTEGER))), state FROM decision

@@ -13,6 +13,8 @@ from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import (
     AnyGiven,
     BatchGiven,
+    ClearGiven,
+    CommentGiven,
     FlagGiven,
     LabelGiven,
     Nothing,
@@ -97,7 +99,9 @@ def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:
     shared |= {"action": given.action, "image_id": given.image, "batch": given.batch}
     if isinstance(given, LabelGiven):
         return Decision(**shared, class_id=given.class_id, state=given.state, run_id=given.run, score=given.score)
-    if isinstance(given, FlagGiven):
+    if isinstance(given, ClearGiven):
+        return Decision(**shared, class_id=given.class_id)
+    if isinstance(given, FlagGiven | CommentGiven):
         return Decision(**shared, note=(given.note or "").strip())
     return Decision(**shared)
 

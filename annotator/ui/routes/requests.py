@@ -163,9 +163,9 @@ class LabelGiven(_Given, kw_only=True, tag="label"):
 
 
 class BatchGiven(_Given, kw_only=True, tag="batch"):
-    """Many cells: image, class, state, probability."""
+    """Many cells: image, class, state (null clears the cell), probability."""
 
-    cells: Annotated[list[tuple[Id, Id, State, Probability | None]], Meta(max_length=MOST_CELLS)]
+    cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MOST_CELLS)]
     run: Id | None = None
 
 
@@ -188,6 +188,20 @@ class FlagGiven(_Given, kw_only=True, tag="flag"):
     note: Annotated[str, Meta(max_length=100_000)] | None = ""
 
 
+class ClearGiven(_Given, kw_only=True, tag="clear"):
+    """One cell has no answer any more."""
+
+    image: Id
+    class_id: Id = field(name="class")
+
+
+class CommentGiven(_Given, kw_only=True, tag="comment"):
+    """A comment on an image; the store says how long it may be."""
+
+    image: Id
+    note: Annotated[str, Meta(max_length=100_000)]
+
+
 class UndoGiven(_Given, kw_only=True, tag="undo"):
     """Takes a decision back; of a batch "<uuid>:0"."""
 
@@ -195,7 +209,7 @@ class UndoGiven(_Given, kw_only=True, tag="undo"):
     undoes: Annotated[str, Meta(max_length=120)] | None = None
 
 
-AnyGiven = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | UndoGiven
+AnyGiven = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | ClearGiven | CommentGiven | UndoGiven
 
 
 class DecisionsRequest(Struct):
