@@ -117,7 +117,9 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_pat
         writer.wait()
         writer.stdout.close()
         cache = opened(tmp_path / "f")
-        assert set(range(50 * told + 50)) <= set(cache.image_ids.tolist()), "what was acknowledged is there"
+        # The writer begins again at 0 after 2,000 images: float16 holds whole numbers exactly up to 2,048.
+        told_ids = set(range(min(50 * told + 50, 2000)))
+        assert told_ids <= set(cache.image_ids.tolist()), "what was acknowledged is there"
         assert (
             len(cache.image_ids)
             == len(cache.features)
