@@ -91,12 +91,24 @@ class BadFile:
 
 @dataclass(frozen=True)
 class Class:
-    """key: the letter or digit that labels with it, "" for none."""
+    """A class that can be answered.
+
+    key         the letter or digit that labels with it, "" for none
+    position    where it stands in lists, under its heading ("": under none)
+    colour      "#rrggbb", "" for none
+    synonyms    other names by which people find it
+    examples    ids of the images that people chose to show what it means
+    """
 
     id: int
     name: str
     description: str = ""
     key: str = ""
+    position: int = 0
+    heading: str = ""
+    colour: str = ""
+    synonyms: tuple[str, ...] = ()
+    examples: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

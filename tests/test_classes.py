@@ -95,3 +95,34 @@ def test_a_name_given_twice_is_added_once_with_the_description_that_it_has(db):
     assert classes.add_classes(db, [("owl", ""), ("owl", "big eyes"), ("fox", "red"), ("owl", "")]) == ["owl"]
     told = {one.name: one.description for one in classes.all_classes(db)}
     assert told == {"fox": "red", "heron": "grey, with a long neck", "deer": "", "owl": "big eyes"}
+
+
+def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(db):
+    classes.add_classes(db, [("owl", ""), ("crow", "")])
+    with db.writing() as sql:
+        for name, heading, position in [
+            ("owl", "birds", 2),
+            ("heron", "birds", 4),
+            ("fox", "beasts", 3),
+            ("deer", "beasts", 5),
+        ]:
+            sql.execute("UPDATE class SET heading = ?, position = ? WHERE name = ?", [heading, position, name])
+    assert [one.name for one in classes.in_order(db)] == ["crow", "owl", "heron", "fox", "deer"]
+    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer", "owl", "crow"]
+
+
+def test_a_synonym_stands_for_its_class_and_an_archived_class_for_none(db):
+    with db.writing() as sql:
+        sql.execute("INSERT INTO synonym VALUES ('egret', 2)")
+        sql.execute("UPDATE class SET archived = 1 WHERE name = 'deer'")
+    assert classes.find_class(db, "egret").name == "heron"
+    assert classes.add_classes(db, [("egret", "white")]) == []
+    assert [(one.name, one.description, one.synonyms) for one in classes.all_classes(db)] == [
+        ("fox", "", ()),
+        ("heron", "white", ("egret",)),
+    ]
+    assert [one.name for one in classes.archived(db)] == ["deer"]
+    with pytest.raises(AnnotatorError, match="It is archived: annotator classes restore"):
+        classes.find_class(db, "deer")
+    with pytest.raises(AnnotatorError, match="'deer' is archived: restore it"):
+        classes.add_classes(db, [("owl", ""), ("deer", "")])

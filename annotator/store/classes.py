@@ -1,7 +1,11 @@
-"""The classes of a project: added at the end, never removed, so that a decision always keeps its meaning."""
+"""The classes of a project: added at the end, never removed, so that a decision always keeps its meaning.
+
+A class that nobody is asked about any more is archived: nothing below names it, but `archived` and `names_in_use`.
+class_changes.py renames, merges, splits, archives and restores classes.
+"""
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlite_utils
@@ -18,34 +22,68 @@ KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 
 
 def all_classes(db: Database) -> list[Class]:
-    """Every class in the order in which it was added: the column order of arrays and exports."""
-    return [Class(**row) for row in db.rows("SELECT id, name, description, key FROM class ORDER BY id")]
+    """Every class that is not archived, in the order in which it was added: the column order of arrays and exports."""
+    return _classes(db, archived=0)
+
+
+def archived(db: Database) -> list[Class]:
+    """The archived classes, in the order in which they were added."""
+    return _classes(db, archived=1)
+
+
+def in_order(db: Database) -> list[Class]:
+    """Every class that is not archived as lists show them: those without a heading first, then heading by heading,
+    in the order of the first class of each; by position below it."""
+    known = all_classes(db)
+    first: dict[str, int] = {"": -1}
+    for class_ in known:
+        first[class_.heading] = min(first.get(class_.heading, class_.position), class_.position)
+    return sorted(known, key=lambda class_: (first[class_.heading], class_.heading, class_.position, class_.id))
+
+
+def _classes(db: Database, archived: int) -> list[Class]:
+    with db.reading() as sql:
+        synonyms, examples = defaultdict[int, list[str]](list), defaultdict[int, list[int]](list)
+        for class_id, name in sql.execute("SELECT class_id, name FROM synonym ORDER BY name").fetchall():
+            synonyms[class_id].append(name)
+        for class_id, image_id in sql.execute("SELECT class_id, image_id FROM example ORDER BY place").fetchall():
+            examples[class_id].append(image_id)
+        rows = sql.execute(
+            """SELECT id, name, description, key, position, heading, colour FROM class WHERE archived = ?
+            ORDER BY id""",
+            [archived],
+        ).fetchall()
+    return [Class(*row, tuple(synonyms[row[0]]), tuple(examples[row[0]])) for row in rows]
 
 
 def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
     """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
 
-    new    (name, description) pairs
+    new    (name, description) pairs; a synonym stands for its class
 
     Each gets the first key of KEYS that is free, none when all are taken.
 
-    Raises AnnotatorError for names and descriptions that cannot be used, all at once.
+    Raises AnnotatorError for names and descriptions that cannot be used, and for names of archived classes, all at
+    once.
     """
     refuse_unusable(new)
     with db.writing() as sql:
-        known = {row["name"] for row in sql.query("SELECT name FROM class")}
+        refuse_archived(sql, [name for name, _ in new])
+        known = dict(sql.execute("SELECT name, class_id FROM synonym").fetchall())
+        known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
         free = [key for key in KEYS if key not in taken]
         newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        position = sql.execute("SELECT coalesce(max(position), 0) FROM class").fetchone()[0]
         added: list[str] = []
         for name, description in new:
-            if name in known or name in added:
-                if description:
-                    sql.execute("UPDATE class SET description = ? WHERE name = ?", [description, name])
-            else:
-                row = {"name": name, "description": description, "since_decision": newest}
-                sql["class"].insert(row | {"key": free.pop(0) if free else ""})
+            if name not in known:
+                position += 1
+                row = {"name": name, "description": description, "since_decision": newest, "position": position}
+                known[name] = sql["class"].insert(row | {"key": free.pop(0) if free else ""}).last_pk
                 added.append(name)
+            elif description:
+                sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
         # "Nothing else here" covered the classes of its time: complete images have an open class again.
         if added:
             sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
@@ -58,6 +96,17 @@ def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
     problems += [problem for name, text in new if (problem := description_problem(name, text))]
     if problems:
         raise several("These classes cannot be used:", problems)
+
+
+def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
+    """Raises AnnotatorError for names of archived classes, all at once; not for what is a synonym by now."""
+    rows = sql.execute(
+        "SELECT name FROM class WHERE archived = 1 AND name NOT IN (SELECT name FROM synonym) ORDER BY id"
+    ).fetchall()
+    archived_names = {row[0] for row in rows}
+    problems = [f"{name!r} is archived: restore it" for name in dict.fromkeys(names) if name in archived_names]
+    if problems:
+        raise several("These classes exist already:", problems)
 
 
 def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
@@ -104,12 +153,24 @@ def describe(db: Database, descriptions: Mapping[int, str]) -> None:
 
 
 def find_class(db: Database, name: str) -> Class:
-    """The class called `name`. Raises AnnotatorError naming near ones."""
-    classes = all_classes(db)
-    for known in classes:
-        if known.name == name:
-            return known
-    raise AnnotatorError(f"No class is called {name!r}. {did_you_mean(name, [known.name for known in classes])}")
+    """The class of this name, or with this synonym. Raises AnnotatorError naming near ones."""
+    named = by_name(db)
+    if name in named:
+        return named[name]
+    hint = did_you_mean(name, named)
+    if any(class_.name == name for class_ in archived(db)):
+        hint = f"It is archived: annotator classes restore {db.paths.project} {name!r} brings it back."
+    raise AnnotatorError(f"No class is called {name!r}. {hint}")
+
+
+def by_name(db: Database) -> dict[str, Class]:
+    """The classes that are not archived, by their names and then by their synonyms."""
+    known = all_classes(db)
+    named = {class_.name: class_ for class_ in known}
+    for class_ in known:
+        for synonym in class_.synonyms:
+            named.setdefault(synonym, class_)
+    return named
 
 
 def name_problem(name: str) -> str | None:

@@ -51,14 +51,14 @@ def labels_by_state(db: Database) -> dict[str, int]:
 def labels_by_class(db: Database) -> list[dict[str, Any]]:
     """Per class: class, present, absent, unsure, in the order of the classes."""
     counts = class_counts(db)
-    names = db.rows("SELECT id, name FROM class ORDER BY id")
+    names = db.rows("SELECT id, name FROM class WHERE archived = 0 ORDER BY id")
     return [{"class": row["name"], **dict(zip(STATE_NAMES.values(), counts[row["id"]], strict=True))} for row in names]
 
 
 def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     """Class id -> how many images are labeled present, absent and unsure."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
-    ids = [row["id"] for row in db.rows("SELECT id FROM class ORDER BY id")]
+    ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
     return {
         class_id: tuple(counts.get((class_id, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for class_id in ids
     }

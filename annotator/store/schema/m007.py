@@ -62,11 +62,18 @@ ALTER TABLE class ADD COLUMN heading TEXT NOT NULL DEFAULT '';
 ALTER TABLE class ADD COLUMN colour TEXT NOT NULL DEFAULT '';
 -- 1: nobody is asked about it, nothing is trained or exported of it; its decisions stay, its labels are taken out
 ALTER TABLE class ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
--- of an archived class: the one that answers to it count for, and the newest decision when they were merged, which
--- only later answers count for
+-- of an archived class: the newest decision when it was archived, and the class that later answers to it count for
+ALTER TABLE class ADD COLUMN archived_since INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE class ADD COLUMN merged_into INTEGER REFERENCES class (id);
-ALTER TABLE class ADD COLUMN merged_since INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX class_archived ON class (id, merged_into, merged_since) WHERE archived = 1;
+CREATE INDEX class_archived ON class (id, archived_since, merged_into) WHERE archived = 1;
+
+-- from after which decision to which one a class was archived: "nothing else here" said then does not cover it
+CREATE TABLE class_away (
+    class_id INTEGER NOT NULL REFERENCES class (id),
+    since_decision INTEGER NOT NULL,
+    until_decision INTEGER NOT NULL,
+    PRIMARY KEY (class_id, since_decision, until_decision)
+) WITHOUT ROWID;
 
 -- other names by which people find a class
 CREATE TABLE synonym (
@@ -91,7 +98,7 @@ CREATE TABLE class_change (
     kind TEXT NOT NULL,
     annotator TEXT NOT NULL,
     changed_at REAL NOT NULL,
-    -- JSON: class id -> what is kept of the class (classes.py), before and after
+    -- JSON: class id -> what is kept of the class (class_changes.py), before and after
     before TEXT NOT NULL,
     after TEXT NOT NULL,
     -- the decisions that were stored with it; empty: none

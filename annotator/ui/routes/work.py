@@ -1,5 +1,6 @@
 """Routes for more work: the next images or grids, images a page goes back to, and how far the classes are."""
 
+from dataclasses import asdict
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -10,6 +11,7 @@ from starlette.routing import Route
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
 from annotator.store import cells
+from annotator.store.classes import in_order
 from annotator.ui import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -78,7 +80,8 @@ async def items(request: Request, annotator: str) -> Response:
 
 
 async def classes(request: Request, annotator: str) -> Response:
-    """POST {} -> {classes, best}: how far each class is, how much is probably still to find, and where most of it."""
+    """POST {} -> {classes, best}: every class as lists show it, how far it is, how much is probably still to find, and
+    where most of it."""
     parsed(await body_of(request), Nothing)
     return JSONResponse(await run_sync(_classes), headers=FRESH)
 
@@ -110,16 +113,18 @@ def _grids(wanted: WantedGrids) -> dict[str, Any]:
 
 def _classes() -> dict[str, Any]:
     db = context.db()
+    counts = {count.class_id: count for count in grid.class_counts(db)}
     classes = [
-        {
-            "id": class_.class_id,
-            "present": class_.present,
-            "absent": class_.absent,
-            "unsure": class_.unsure,
-            "unknown": class_.unknown,
-            "likely": None if class_.likely is None else round(class_.likely, 1),
+        asdict(class_)
+        | {
+            "present": count.present,
+            "absent": count.absent,
+            "unsure": count.unsure,
+            "unknown": count.unknown,
+            "likely": None if count.likely is None else round(count.likely, 1),
         }
-        for class_ in grid.class_counts(db)
+        for class_ in in_order(db)
+        if (count := counts.get(class_.id))
     ]
     return {"classes": classes, "best": grid.best_class(db)}
 

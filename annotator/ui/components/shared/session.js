@@ -21,7 +21,8 @@ const ADOPT = 3000; // milliseconds between two checks for decisions that closed
  * One thing the person did. `back` and `again` update the screen after an undo and a redo; a step from before a reload, or
  * of another page, has neither.
  *
- * @typedef {{id: number, name: string, description: string, key: string}} Class
+ * @typedef {{id: number, name: string, description: string, key: string, position: number, heading: string, colour: string,
+ *   synonyms: string[], examples: number[]}} Class
  */
 
 export class Session {
