@@ -36,11 +36,11 @@ def open_page(browser: Contexts, served: Served, name: str, path: str = "/", **m
     """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors."""
     context = browser.take(**{"viewport": {"width": 1200, "height": 800}} | more)
     let_in(context, served.project, served.address, name)
-    page = context.new_page()
+    page = browser.page_of(context)
     kept = {"origin": served.address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
-    page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
-    page.troubles = []
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    tools = page.context.new_cdp_session(page)
+    tools.send("Storage.clearDataForOrigin", kept)
+    tools.detach()
     page.goto(served.address + path)
     return page
 

@@ -6,7 +6,6 @@ Streamlit's own widgets, which nobody here can change, stand in STREAMLITS with 
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -106,29 +105,24 @@ def address(full) -> Iterator[str]:
         yield page.address
 
 
-@dataclass
-class Opened:
-    """A page in one look, with what was thrown in it."""
-
-    page: Page
-    thrown: list[str] = field(default_factory=list)
-
-
 @pytest.fixture(params=[name if name == "light" else pytest.param(name, marks=pytest.mark.slow) for name in LOOKS])
-def look(request, browser: Contexts, full: Path, address: str) -> Opened:
-    context = browser.take(**LOOKS[request.param])
-    let_in(context, full, address, f"Ann {request.param}")
-    opened = Opened(context.new_page())
-    opened.page.on("pageerror", lambda error: opened.thrown.append(str(error)))
-    return opened
+def look(request, browser: Contexts, full: Path, address: str) -> Page:
+    return opened(browser, full, address, request.param)
 
 
-def visit(opened: Opened, address: str, name: str) -> Page:
-    opened.page.goto(address if name == "annotate" else f"{address}/{name}")
-    opened.page.locator(PAGES[name]).first.wait_for(timeout=60_000)
-    opened.page.wait_for_load_state("networkidle")
-    assert opened.thrown == []
-    return opened.page
+def opened(browser: Contexts, full: Path, address: str, look: str) -> Page:
+    """A page in one look."""
+    context = browser.take(**LOOKS[look])
+    let_in(context, full, address, f"Ann {look}")
+    return browser.page_of(context)
+
+
+def visit(page: Page, address: str, name: str) -> Page:
+    page.goto(address if name == "annotate" else f"{address}/{name}")
+    page.locator(PAGES[name]).first.wait_for(timeout=60_000)
+    page.wait_for_load_state("networkidle")
+    assert page.troubles == []
+    return page
 
 
 def findings(page: Page) -> list[str]:
@@ -159,18 +153,14 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(look, address, na
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
-    context = browser.take(**LOOKS["phone"])
-    let_in(context, full, address, "Thumb")
-    page = visit(Opened(context.new_page()), address, name)
+    page = visit(opened(browser, full, address, "phone"), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
     assert small == []
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_reached_by_tab_and_seen_there(browser, full, address, name):
-    context = browser.take(**LOOKS["light"])
-    let_in(context, full, address, "Tabber")
-    page = visit(Opened(context.new_page()), address, name)
+    page = visit(opened(browser, full, address, "light"), address, name)
     there = page.evaluate(REACHABLE)
     reached, unseen = set(), set()
     for _ in range(len(there) + 60):
