@@ -1,11 +1,14 @@
 // @ts-check
 /**
- * The classes as buttons, in the project's order, which never changes; with many of them the likeliest on this image
- * stand above. A new picture touches only the buttons that were marked or are to be.
+ * The classes as buttons, in the project's order and under its headings; with many of them the likeliest on this image
+ * stand above. A new picture touches only the buttons that were marked or are to be. How high a button is follows from
+ * the room there is and the number of rows (annotate.css), so that all are seen at once where that is possible.
  */
 
+import { swatch, underHeadings } from "../shared/classes.js";
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
 
+const FEW = 14; // up to this number two columns of large buttons have room
 const AT_A_GLANCE = 35; // up to this number of classes each has a key and the likeliest are not listed apart
 const LIKELY = 8;
 const WORTH_SHOWING = 0.02;
@@ -46,12 +49,16 @@ export class ClassList {
     this.byId = new Map(classes.map((class_) => [class_.id, class_]));
     this.byKey = new Map(classes.filter((class_) => class_.key).map((class_) => [class_.key, class_]));
     this.marked = new Map();
-    const buttons = classes.map((class_) => classButton(class_, class_.key ? [kbd(class_.key)] : []));
-    this.buttons = new Map(classes.map((class_, index) => [class_.id, buttons[index]]));
-    const chunks = Array.from({ length: Math.ceil(buttons.length / CHUNK) }, (_, index) =>
-      el("div", { class: "chunk" }, ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
-    this.list.replaceChildren(...chunks);
+    this.buttons = new Map(classes.map((class_) => [class_.id, classButton(class_, class_.key ? [kbd(class_.key)] : [])]));
+    const groups = underHeadings(classes);
+    this.list.replaceChildren(el("div", { class: "all" }, ...groups.flatMap((group) => this.#chunks(group))));
+    const headings = groups.filter(({ heading }) => heading).length;
     this.list.classList.toggle("many", classes.length > AT_A_GLANCE);
+    this.list.classList.toggle("few", classes.length <= FEW);
+    this.list.classList.toggle("headed", headings > 0);
+    for (const columns of [2, 3]) {
+      this.list.style.setProperty(`--rows${columns}`, String(Math.ceil((classes.length + headings) / columns) + Number(headings > 0)));
+    }
     this.likelyPart.hidden = true;
   }
 
@@ -91,6 +98,15 @@ export class ClassList {
     );
   }
 
+  /** The buttons of a heading, so many together as the browser lays out at once. @param {{heading: string, classes: Class[]}} group */
+  #chunks({ heading, classes }) {
+    const buttons = classes.map(({ id }) => /** @type {HTMLButtonElement} */ (this.buttons.get(id)));
+    return Array.from({ length: Math.ceil(buttons.length / CHUNK) }, (_, index) =>
+      el("div", { class: "chunk", ...(heading ? { role: "group", "aria-label": heading } : {}) },
+        ...(heading && index === 0 ? [el("div", { class: "heading", "aria-hidden": "true" }, heading)] : []),
+        ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
+  }
+
   /** @param {HTMLButtonElement | undefined} button @param {number | undefined} state */
   #set(button, state) {
     if (!button) return;
@@ -103,9 +119,10 @@ export class ClassList {
 /**
  * The model's probability of each class on an image; empty before the first run, and without the classes that have no
  * model yet.
- * @param {any} item @param {Class[]} classes in the order in which the server counts them @returns {Map<number, number>}
+ * @param {any} item @param {Class[]} all of the project, in any order @returns {Map<number, number>}
  */
-export function likelihoods(item, classes) {
+export function likelihoods(item, all) {
+  const classes = [...all].sort((a, b) => a.id - b.id); // as the server counts them
   const bytes = atob(item?.likely ?? "");
   /** @type {[number, number][]} */
   const known = [];
@@ -121,6 +138,7 @@ function classButton(class_, more) {
   return el(
     "button",
     { type: "button", class: "class", "data-class": class_.id, "aria-keyshortcuts": class_.key || null, "aria-pressed": "false" },
+    ...swatch(class_),
     el("span", { class: "name" }, class_.name),
     ...more,
   );

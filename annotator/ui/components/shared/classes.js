@@ -1,0 +1,47 @@
+// @ts-check
+/** Classes as people know them: under headings, with a colour, found by their names and synonyms. */
+
+import { el } from "./dom.js";
+import { fit } from "./fit.js";
+
+/** @typedef {import("./session.js").Class} Class */
+
+/**
+ * Classes in groups: those of one heading that follow each other.
+ * @template {{heading?: string}} T
+ * @param {T[]} classes in the project's order @returns {{heading: string, classes: T[]}[]}
+ */
+export function underHeadings(classes) {
+  /** @type {{heading: string, classes: T[]}[]} */
+  const groups = [];
+  for (const class_ of classes) {
+    const heading = class_.heading ?? "";
+    if (groups.at(-1)?.heading === heading) groups.at(-1)?.classes.push(class_);
+    else groups.push({ heading, classes: [class_] });
+  }
+  return groups;
+}
+
+/** The dot in the colour of a class; nothing for a class without one. @param {{colour?: string}} class_ @returns {Node[]} */
+export function swatch({ colour }) {
+  return colour ? [el("span", { class: "swatch", style: `background:${colour}`, "aria-hidden": "true" })] : [];
+}
+
+/**
+ * How well a class fits what somebody typed, by its name or, where that fits better, by a synonym.
+ * @param {{name: string, synonyms?: readonly string[]}} class_ @param {string} typed lower case
+ * @returns {{fit: number, synonym: string}} fit as in fit.js; synonym: "" when it is the name that fits
+ */
+export function fitOf({ name, synonyms = [] }, typed) {
+  let best = { fit: fit(name.toLowerCase(), typed), synonym: "" };
+  for (const synonym of synonyms) {
+    const other = fit(synonym.toLowerCase(), typed);
+    if (other < best.fit) best = { fit: other, synonym };
+  }
+  return best;
+}
+
+/** "raincoat (synonym of rain coat)", or the name alone. @param {string} name @param {string} synonym */
+export function inFull(name, synonym) {
+  return synonym ? `${synonym} (synonym of ${name})` : name;
+}
