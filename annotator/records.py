@@ -227,6 +227,7 @@ class Wanted:
     want         how many more it can take
     only         review: which suggestions
     order        annotate: in which order; "" for the project's own
+    after        of an order by name or time: the last image that this person has left; 0: begin anew, None: as before
     """
 
     mode: str
@@ -238,6 +239,7 @@ class Wanted:
     passed: Sequence[int] = ()
     instead: str = ""
     order: str = ""
+    after: int | None = None
 
 
 @dataclass(frozen=True)

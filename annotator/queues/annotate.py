@@ -1,7 +1,7 @@
 """The next images of the Annotate and Review pages, each with what is known about it, leased to the page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotator.errors import AnnotatorError, did_you_mean
@@ -10,8 +10,9 @@ from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActio
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
-from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs
+from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences
 from annotator.store.database import Database
+from annotator.store.sequences import SEQUENCES
 from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
@@ -48,6 +49,7 @@ class Work:
     incomplete    images with an answer and an open class
     onward        pages to go to from an empty one, by name, the best first
     lost          of the page's own items, those that another page has leased by now; in the page's order
+    after         of an order by name or time: the last image that this person has left, 0 where there is none
     """
 
     items: list[Any]
@@ -61,6 +63,7 @@ class Work:
     incomplete: int = 0
     onward: tuple[str, ...] = ()
     lost: Sequence[Any] = ()
+    after: int = 0
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
@@ -72,6 +75,7 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
     order = wanted.order or query_order.chosen(db)
     query_order.find_strategy(order)
+    after = _reached(db, wanted, order)
     resumed = bool(wanted.instead) and leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
@@ -87,14 +91,14 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         incomplete = query_order.load(db, INCOMPLETE.name)
         image_ids = leases.take_next(
             db, wanted.holder, wanted.annotator, wanted.have, want, untouched, resumed, incomplete,
-            incomplete_first=incomplete_first,
+            incomplete_first=incomplete_first, sequence=order if order in SEQUENCES else "", after=after,
         )  # fmt: skip
         work_items = items(db, image_ids)
     else:
         chosen = review.next_to_review(db, wanted, _threshold(run))
         work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
-    return with_surroundings(db, wanted, work_items, empty, counts, run, onward)
+    return replace(with_surroundings(db, wanted, work_items, empty, counts, run, onward), after=after)
 
 
 def with_surroundings(
@@ -148,6 +152,15 @@ def worker_line(db: Database, run: Run | None) -> str:
     return line
 
 
+def _reached(db: Database, wanted: Wanted, order: str) -> int:
+    """How far this person has come in an order by name or time; it is kept where the page says so."""
+    if wanted.mode != "annotate" or order not in SEQUENCES:
+        return 0
+    if wanted.after is not None:
+        sequences.set_reached(db, wanted.annotator, order, wanted.after)
+    return sequences.reached(db, wanted.annotator, order)
+
+
 def _threshold(run: Run | None) -> float:
     return run.threshold if run else REVIEW_THRESHOLD
 
@@ -194,6 +207,14 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
             ("autopilot", "grid", "review"),
         )
     return "Nothing is left here: the remaining files cannot be read.", ("progress", "autopilot", "review")
+
+
+def neighbours(db: Database, image_id: int, sequence: str) -> tuple[WorkItem | None, WorkItem | None]:
+    """The images before and after this one in its folder, by name or time; nothing is leased."""
+    ids = sequences.neighbours(db, image_id, sequence)
+    known = {item.image.id: item for item in items(db, [image_id for image_id in ids if image_id is not None])}
+    before, after = (known.get(image_id) if image_id is not None else None for image_id in ids)
+    return before, after
 
 
 def items(

@@ -5,15 +5,19 @@ page walks the chosen one and takes what is still free. Images that are not in i
 before the first run) follow in the order of their sha256, which is as good as random. Incomplete images come last, or
 first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
 again (store/incomplete.py).
+
+The orders by file name and capture time follow from the images alone (store/sequences.py), so they need no run. They
+hold all images that are not complete, and every person goes on behind the last image that they have left.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.settings import DEFAULT_ORDER
-from annotator.store import cells, runs
+from annotator.store import cells, runs, sequences
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 from annotator.store.incomplete import incomplete
@@ -23,7 +27,28 @@ from models.query_strategies.incomplete import INCOMPLETE
 from models.query_strategies.mix import MIX, MIXED, taking_turns
 from models.query_strategies.random import RANDOM
 
-QUERY_ORDERS = STRATEGIES | {INCOMPLETE.name: INCOMPLETE}
+
+@dataclass(frozen=True)
+class Sequence:
+    """An order of files, as a person chooses it; the fields are those of a Strategy."""
+
+    name: str
+    title: str
+    about: str
+    paper: str = ""
+    url: str = ""
+
+
+_ROUND = "Goes on behind the last image you left, through all images that are not complete; skipped ones come last."
+NAME = Sequence(sequences.BY_NAME, "File name", f"Folder by folder, by file name (2 before 10). {_ROUND}")
+TIME = Sequence(
+    sequences.BY_TIME,
+    "Capture time",
+    f"The oldest picture first, by the time in the file (EXIF); those without one at the end, by name. {_ROUND}",
+)
+
+QUERY_ORDERS: dict[str, Strategy | Sequence] = STRATEGIES | {order.name: order for order in (INCOMPLETE, NAME, TIME)}
+STORED = {*STRATEGIES, INCOMPLETE.name} - {RANDOM.name}  # with each run
 ORDERS_KEPT = 16  # orders kept in memory, mapped from the disk
 CONSIDERED = 50_000  # images in an order; of more, every run samples anew
 EMPTY = np.zeros(0, np.int64)
@@ -40,8 +65,8 @@ def choose(db: Database, name: str) -> None:
     db.set_setting("order", name)
 
 
-def find_strategy(name: str) -> Strategy:
-    """The strategy of a query order. Raises AnnotatorError, listing the known ones, for an unknown name."""
+def find_strategy(name: str) -> Strategy | Sequence:
+    """The strategy or sequence of a query order. Raises AnnotatorError, listing the known ones, for an unknown name."""
     if name not in QUERY_ORDERS:
         known = did_you_mean(name, QUERY_ORDERS, shown=len(QUERY_ORDERS))
         raise AnnotatorError(f"No order is called {name!r}. {known}")
@@ -88,9 +113,9 @@ def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
 def load(db: Database, name: str) -> np.ndarray:
     """A query order as the current run stored it: (K,) int64 image ids, some labeled since.
 
-    Empty for "random", before the first run, and for a run of an older version.
+    Empty for "random" and sequences, before the first run, and for a run of an older version.
     """
-    run = runs.current_run(db) if name != "random" else None
+    run = runs.current_run(db) if name in STORED else None
     if run is None:
         return EMPTY
     file = _file(db.paths.run(run.id), name)

@@ -11,6 +11,7 @@ records, settings, indexing, errors and models.catalogue. One noun a file, each 
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py leases.py selections.py answer_times.py             classes, open work, map selections, times of answers
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
+    name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
     pixels.py colours.py originals.py copies.py memory.py          the only decoder, and copies for the browser
     runs.py jobs.py heartbeat.py arrays.py                         what the worker leaves for the page; array files
 """

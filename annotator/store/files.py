@@ -56,6 +56,7 @@ class FoundFile:
 
     path             relative to the folder, with "/" on every system, escaped
     width, height    0 where the content is the one that was known
+    captured_at      seconds since 1970 (capture.py), None where the file does not say
     reason           what kind of problem, then ": " and details of this file, if there are any
     """
 
@@ -65,6 +66,7 @@ class FoundFile:
     width: int = 0
     height: int = 0
     reason: str = ""
+    captured_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,12 @@ def inspect_files(
     known    files looked at before; those in the same state are not opened
     """
     inside = os.path.realpath(folder)
-    with ThreadPoolExecutor(threads or os.cpu_count() or 2) as pool:
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 2)
+    try:
         states = pool.map(_inspect, repeat(folder), repeat(inside), paths, map(known.get, paths))
         yield from zip(paths, states, strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for the other files
 
 
 def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
@@ -222,7 +227,7 @@ def _inspect(folder: Path, inside: str, path: str, known: Known | None) -> Found
         if known and known.sha256 == content:
             return FoundFile(path, state, content)
         image = check_image(real)
-        return FoundFile(path, state, content, image.width, image.height)
+        return FoundFile(path, state, content, image.width, image.height, captured_at=image.captured_at)
     except BadImage as error:
         return FoundFile(path, state, reason=str(error))
     except OSError as error:

@@ -10,6 +10,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
+from annotator.store.pixels import BadImage, capture_time
 
 
 def all_images(db: Database) -> list[Image]:
@@ -206,6 +207,30 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
         with db.writing() as sql:
             sql.conn.executemany("UPDATE image SET problem = ? WHERE id = ?", changed)
     return after + limit if after + limit < last else None
+
+
+def read_capture_times(db: Database, after: int, limit: int) -> int | None:
+    """Read when images were taken that were registered by an older version; registration.py reads it of new ones.
+
+    after, limit    of the images with ids above `after`, at most so many are read
+    returns         `after` for the next call; None when there are no more. Images whose file cannot be reached now are
+                    left for another time
+    """
+    rows = db.tuples(
+        "SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND id > ? ORDER BY id LIMIT ?", [after, limit]
+    )
+    times: list[tuple[float | None, int]] = []
+    for (image_id,) in rows:
+        try:
+            times.append((capture_time(image_path(db, image_id)), image_id))
+        except BadImage:
+            times.append((None, image_id))
+        except AnnotatorError:
+            continue
+    if times:
+        with db.writing(durable=False) as sql:
+            sql.conn.executemany("UPDATE image SET captured_at = ?, capture_read = 1 WHERE id = ?", times)
+    return rows[-1][0] if len(rows) == limit else None
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:

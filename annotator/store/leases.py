@@ -18,7 +18,7 @@ import numpy as np
 import sqlite_utils
 
 from annotator.settings import LEASE_SECONDS
-from annotator.store import incomplete
+from annotator.store import incomplete, sequences
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
 
@@ -40,6 +40,8 @@ def take_next(
     resumed: bool = False,
     ahead: Sequence[int] | np.ndarray = (),
     incomplete_first: bool = False,
+    sequence: str = "",
+    after: int = 0,
 ) -> list[int]:
     """Up to `want` images with an open class that nobody else holds, leased at once.
 
@@ -51,6 +53,7 @@ def take_next(
     resumed    images that this page leases but does not have come first of all: it had them before a reload
     ahead      image ids with the fewest answers, as the worker counted them
     incomplete_first    incomplete images come before all others
+    sequence   untouched and incomplete images come in this order (sequences.py), from the one behind `after` on
     """
     with db.writing(durable=False) as sql:
         _renew(sql, holder, annotator, _whole(have))
@@ -58,7 +61,8 @@ def take_next(
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
         held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
-        chosen = _in_order(sql, held)[:want] if resumed else []
+        # In a sequence they are the first ones behind `after`.
+        chosen = _in_order(sql, held)[:want] if resumed and not sequence else []
         unlabeled: list[Callable[[set[int], int], list[int]]] = [
             partial(_free_of, sql, first),
             partial(_free, sql, UNTOUCHED),
@@ -66,7 +70,10 @@ def take_next(
         ]
         partly = partial(incomplete.fewest_answers, sql, ahead)
         last = partial(incomplete.skipped_again, sql)
-        for more in [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]:
+        queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
+        if sequence:
+            queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
+        for more in queues:
             if len(chosen) < want:
                 chosen += more(taken | set(chosen), want - len(chosen))
         _let_go(sql, holder, _whole([*have, *chosen]))

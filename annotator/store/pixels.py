@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
 
-from annotator.store import colours
+from annotator.store import capture, colours
 from annotator.store.memory import DECODING
 from annotator.store.reading import NotAFile, clock, open_file
 
@@ -48,11 +48,13 @@ class BadImage(ValueError):
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Size in pixels as people see the image (after its EXIF rotation), and format, of a valid image file."""
+    """Size in pixels as people see the image (after its EXIF rotation), format, and time (capture.py), of a valid image
+    file."""
 
     width: int
     height: int
     format: str  # one of FORMATS
+    captured_at: float | None = None
 
 
 def check_image(path: Path) -> ImageFacts:
@@ -63,7 +65,7 @@ def check_image(path: Path) -> ImageFacts:
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
     with _reasons(), opened(path) as image:
-        header_size = image.size
+        header_size, captured_at = image.size, capture.captured_at(image)
         image.draft(image.mode, (1, 1))
         with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
             image.load()
@@ -71,7 +73,16 @@ def check_image(path: Path) -> ImageFacts:
         width, height = image.size if image.format == "TIFF" else header_size
         if orientation(image) >= 5:
             width, height = height, width
-        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format))
+        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format), captured_at)
+
+
+def capture_time(path: Path) -> float | None:
+    """When the picture was taken (capture.py); None where the file does not say. Only its header is read.
+
+    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    """
+    with _reasons(), open_file(path) as file, opened(file) as image:
+        return capture.captured_at(image)
 
 
 def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:

@@ -16,6 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, FoundFile, Known, escaped, inspect_files, is_there
+from annotator.store.name_keys import name_key
 
 BATCH = 200  # files registered in one transaction: a kill loses at most this many
 
@@ -130,6 +131,8 @@ class _Scan:
         if row is None:
             name = _free_name(sql, self.folder_id, file.path, file.sha256)
             facts = {"name": name, "sha256": file.sha256, "width": file.width, "height": file.height}
+            facts |= {"name_key": name_key(self.folder_id, file.path)}
+            facts |= {"captured_at": file.captured_at, "capture_read": 1}
             image_id = int(sql["image"].insert(facts).last_pk)
             self.result.added += 1
             self.new.add(image_id)
@@ -158,7 +161,9 @@ class _Scan:
             self.result.moved += moved
             self.result.copies += files - moved
         misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
+        moved = _moved(self.db, self.folder_id)
         with self.db.writing() as sql:
+            sql.conn.executemany("UPDATE image SET name_key = ? WHERE id = ?", moved)
             _rename(sql, misnamed)
             # A file that is back (a disk mounted, a file moved back) can be shown again.
             sql.execute(
@@ -214,7 +219,22 @@ def _rename(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None
         sql.execute("UPDATE image SET name = ? WHERE id = ?", [f"\0{image_id}", image_id])
     for image_id, _, sha256, folder_id, path in misnamed:
         name = _free_name(sql, folder_id, path, sha256)
-        sql.execute("UPDATE image SET name = ? WHERE id = ?", [name, image_id])
+        key = name_key(folder_id, path)
+        sql.execute("UPDATE image SET name = ?, name_key = ? WHERE id = ?", [name, key, image_id])
+
+
+def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
+    """Images that stand in the order of a folder which does not hold them any more: (key in this folder, image id).
+
+    Their names are still right: the folder has another place, and what is in it the same names.
+    """
+    rows = db.tuples(
+        """SELECT i.id, f.path FROM file f JOIN image i ON i.id = f.image_id
+        WHERE f.folder_id = ? AND NOT EXISTS (SELECT 1 FROM file held WHERE held.image_id = i.id
+            AND held.folder_id = CAST(substr(i.name_key, 1, 6) AS INTEGER)) ORDER BY i.id, f.path DESC""",
+        [folder_id],
+    )
+    return [(name_key(folder_id, path), image_id) for image_id, path in rows]
 
 
 def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:

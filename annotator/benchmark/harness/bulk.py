@@ -19,7 +19,8 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
 from annotator.store import decisions
 from annotator.store.arrays import replacing
-from annotator.store.database import Database
+from annotator.store.database import Database, new_id
+from annotator.store.name_keys import name_key
 
 FILES = 200
 CLICKED = 0.3  # share of the images that have one label
@@ -75,15 +76,23 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
 
 
 def _add_images(db: Database, folder: Path, ids: range) -> None:
-    def rows() -> Iterator[tuple[int, str, str]]:
-        for image_id in ids:
+    chance = np.random.default_rng(4)
+    captured_at = chance.integers(1_500_000_000, 1_700_000_000, len(ids)).tolist()
+
+    def rows(folder_id: int) -> Iterator[tuple[int, str, str, str, float]]:
+        for image_id, seconds in zip(ids, captured_at, strict=True):
             # "ff": behind the files, whose contents may begin with anything, in working order.
             content = f"ff{hashlib.sha256(str(image_id).encode()).hexdigest()[2:]}"
-            yield image_id, f"made/{image_id:08d}.jpg", content
+            name = f"made/{image_id:08d}.jpg"
+            yield image_id, name, content, name_key(folder_id, name), float(seconds)
 
     with db.writing() as sql:
-        folder_id = sql.execute("INSERT INTO folder (path) VALUES (?)", [str(folder / "nowhere")]).lastrowid
-        sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, 640, 480)", rows())
+        folder_id = new_id(sql.execute("INSERT INTO folder (path) VALUES (?)", [str(folder / "nowhere")]))
+        sql.conn.executemany(
+            """INSERT INTO image (id, name, sha256, width, height, name_key, captured_at, capture_read)
+            VALUES (?, ?, ?, 640, 480, ?, ?, 1)""",
+            rows(folder_id),
+        )
         sql.execute(
             """INSERT INTO file (folder_id, path, bytes, modified_ns, image_id)
             SELECT ?, name, 1, 1, id FROM image WHERE id BETWEEN ? AND ?""",

@@ -1,13 +1,14 @@
-"""Step 7: labels that are cleared, comments, classes that change, capture times."""
+"""Step 7: labels that are cleared, comments, classes that change, capture times, orders of files."""
 
 from sqlite_utils import Database
 
+from annotator.store.name_keys import name_key
 from annotator.store.schema.script import statements
 
 
 def m007(db: Database) -> None:
     """Decisions that clear a cell or comment on an image; order, heading, colour, archive and synonyms of classes and
-    their history; when an image was taken.
+    their history; when an image was taken, and its place among the files.
 
     SQLite cannot change a CHECK: `decision` is written anew, as in step 2, and with it the view and the triggers that
     read it.
@@ -17,6 +18,19 @@ def m007(db: Database) -> None:
     db.execute(_COUNTED)
     for statement in statements(_TRIGGERS):
         db.execute(statement)
+    _set_name_keys(db)
+
+
+def _set_name_keys(db: Database) -> None:
+    # Of several files with its content an image is named by the one that comes first here.
+    files = db.execute(
+        """SELECT i.id, f.folder_id, f.path FROM image i JOIN file f ON f.image_id = i.id
+        ORDER BY i.id, f.path = i.name, f.folder_id DESC, f.path DESC"""
+    ).fetchall()
+    keys = {image_id: name_key(folder_id, path) for image_id, folder_id, path in files}  # the last of each holds
+    db.conn.executemany(
+        "UPDATE image SET name_key = ? WHERE id = ?", [(key, image_id) for image_id, key in keys.items()]
+    )
 
 
 _M007 = """
@@ -114,8 +128,24 @@ END;
 ALTER TABLE image ADD COLUMN captured_at REAL;
 -- 1: the file was asked for it
 ALTER TABLE image ADD COLUMN capture_read INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX image_captured ON image (captured_at, name);
 CREATE INDEX image_capture_unread ON image (id) WHERE capture_read = 0 AND problem = '';
+
+-- by which images stand in the order of their files (name_keys.py)
+ALTER TABLE image ADD COLUMN name_key TEXT NOT NULL DEFAULT '';
+ALTER TABLE image ADD COLUMN folder_key TEXT AS (substr(name_key, 1, instr(name_key, char(1))));
+-- images without a capture time come last; not an expression, because row values are searched by columns only
+ALTER TABLE image ADD COLUMN time_key REAL AS (coalesce(captured_at, 9e999));
+CREATE INDEX image_by_name ON image (name_key, id) WHERE problem = '';
+CREATE INDEX image_by_time ON image (folder_key, time_key, name_key, id) WHERE problem = '';
+CREATE INDEX image_open_by_name ON image (name_key, id) WHERE stage IN (0, 2) AND problem = '';
+CREATE INDEX image_open_by_time ON image (time_key, name_key, id) WHERE stage IN (0, 2) AND problem = '';
+-- how far people have come in these orders: the last image that each has left
+CREATE TABLE reached (
+    annotator TEXT NOT NULL,
+    sequence TEXT NOT NULL,
+    image_id INTEGER NOT NULL REFERENCES image (id),
+    PRIMARY KEY (annotator, sequence)
+) WITHOUT ROWID;
 """
 
 # As sources.counted_view() made it when this step was written; a later source has a step of its own.

@@ -66,6 +66,7 @@ class WorkRequest(_Page, kw_only=True):
     passed: Images = []
     only: FilterRequest = field(default_factory=FilterRequest, name="filter")
     order: Text = ""
+    after: IdOrNone | None = None
 
 
 class GridRequest(_Page, kw_only=True):
@@ -91,6 +92,13 @@ class ItemsRequest(Struct):
     """Images to show again."""
 
     images: Images
+
+
+class NeighboursRequest(Struct):
+    """An image whose neighbours in its folder are wanted, by file name or by capture time."""
+
+    image: Id
+    by: Literal["name", "time"] = "name"
 
 
 class ExamplesRequest(Struct):

@@ -21,6 +21,7 @@ from annotator.ui.routes.requests import (
     FilterRequest,
     GridRequest,
     ItemsRequest,
+    NeighboursRequest,
     Nothing,
     WorkRequest,
     parsed,
@@ -33,7 +34,7 @@ EXAMPLES = 6
 
 
 async def work(request: Request, annotator: str) -> Response:
-    """POST {mode, holder, have, want, instead?, passed?, filter?, order?} -> the next images of a mode, now leased."""
+    """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
     asked = parsed(await body_of(request), WorkRequest)
     wanted = Wanted(
         mode=asked.mode,
@@ -45,6 +46,7 @@ async def work(request: Request, annotator: str) -> Response:
         passed=asked.passed[:MOST_NAMED],
         instead=asked.instead,
         order=asked.order,
+        after=asked.after,
     )
     return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
 
@@ -79,6 +81,14 @@ async def items(request: Request, annotator: str) -> Response:
     return JSONResponse({"items": [shapes.item(item) for item in work_items]}, headers=FRESH)
 
 
+async def neighbours(request: Request, annotator: str) -> Response:
+    """POST {image, by: name|time} -> {before, after}: the images beside this one in its folder, null at its ends."""
+    asked = parsed(await body_of(request), NeighboursRequest)
+    beside = await run_sync(annotate.neighbours, context.db(), asked.image, asked.by)
+    before, after = (shapes.item(item) if item else None for item in beside)
+    return JSONResponse({"before": before, "after": after}, headers=FRESH)
+
+
 async def classes(request: Request, annotator: str) -> Response:
     """POST {} -> {classes, best}: every class as lists show it, how far it is, how much is probably still to find, and
     where most of it."""
@@ -97,6 +107,7 @@ ROUTES = [
     Route("/api/work", guarded(work), methods=["POST"]),
     Route("/api/grid", guarded(grids), methods=["POST"]),
     Route("/api/items", guarded(items), methods=["POST"]),
+    Route("/api/neighbours", guarded(neighbours), methods=["POST"]),
     Route("/api/classes", guarded(classes), methods=["POST"]),
     Route("/api/examples", guarded(examples), methods=["POST"]),
 ]

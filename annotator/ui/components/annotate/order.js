@@ -3,6 +3,9 @@
 
 import { el } from "../shared/dom.js";
 
+const SEQUENCES = ["name", "time"]; // orders of files
+const NEED_NO_MODEL = ["random", "incomplete", ...SEQUENCES];
+
 /** @typedef {{name: string, title: string, about: string}} Strategy */
 
 export class Order {
@@ -38,10 +41,15 @@ export class Order {
     return this.field.value;
   }
 
+  /** Whether images come in the order of their files. */
+  get isSequence() {
+    return SEQUENCES.includes(this.name);
+  }
+
   /** Say what the order does. @param {boolean} hasModel whether there has been a run */
   tell(hasModel) {
     const about = this.orders.find(({ name }) => name === this.name)?.about ?? "";
-    const later = ["random", "incomplete"].includes(this.name) || hasModel ? "" : " Random until the model has learned something.";
+    const later = NEED_NO_MODEL.includes(this.name) || hasModel ? "" : " Random until the model has learned something.";
     if (this.about.textContent === about + later) return;
     this.about.textContent = this.element.title = about + later;
   }

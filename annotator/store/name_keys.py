@@ -1,0 +1,31 @@
+"""The key by which images stand in the order of their files: folder by folder, numbers in names as numbers.
+
+SQLite compares text byte by byte, so a run of digits is preceded by its length: "img2" comes before "img10". A folder
+holds its own files first, then its subfolders. Capitals make no difference. registration.py keeps the key up to date;
+image.folder_key is its beginning, which all files of one folder share.
+"""
+
+import re
+
+_DIGITS = re.compile("[0-9]+")
+_CONTROL = re.compile("[\x00-\x1f]")
+_SUBFOLDER, _FILE = "\x02", "\x01"  # before a folder's name, and before the file's
+
+
+def name_key(folder_id: int, path: str) -> str:
+    """The key of a file.
+
+    folder_id    of the folder that was added to the project; folders stand in the order in which they were added
+    path         below that folder, with "/" on every system
+    """
+    *folders, name = path.split("/")
+    return f"{folder_id:06d}{''.join(_SUBFOLDER + _natural(folder) for folder in folders)}{_FILE}{_natural(name)}"
+
+
+def _natural(name: str) -> str:
+    return _DIGITS.sub(lambda match: _number(match[0]), _CONTROL.sub(" ", name).casefold())
+
+
+def _number(digits: str) -> str:
+    significant = digits.lstrip("0") or "0"
+    return f"{min(len(significant), 999):03d}{significant}"
