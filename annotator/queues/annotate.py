@@ -10,7 +10,7 @@ from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActio
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
-from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences
+from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
 from annotator.store.database import Database
 from annotator.store.sequences import SEQUENCES
 from models.query_strategies.incomplete import INCOMPLETE
@@ -24,8 +24,9 @@ MODES = ("annotate", "review")
 class WorkItem:
     """One image for a person to answer.
 
-    likely    the probability of every class (suggestions.probability_bytes); b"" where there is none
-    note      the note of its flag, "" without one
+    likely           the probability of every class (suggestions.probability_bytes); b"" where there is none
+    note             the note of its flag, "" without one
+    class_version    of the classes that `likely` is about (versions.class_version)
     """
 
     image: Image
@@ -33,6 +34,7 @@ class WorkItem:
     suggestions: list[Suggestion]
     likely: bytes = b""
     note: str = ""
+    class_version: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Work:
     onward        pages to go to from an empty one, by name, the best first
     lost          of the page's own items, those that another page has leased by now; in the page's order
     after         of an order by name or time: the last image that this person has left, 0 where there is none
+    class_version    versions.class_version: a page that knows another one asks for the classes
     """
 
     items: list[Any]
@@ -64,6 +67,7 @@ class Work:
     onward: tuple[str, ...] = ()
     lost: Sequence[Any] = ()
     after: int = 0
+    class_version: int = 0
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
@@ -128,6 +132,7 @@ def with_surroundings(
         counts["incomplete"],
         (onward or (FINISHED if complete else ("autopilot", "annotate"))) if empty and counts["all"] else (),
         leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
+        class_version=versions.class_version(db),
     )
 
 
@@ -228,7 +233,9 @@ def items(
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
     notes = overview.notes(db, list(image_ids))
-    likely_classes = probability_bytes(read_predictions(db), image_ids, classes.all_classes(db))
+    with db.reading():
+        class_version, known = versions.class_version(db), classes.all_classes(db)
+    likely_classes = probability_bytes(read_predictions(db), image_ids, known)
     return [
         WorkItem(
             records[image_id],
@@ -236,6 +243,7 @@ def items(
             (suggestions or {}).get(image_id, []),
             likely_classes.get(image_id, b""),
             notes.get(image_id, ""),
+            class_version,
         )
         for image_id in image_ids
         if image_id in records

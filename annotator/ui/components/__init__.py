@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamlit.components.v2 import component
 
-from annotator.records import Class
+from annotator.store import classes, versions
 from annotator.ui import context, frame, navigation
 from annotator.ui.keys import storage_name
 
@@ -43,17 +43,20 @@ export default function (component) {
 """
 
 
-def mount(name: str, known: Sequence[Class], styles: Sequence[str] = (), **more: object) -> None:
-    """Put the component of this name on the page.
+def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
+    """Put the component of this name on the page, with the project's classes and their version.
 
-    known    the project's classes
     styles   style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of
     more     what only this component needs, as JSON
     """
+    db = context.db()
+    with db.reading():
+        version, known = versions.class_version(db), classes.in_order(db)
     data = {
         "token": frame.token(),
         "annotator": frame.annotator_name(),
-        "project": storage_name(context.db()),
+        "project": storage_name(db),
+        "class_version": version,
         "classes": [asdict(class_) for class_ in known],
         "pages": navigation.titles_and_addresses(),
     }

@@ -10,12 +10,11 @@ from annotator.ui.pages.class_form import first_form
 def page() -> None:
     """The page; without classes, a form to name them."""
     frame.annotator_name()
-    known = classes.all_classes(context.db())
-    if not known:
+    if not classes.all_classes(context.db()):
         first_form()
         return
     db = context.db()
     choices = [
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
-    mount("annotate", known, orders=choices, order=query_order.chosen(db))
+    mount("annotate", orders=choices, order=query_order.chosen(db))

@@ -10,8 +10,7 @@ from annotator.ui.pages.class_form import first_form
 def page() -> None:
     """The page; without classes, a form to name them."""
     frame.annotator_name()
-    known = classes.all_classes(context.db())
-    if not known:
+    if not classes.all_classes(context.db()):
         first_form()
         return
-    mount("autopilot", known, styles=["grid/tiles.css", "annotate/annotate.css"])
+    mount("autopilot", styles=["grid/tiles.css", "annotate/annotate.css"])

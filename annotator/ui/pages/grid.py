@@ -13,11 +13,10 @@ def page() -> None:
     """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map,
     one with ?audit=1 the cells that were drawn for an audit."""
     frame.annotator_name()
-    known = classes.all_classes(context.db())
-    if not known:
+    if not classes.all_classes(context.db()):
         first_form()
         return
-    mount("grid", known, styles=["grid/tiles.css"], selection=_selection(), audit=st.query_params.get("audit") == "1")
+    mount("grid", styles=["grid/tiles.css"], selection=_selection(), audit=st.query_params.get("audit") == "1")
 
 
 def _selection() -> dict | None:

@@ -1,7 +1,7 @@
 """Review: one image at a time, the labels that are probably missing, each with its heat map."""
 
 from annotator.settings import REVIEW_THRESHOLD
-from annotator.store import classes, overview, runs
+from annotator.store import overview, runs
 from annotator.ui import context, frame
 from annotator.ui.components import mount
 
@@ -10,10 +10,8 @@ def page() -> None:
     """The page: everything quick happens in components/review/review.js."""
     frame.annotator_name()
     run = runs.current_run(context.db())
-    known = classes.all_classes(context.db())
     mount(
         "review",
-        known,
         threshold=run.threshold if run else REVIEW_THRESHOLD,
         annotators=overview.annotators(context.db()),
     )

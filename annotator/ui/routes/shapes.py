@@ -24,11 +24,12 @@ def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any
         "run": work_.run,
         "fresh": work_.fresh,
         "of": work_.of,
+        "class_version": work_.class_version,
     }
 
 
 def item(work_item: WorkItem) -> dict[str, Any]:
-    """One image in hand; `likely` is base64 of a byte a class."""
+    """One image in hand; `likely` is base64 of a byte a class, as they were in that version of the classes."""
     return image(work_item.image) | {
         "labels": [
             {"class": label.class_id, "state": label.state, "source": label.source, "by": label.annotator}
@@ -36,6 +37,7 @@ def item(work_item: WorkItem) -> dict[str, Any]:
         ],
         "flag": work_item.note or None,
         "likely": base64.b64encode(work_item.likely).decode(),
+        "class_version": work_item.class_version,
         "suggestions": [vars(chip) for chip in work_item.suggestions],
     }
 

@@ -79,7 +79,7 @@ export default class AnnotatePage extends Page {
     this.card = new ClassCard(session.api);
     this.list = new ClassList((class_, stay) => this.choose(class_, stay));
     this.finder = new Finder({
-      likely: () => likelihoods(this.hand.current, session.classes),
+      likely: () => likelihoods(this.hand.current, session),
       states: () => this.list.marked,
       meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
       onNothing: () => this.session.say("Nothing was labeled. Enter is \"Nothing else here\" again."),
@@ -334,7 +334,7 @@ export default class AnnotatePage extends Page {
 
   showLabels() {
     const item = this.hand.current;
-    const labels = item?.labels ?? [];
+    const labels = (item?.labels ?? []).filter((label) => this.list.byId.has(label.class)); // not of an archived class
     this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
     const partly = labels.length > 0 && ` · ${labels.length} of ${this.session.classes.length} classes answered`;
     this.caption.textContent = item ? item.name + (partly || "") : "";
@@ -345,7 +345,7 @@ export default class AnnotatePage extends Page {
     if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Change the note" }, `Flag: ${item.flag}`));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
-    this.pause = window.setTimeout(() => this.list.showLikely(this.hand.current), PAUSE);
+    this.pause = window.setTimeout(() => this.list.showLikely(likelihoods(this.hand.current, this.session)), PAUSE);
   }
 
   /** @param {any} label */

@@ -80,12 +80,11 @@ export class ClassList {
     if (this.near.firstChild) this.near.replaceChildren();
   }
 
-  /** The likeliest classes of this image, where there are more classes than one sees at a glance. @param {any} item */
-  showLikely(item) {
+  /** The likeliest classes of this image, where there are more classes than one sees at a glance. @param {Map<number, number>} likely */
+  showLikely(likely) {
     if (this.classes.length <= AT_A_GLANCE) return;
-    this.likelyPart.hidden = !item?.likely;
-    if (!item?.likely) return;
-    const best = [...likelihoods(item, this.classes)]
+    this.likelyPart.hidden = likely.size === 0;
+    const best = [...likely]
       .filter(([, share]) => share >= WORTH_SHOWING)
       .sort((a, b) => b[1] - a[1])
       .slice(0, LIKELY);
@@ -117,11 +116,12 @@ export class ClassList {
 }
 
 /**
- * The model's probability of each class on an image; empty before the first run, and without the classes that have no
- * model yet.
- * @param {any} item @param {Class[]} all of the project, in any order @returns {Map<number, number>}
+ * The model's probability of each class on an image; empty before the first run and for an item from before a change of
+ * the classes, and without the classes that have no model yet.
+ * @param {any} item @param {{classes: Class[], data: {class_version: number}}} project @returns {Map<number, number>}
  */
-export function likelihoods(item, all) {
+export function likelihoods(item, { classes: all, data }) {
+  if (item?.class_version !== data.class_version) return new Map();
   const classes = [...all].sort((a, b) => a.id - b.id); // as the server counts them
   const bytes = atob(item?.likely ?? "");
   /** @type {[number, number][]} */

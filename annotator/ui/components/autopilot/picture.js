@@ -38,7 +38,7 @@ export class Picture {
     this.caption = el("div", { class: "caption" });
     this.list = new ClassList((class_, stay) => this.choose(class_, stay));
     this.finder = new Finder({
-      likely: () => likelihoods(this.action?.item, session.classes),
+      likely: () => likelihoods(this.action?.item, session),
       states: () => this.list.marked,
       meaning: (class_) => this.#meaning(class_),
       onNothing: () => session.say(`Nothing was chosen. Enter is "${this.decideWords.textContent}" again.`),
@@ -85,7 +85,7 @@ export class Picture {
     this.finder.close();
     this.#mark();
     this.list.forgetLikely();
-    this.list.showLikely(item);
+    this.list.showLikely(likelihoods(item, this.session));
     whenDrawn(() => {
       if (this.action === action) this.seen = true;
     });

@@ -76,6 +76,8 @@ export class Hand {
     /** The version of the model that all items in hand come from, and whether there is a newer one. */
     this.model = undefined;
     this.outdated = false;
+    /** Whether the project's classes are others than those that the items in hand were chosen from. */
+    this.otherClasses = false;
     this.leaving = () => this.#letGo();
     this.returning = (/** @type {PageTransitionEvent} */ event) => event.persisted && this.ask();
     window.addEventListener("pagehide", this.leaving);
@@ -175,6 +177,12 @@ export class Hand {
     this.ask();
   }
 
+  /** The project has other classes: what was not on screen yet is asked for anew. */
+  renewAll() {
+    this.outdated = this.otherClasses = true;
+    this.ask();
+  }
+
   /** Release all leases at once, for others and for this person's other pages. */
   close() {
     this.closed = true;
@@ -199,6 +207,7 @@ export class Hand {
     this.resting = resting;
     const anew = !resting && (this.outdated || !this.current);
     const replaced = new Set(anew ? this.#replaceable() : []);
+    if (anew) this.otherClasses = false;
     const inHand = resting ? this.#inHand().slice(0, 1) : this.#inHand().filter((item) => !replaced.has(item));
     if (resting) for (const item of this.#inHand().slice(1)) item.unheld = true;
     try {
@@ -251,7 +260,7 @@ export class Hand {
 
   /** Items that are not among the next few and were not seen: replacing them is not noticed. */
   #replaceable() {
-    return this.queue.filter((item) => !item.seen).slice(this.steady);
+    return this.queue.filter((item) => !item.seen).slice(this.otherClasses ? 0 : this.steady);
   }
 
   /** Drop items that somebody else has open by now, unless the person has seen them. @param {Set<string>} lost */
@@ -276,6 +285,7 @@ export class Hand {
       this.queue.push(known?.loaded ? { ...item, loaded: true, picture: known.picture, coming: known.coming } : item);
     }
     this.news = news;
+    this.session.followClasses(news.class_version);
     // The server does not know of the waiting decisions yet.
     this.count(waiting.size, this.session.outbox.waiting.size);
     this.trouble = "";

@@ -34,6 +34,8 @@ export class Session {
    */
   constructor({ data, parentElement, setTriggerValue }, { page, keys, hints, onKey, onKeyUp, onUndo }) {
     this.renew = () => setTriggerValue("expired", Date.now());
+    /** The version of the classes that was asked for last. */
+    this.classesAsked = 0;
     this.root = parentElement;
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
     this.onUndo = onUndo;
@@ -148,7 +150,7 @@ export class Session {
   fresh({ data, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     const renewed = data.token !== this.api.token;
-    const before = JSON.stringify(this.classes);
+    const before = this.data.class_version;
     this.#take(data);
     this.api.token = data.token;
     this.outbox.annotator = data.annotator;
@@ -156,7 +158,16 @@ export class Session {
       this.outbox.flush();
       this.hand?.ask();
     }
-    return JSON.stringify(this.classes) !== before;
+    const changed = this.data.class_version !== before;
+    if (changed) this.hand?.renewAll();
+    return changed;
+  }
+
+  /** The server has classes of this version: unless the page knows it, its script runs again. @param {number} version */
+  followClasses(version) {
+    if (version <= this.data.class_version || version <= this.classesAsked) return;
+    this.classesAsked = version;
+    this.renew();
   }
 
   close() {
@@ -174,8 +185,8 @@ export class Session {
     this.data = data;
     /** @type {Class[]} */
     this.classes = data.classes;
-    /** @type {Map<number, string>} */
-    this.names = new Map(data.classes.map((class_) => [class_.id, class_.name]));
+    /** Also of classes that have been archived since. @type {Map<number, string>} */
+    this.names = new Map([...(this.names ?? []), ...data.classes.map((class_) => [class_.id, class_.name])]);
   }
 
   /** @param {Step} step */
