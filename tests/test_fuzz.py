@@ -45,6 +45,10 @@ POSTS = {
     "/api/classes": requests.Nothing,
     "/api/recent": requests.Nothing,
     "/api/map/select": requests.SelectRequest,
+    "/api/gallery": requests.GalleryWindowRequest,
+    "/api/gallery/place": requests.GalleryPlaceRequest,
+    "/api/gallery/ids": requests.GalleryIdsRequest,
+    "/api/find": requests.FindRequest,
     "/api/decisions": requests.DecisionsRequest,
 }
 GETS = {
@@ -91,6 +95,8 @@ def of_type(shape: inspect.Type) -> SearchStrategy:
             return st.sampled_from(list(shape.values))
         case inspect.BoolType():
             return st.booleans()
+        case inspect.DateType():
+            return st.sampled_from(["0001-01-01", "2026-01-31", "9999-12-31"])
         case inspect.NoneType():
             return st.none()
         case inspect.ListType():
@@ -141,7 +147,7 @@ def _broken(draw: st.DrawFn, value: object) -> object:
 
 @st.composite
 def posts(draw: st.DrawFn) -> tuple[str, str, bytes]:
-    path = draw(st.sampled_from([*POSTS, "/api/decisions", "/api/decisions"]))
+    path = draw(st.sampled_from([*POSTS, *["/api/decisions"] * (len(POSTS) // 2)]))
     data = json.dumps(draw(broken(POSTS[path]))).encode()
     if draw(st.integers(0, 9)) == 0 and data:
         place = draw(st.integers(0, len(data) - 1))

@@ -146,6 +146,8 @@ CREATE TABLE reached (
     image_id INTEGER NOT NULL REFERENCES image (id),
     PRIMARY KEY (annotator, sequence)
 ) WITHOUT ROWID;
+-- images that were renamed or whose capture time was read: what is kept of them in memory follows these rows
+CREATE TABLE image_change (id INTEGER PRIMARY KEY AUTOINCREMENT, image_id INTEGER NOT NULL);
 """
 
 # As sources.counted_view() made it when this step was written; a later source has a step of its own.
@@ -167,6 +169,10 @@ WHERE action = 'label' AND score IS NOT NULL AND run_id IS NOT NULL
     AND source IN ('suggestion', 'grid', 'audit', 'random', 'exploration')"""
 
 _TRIGGERS = """
+CREATE TRIGGER image_changed AFTER UPDATE OF name, name_key, captured_at ON image
+WHEN old.name IS NOT new.name OR old.name_key IS NOT new.name_key OR old.captured_at IS NOT new.captured_at BEGIN
+    INSERT INTO image_change (image_id) VALUES (new.id);
+END;
 CREATE TRIGGER decision_added AFTER INSERT ON decision WHEN new.action != 'undo' BEGIN
     INSERT INTO tally SELECT kind, one, two, 1 FROM counted WHERE decision_id = new.id
     ON CONFLICT (kind, one, two) DO UPDATE SET n = n + 1;

@@ -5,6 +5,7 @@ number, and 0.6 no state. Decisions are parsed one by one, so that an invalid on
 """
 
 import json
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -26,10 +27,13 @@ Coordinate = Annotated[float, Meta(ge=-1e6, le=1e6)]
 State = Literal[1, -1, 0]
 Text = Annotated[str, Meta(max_length=100)]
 Uuid = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{8,100}\Z")]
+Path = Annotated[str, Meta(max_length=4096)]
+Classes = Annotated[list[Id], Meta(max_length=1000)]
 Images = Annotated[list[Id], Meta(max_length=100_000)]
 Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
 if TYPE_CHECKING:
-    ClaimableSource = AnySource = str
+    ClaimableSource = str
+    AnySource = str
 else:
     ClaimableSource, AnySource = Literal[sources(claimable=True)], Literal[tuple(SOURCES)]
 
@@ -105,6 +109,59 @@ class ExamplesRequest(Struct):
     """A class to show examples of."""
 
     class_id: Id = field(name="class")
+
+
+class GalleryFilterRequest(Struct):
+    """snapshot.gallery.GalleryFilter."""
+
+    has: Classes = []
+    lacks: Classes = []
+    open: Classes = []
+    complete: bool | None = None
+    flagged: bool | None = None
+    source: AnySource | None = None
+    by: Text = ""
+    first: date | None = field(default=None, name="from")
+    last: date | None = field(default=None, name="to")
+    folder: Path = ""
+    name: Path = ""
+
+
+class GalleryRequest(Struct, kw_only=True):
+    """A listing of the Gallery; version: of the one that is on screen."""
+
+    only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
+    sort: Literal["name", "decided", "captured", "labels", "probability"] = "name"
+    class_id: Id | None = field(default=None, name="class")
+    down: bool = False
+    version: Text = ""
+
+
+class GalleryWindowRequest(GalleryRequest, kw_only=True):
+    """A part of a listing."""
+
+    start: Count
+    count: Count
+
+
+class GalleryPlaceRequest(GalleryRequest, kw_only=True):
+    """Where an image is in a listing."""
+
+    image: Id
+
+
+class GalleryIdsRequest(GalleryRequest, kw_only=True):
+    """A range of a listing, both ends included."""
+
+    first: Count
+    last: Count
+
+
+class FindRequest(Struct):
+    """Images by a part of their name."""
+
+    text: Path
+    count: Count
 
 
 class SelectRequest(Struct):

@@ -1,0 +1,308 @@
+"""The Gallery: which images a filter shows, in which order, and what is known of those on screen.
+
+A listing is the images of one filter in one order at one moment, which its `version` names. Whoever scrolls sends the
+version they were given and gets parts of the same listing: neither their own decisions nor those of others move or hide
+an image on screen. Only what a tile shows (labels, flag, comments) is read anew each time. Without a version, and with
+one that is no longer kept (LISTINGS_KEPT were used since, or the server was started again), the listing is made of what
+is known now; the answer then has another version, and the page looks up where its image is now (`place`). `changed`
+says that a new listing might differ.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.indexing import positions
+from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.predictions import Predictions, read_predictions
+from annotator.store import classes, image_columns, runs, tiles
+from annotator.store.database import Database
+from annotator.store.image_columns import OPEN, ImageColumns
+
+LISTINGS_KEPT = 32  # 4 bytes an image each
+MOST_IDS = 5000
+SORTS = ("name", "decided", "captured", "labels", "probability")
+COLUMNS_KEPT = 8  # probabilities of a class and their order: 6 bytes an image each
+
+
+@dataclass(frozen=True)
+class GalleryFilter:
+    """Which images are shown: those for which everything given is true.
+
+    has, lacks, open    ids of classes that are present, absent, without an answer
+    complete            whether every class has an answer; None: both
+    flagged             whether it has a flag; None: both
+    source, by          a decision that holds has this source, or is this person's; "": any
+    first, last         days (of this computer's clock) between which the newest decision was made, both included
+    folder              it lies in this folder or one below it; "": any
+    name                a part of its name, with its folder; capitals count as small letters
+    """
+
+    has: tuple[int, ...] = ()
+    lacks: tuple[int, ...] = ()
+    open: tuple[int, ...] = ()
+    complete: bool | None = None
+    flagged: bool | None = None
+    source: str = ""
+    by: str = ""
+    first: date | None = None
+    last: date | None = None
+    folder: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """The order of a listing.
+
+    by          one of SORTS: name; the newest decision; the capture time; how many classes are present; the probability
+                of `class_id` by the current version of the current run
+    down        from the last to the first; images without a value (no decision, no capture time, no probability) come
+                last either way, by name
+    class_id    only with "probability"
+
+    Equal ones are in the order of names. An unanswered image has no decision, and 0 labels.
+    """
+
+    by: str = "name"
+    down: bool = False
+    class_id: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Images in order, as of one version.
+
+    rows    (n,) int32, rows of `image_ids`
+    """
+
+    version: str
+    image_ids: np.ndarray
+    rows: np.ndarray
+
+    def ids(self, start: int, count: int) -> list[int]:
+        """The ids of a part."""
+        return self.image_ids[self.rows[start : start + count]].tolist()
+
+    def place(self, image_id: int) -> int | None:
+        """Where an image is, None where it is not shown."""
+        rows, known = positions([image_id], self.image_ids)
+        places = np.flatnonzero(self.rows == rows[0]).tolist() if known[0] else []
+        return places[0] if places else None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a listing: the images from place `start` on, of `total`."""
+
+    total: int
+    start: int
+    version: str
+    changed: bool
+    images: list[tiles.Tile]
+    probabilities: dict[int, float]
+
+
+class _Listings:
+    """The listings used last, by filter, order and version."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[GalleryFilter, Sorting, str], Listing] = OrderedDict()
+
+    def get(self, filter_: GalleryFilter, sorting: Sorting, version: str) -> Listing | None:
+        with self._lock:
+            key = (filter_, sorting, version)
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, filter_: GalleryFilter, sorting: Sorting, listing: Listing) -> None:
+        with self._lock:
+            self._kept[filter_, sorting, listing.version] = listing
+            while len(self._kept) > LISTINGS_KEPT:
+                self._kept.popitem(last=False)
+
+
+def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
+    """The images of a filter in an order.
+
+    version    of the listing that is on screen; "": as of now
+
+    Raises AnnotatorError for an unknown or archived class and an unknown order.
+    """
+    listings = db.caches.get("gallery", "listings", _Listings, 1)
+    if version and (kept := listings.get(filter_, sorting, version)):
+        return kept
+    _refuse(db, filter_, sorting)
+    columns = image_columns.kept(db)
+    with columns.lock, db.reading():
+        now = current_version(db, sorting)
+        if kept := listings.get(filter_, sorting, now):
+            return kept
+        columns.refresh(db)
+        rows = _sorted(db, columns, _mask(db, columns, filter_), sorting)
+        made = Listing(now, columns.image_ids, rows)
+    listings.keep(filter_, sorting, made)
+    return made
+
+
+def current_version(db: Database, sorting: Sorting) -> str:
+    """The version of a listing made now: decisions, changes of classes, images and their names, and, where it is sorted
+    by probability, the run and its version."""
+    parts = [*image_columns.stamp(db)]
+    if sorting.by == "probability" and (run := runs.current_run(db)):
+        parts += [run.id, run.version]
+    return ".".join(map(str, parts))
+
+
+def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = "") -> Window:
+    """A part of a listing, as `listing` takes and raises it, with what its tiles show now.
+
+    start    the first place; past the end there are no images
+    """
+    shown = listing(db, filter_, sorting, version)
+    ids = shown.ids(start, count)
+    return Window(
+        len(shown.rows),
+        start,
+        shown.version,
+        shown.version != current_version(db, sorting),
+        tiles.read(db, ids),
+        _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
+    )
+
+
+def ids_between(
+    db: Database, filter_: GalleryFilter, sorting: Sorting, first: int, last: int, version: str = ""
+) -> list[int]:
+    """The ids of the images from place `first` to place `last`, which is included; raises as `listing` does, and
+    AnnotatorError for more than MOST_IDS places."""
+    if last - first >= MOST_IDS:
+        raise AnnotatorError(f"At most {MOST_IDS:,} images can be selected at once; these are {last - first + 1:,}.")
+    return listing(db, filter_, sorting, version).ids(first, max(0, last - first + 1))
+
+
+def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
+    """At most `count` images by a part of their name: (id, name), best first. Files called so, with or without a
+    suffix, come before those whose name begins so, and these before all others that contain it; then by name."""
+    if not text:
+        return []
+    columns = image_columns.kept(db)
+    with columns.lock, db.reading():
+        columns.refresh(db)
+        ids = columns.image_ids[columns.names.best_matches(text, count)].tolist()
+        return [(tile.image.id, tile.image.name) for tile in tiles.read(db, ids)]
+
+
+def folders(db: Database) -> list[str]:
+    """The folders with images, sorted, for the choice of a filter; "" are images beside the folders."""
+    columns = image_columns.kept(db)
+    with columns.lock, db.reading():
+        columns.refresh(db)
+        used: list[int] = np.unique(columns.names.folder).tolist()
+        return sorted(columns.names.folders[folder] for folder in used)
+
+
+def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
+    if sorting.by not in SORTS:
+        raise AnnotatorError(f"There is no order {sorting.by!r}. There is: {', '.join(SORTS)}.")
+    named = {*filter_.has, *filter_.lacks, *filter_.open}
+    if sorting.by == "probability":
+        if sorting.class_id is None:
+            raise AnnotatorError("To sort by probability, name a class.")
+        named.add(sorting.class_id)
+    if unknown := sorted(named - {class_.id for class_ in classes.all_classes(db)}):
+        raise AnnotatorError(
+            f"There is no class {', '.join(map(str, unknown))}. Was it archived, or named by an old page? Reload it."
+        )
+
+
+def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
+    """(N,) bool: which images are shown; None: all."""
+    masks: list[np.ndarray] = []
+    for class_ids, state in ((filter_.has, PRESENT), (filter_.lacks, ABSENT), (filter_.open, OPEN)):
+        masks += [columns.states(db.sql, class_id) == state for class_id in class_ids]
+    for wanted, values in ((filter_.complete, columns.complete), (filter_.flagged, columns.flagged)):
+        if wanted is not None:
+            masks.append(values if wanted else ~values)
+    for name, members in ((filter_.source, columns.sources), (filter_.by, columns.people)):
+        if name:
+            masks.append(members.of(name, len(columns)))
+    if filter_.first is not None:
+        masks.append(columns.newest_at >= _beginning(filter_.first))
+    if filter_.last is not None:
+        masks.append(columns.newest_at < _beginning(filter_.last, days=1))
+    if filter_.folder:
+        masks.append(columns.names.in_folder(filter_.folder))
+    if filter_.name:
+        masks.append(columns.names.containing(filter_.name))
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _beginning(day: date, days: int = 0) -> float:
+    """When a day begins by this computer's clock, or the one so many days later; unix seconds."""
+    try:
+        return (datetime.combine(day, time()) + timedelta(days=days)).timestamp()
+    except (OverflowError, ValueError, OSError):  # years that a clock does not know
+        return float("-inf") if day.year < 1971 else float("inf")
+
+
+def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> np.ndarray:
+    """The rows of a mask in order, (n,) int32."""
+    if sorting.by == "name":
+        rows = _those(mask, columns.names.order)
+        return rows[::-1] if sorting.down else rows
+    if sorting.by == "labels":
+        rows = _those(mask, columns.names.order)
+        rows = rows[np.argsort(columns.positives[rows], kind="stable")]
+        return rows[::-1] if sorting.down else rows
+    if sorting.by == "decided":
+        order, has_value = columns.by_decision(), columns.newest > 0
+    elif sorting.by == "captured":
+        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
+    else:
+        order, has_value = _by_probability(db, columns, sorting.class_id or 0)
+    rows = _those(mask, order)
+    without = ~has_value if mask is None else mask & ~has_value
+    return np.concatenate([rows[::-1] if sorting.down else rows, _those(without, columns.names.order)])
+
+
+def _those(mask: np.ndarray | None, order: np.ndarray) -> np.ndarray:
+    return order.copy() if mask is None else np.compress(mask[order], order)
+
+
+def _by_probability(db: Database, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with a probability of the class by it, then by name, (n,) int32; and which these are, (N,) bool."""
+    predictions = read_predictions(db)
+    if predictions is None:
+        return np.zeros(0, np.int32), np.zeros(len(columns), bool)
+    stamp = columns.stamp
+    key = (predictions.run.id, predictions.run.version, class_id, stamp.image, stamp.change)
+    return db.caches.get(
+        "gallery probabilities", key, lambda: _probability_order(predictions, columns, class_id), COLUMNS_KEPT
+    )
+
+
+def _probability_order(predictions: Predictions, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
+    values = np.full(len(columns), np.nan, np.float16)
+    [column], [known] = predictions.columns([class_id])
+    if known:
+        rows, in_project = positions(predictions.image_ids, columns.image_ids)
+        values[rows[in_project]] = predictions.probabilities[:, column][in_project]
+    has_value = ~np.isnan(values)
+    rows = _those(has_value, columns.names.order)
+    # The bits of numbers from 0 on sort as the numbers do, and 16 bits are sorted by their digits, not by comparing.
+    return rows[np.argsort(values[rows].view(np.uint16), kind="stable")], has_value
+
+
+def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[int, float]:
+    predictions = read_predictions(db)
+    if predictions is None or class_id is None:
+        return {}
+    values = predictions.aligned(predictions.probabilities, ids, [class_id])[:, 0].tolist()
+    return {image_id: round(value, 4) for image_id, value in zip(ids, values, strict=True) if value == value}

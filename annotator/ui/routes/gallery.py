@@ -1,0 +1,126 @@
+"""The routes of the Gallery: parts of a listing, the place of an image, ids of a range; and images by their name."""
+
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.snapshot import gallery
+from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.store.tiles import Tile
+from annotator.ui import context
+from annotator.ui.routes import shapes
+from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import (
+    FindRequest,
+    GalleryIdsRequest,
+    GalleryPlaceRequest,
+    GalleryRequest,
+    GalleryWindowRequest,
+    parsed,
+)
+
+MOST_TILES = 500
+MOST_FOUND = 100
+
+
+async def window(request: Request, annotator: str) -> Response:
+    """POST {filter?, sort?, class?, down?, version?, start, count} -> {total, start, version, changed, images}.
+
+    filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
+               name}, all optional (snapshot.gallery.GalleryFilter)
+    sort       name, decided, captured, labels, or probability (of `class`); down: reversed
+    version    of the answer before, for as long as the same listing is scrolled through
+    changed    a listing made now might differ from this one
+    images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
+               probability when sorted by it
+    """
+    asked = parsed(await body_of(request), GalleryWindowRequest)
+    return JSONResponse(await run_sync(_window, asked), headers=FRESH)
+
+
+async def place(request: Request, annotator: str) -> Response:
+    """POST {filter?, sort?, class?, down?, version?, image} -> {place (null: not shown), total, version}."""
+    asked = parsed(await body_of(request), GalleryPlaceRequest)
+    return JSONResponse(await run_sync(_place, asked), headers=FRESH)
+
+
+async def ids(request: Request, annotator: str) -> Response:
+    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: those of the places from first to last,
+    both included; more than gallery.MOST_IDS places are refused."""
+    asked = parsed(await body_of(request), GalleryIdsRequest)
+    return JSONResponse(await run_sync(_ids, asked), headers=FRESH)
+
+
+async def find(request: Request, annotator: str) -> Response:
+    """POST {text, count} -> {images: [{id, name}]}: images by a part of their file name, the best first."""
+    asked = parsed(await body_of(request), FindRequest)
+    images = await run_sync(gallery.find, context.db(), asked.text, min(asked.count, MOST_FOUND))
+    return JSONResponse({"images": [{"id": image_id, "name": name} for image_id, name in images]}, headers=FRESH)
+
+
+ROUTES = [
+    Route("/api/gallery", guarded(window), methods=["POST"]),
+    Route("/api/gallery/place", guarded(place), methods=["POST"]),
+    Route("/api/gallery/ids", guarded(ids), methods=["POST"]),
+    Route("/api/find", guarded(find), methods=["POST"]),
+]
+
+
+def _window(asked: GalleryWindowRequest) -> dict[str, Any]:
+    count = min(asked.count, MOST_TILES)
+    part = gallery.window(context.db(), _filter(asked), _sorting(asked), asked.start, count, asked.version)
+    return {
+        "total": part.total,
+        "start": part.start,
+        "version": part.version,
+        "changed": part.changed,
+        "images": [_tile(tile, part.probabilities) for tile in part.images],
+    }
+
+
+def _tile(tile: Tile, probabilities: dict[int, float]) -> dict[str, Any]:
+    shown = shapes.image(tile.image) | {
+        "labels": tile.labels,
+        "flag": tile.flag or None,
+        "comments": tile.comments,
+        "complete": tile.complete,
+    }
+    probability = probabilities.get(tile.image.id)
+    return shown if probability is None else shown | {"probability": probability}
+
+
+def _place(asked: GalleryPlaceRequest) -> dict[str, Any]:
+    shown = gallery.listing(context.db(), _filter(asked), _sorting(asked), asked.version)
+    return {"place": shown.place(asked.image), "total": len(shown.rows), "version": shown.version}
+
+
+def _ids(asked: GalleryIdsRequest) -> dict[str, Any]:
+    return {
+        "ids": gallery.ids_between(
+            context.db(), _filter(asked), _sorting(asked), asked.first, asked.last, asked.version
+        )
+    }
+
+
+def _filter(asked: GalleryRequest) -> GalleryFilter:
+    only = asked.only
+    return GalleryFilter(
+        has=tuple(sorted(set(only.has))),
+        lacks=tuple(sorted(set(only.lacks))),
+        open=tuple(sorted(set(only.open))),
+        complete=only.complete,
+        flagged=only.flagged,
+        source=only.source or "",
+        by=only.by,
+        first=only.first,
+        last=only.last,
+        folder=only.folder.strip("/"),
+        name=only.name,
+    )
+
+
+def _sorting(asked: GalleryRequest) -> Sorting:
+    return Sorting(asked.sort, asked.down, asked.class_id if asked.sort == "probability" else None)

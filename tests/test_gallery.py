@@ -1,0 +1,262 @@
+"""The Gallery's listings are those that a plain computation over the tables gives, after any history."""
+
+import random
+import uuid
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asked import asked
+from conftest import draw
+from test_grid import publish
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.records import Batch, Decision
+from annotator.snapshot import gallery
+from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.store import classes, decisions, overview
+from annotator.store.database import Database
+
+PEOPLE = ("Ann", "Bob")
+SOURCES = ("click", "suggestion", "gallery")
+FILTERS = [
+    {},
+    {"has": (1,)},
+    {"has": (1, 2)},
+    {"lacks": (2,)},
+    {"has": (1,), "lacks": (2,), "open": (3,)},
+    {"open": (1, 3)},
+    {"complete": True},
+    {"complete": False, "by": "Ann"},
+    {"flagged": True},
+    {"flagged": False, "has": (2,)},
+    {"source": "suggestion"},
+    {"source": "gallery", "by": "Bob"},
+    {"by": "Nobody"},
+    {"first": date.today() - timedelta(days=2)},
+    {"last": date.today() - timedelta(days=2)},
+    {"first": date.today() - timedelta(days=3), "last": date.today() - timedelta(days=1), "by": "Ann"},
+    {"folder": "deep"},
+    {"name": "1"},
+    {"name": "P/2"},
+    {"name": "1.JPG", "open": (1,)},
+    {"name": "%"},
+]
+SORTINGS = [Sorting(by, down, 1 if by == "probability" else None) for by in gallery.SORTS for down in (False, True)]
+
+
+def plain(db: Database, only: GalleryFilter, sorting: Sorting) -> list[int]:
+    """The ids of a listing, by a look at every row."""
+    undone = {row["undoes"] for row in db.rows("SELECT undoes FROM decision")}
+    held: dict[int, list[dict]] = {}
+    for row in db.rows("SELECT * FROM decision WHERE action != 'undo' ORDER BY id"):
+        if row["id"] not in undone:
+            held.setdefault(row["image_id"], []).append(row)
+    labels: dict[int, dict[int, int]] = {}
+    for row in db.rows("SELECT * FROM label"):
+        labels.setdefault(row["image_id"], {})[row["class_id"]] = row["state"]
+    flagged = {row["id"] for row in overview.flagged(db)}
+    known = [class_.id for class_ in classes.all_classes(db)]
+
+    def is_shown(image: dict) -> bool:
+        own, given = labels.get(image["id"], {}), held.get(image["id"], [])
+        day = datetime.fromtimestamp(given[-1]["decided_at"]).date() if given else None
+        complete = bool(known) and all(class_id in own for class_id in known)
+        folder, _, _ = image["name"].rpartition("/")
+        return (
+            all(own.get(class_id) == 1 for class_id in only.has)
+            and all(own.get(class_id) == -1 for class_id in only.lacks)
+            and all(class_id not in own for class_id in only.open)
+            and only.complete in (None, complete)
+            and only.flagged in (None, image["id"] in flagged)
+            and (not only.source or any(row["source"] == only.source for row in given))
+            and (not only.by or any(row["annotator"] == only.by for row in given))
+            and (only.first is None or (day is not None and day >= only.first))
+            and (only.last is None or (day is not None and day <= only.last))
+            and (not only.folder or f"{folder}/".startswith(f"{only.folder}/"))
+            and only.name.casefold() in image["name"].casefold()
+        )
+
+    images = sorted(
+        filter(is_shown, db.rows("SELECT * FROM image")), key=lambda image: (image["name_key"], image["id"])
+    )
+    if sorting.by == "name":
+        return [image["id"] for image in (images[::-1] if sorting.down else images)]
+    values: dict[int, float | None] = {}
+    for image in images:
+        own = labels.get(image["id"], {})
+        values[image["id"]] = {
+            "decided": held[image["id"]][-1]["id"] if image["id"] in held else None,
+            "captured": image["captured_at"],
+            "labels": sum(state == 1 for class_id, state in own.items() if class_id in known),
+            "probability": PROBABILITIES.get(image["id"]),
+        }[sorting.by]
+    valued = sorted((image for image in images if values[image["id"]] is not None), key=lambda i: values[i["id"]])
+    without = [image["id"] for image in images if values[image["id"]] is None]
+    return [image["id"] for image in (valued[::-1] if sorting.down else valued)] + without
+
+
+PROBABILITIES: dict[int, float] = {}
+
+
+def agree(db: Database, some: random.Random | None = None) -> None:
+    """Each filter, in each order or in one of them, as it is kept and as a new process finds it."""
+    fresh = Database(db.paths.project)
+    known = {class_.id for class_ in classes.all_classes(db)}
+    for only in FILTERS:
+        if not {*only.get("has", ()), *only.get("lacks", ()), *only.get("open", ())} <= known:
+            with pytest.raises(AnnotatorError, match="no class 2"):
+                gallery.listing(db, GalleryFilter(**only), Sorting())
+            continue
+        for sorting in SORTINGS if some is None else [some.choice(SORTINGS)]:
+            wanted = plain(db, GalleryFilter(**only), sorting)
+            for one in (db, fresh):
+                listing = gallery.listing(one, GalleryFilter(**only), sorting)
+                assert listing.ids(0, 1000) == wanted, (only, sorting, one is fresh)
+    fresh.close()
+
+
+@pytest.fixture
+def predicted(db):
+    """A run that knows 24 images; the first class has the same probability on two of them."""
+    probabilities = np.linspace(0.02, 0.98, 24).astype(np.float16)
+    probabilities[5] = probabilities[17]
+    publish(db, np.stack([probabilities] * 3, 1))
+    PROBABILITIES.clear()
+    PROBABILITIES.update(enumerate(probabilities.tolist(), start=1))
+    return db
+
+
+def change(db: Database, chance: random.Random, days: float) -> None:
+    """One thing that people do, some days ago."""
+    image = chance.choice(db.tuples("SELECT id FROM image"))[0]
+    known = [class_.id for class_ in classes.all_classes(db)]
+    shared = {"annotator": chance.choice(PEOPLE), "source": chance.choice(SOURCES)}
+    name, class_id, state = (
+        str(uuid.UUID(int=chance.getrandbits(128))),
+        chance.choice(known),
+        chance.choice([1, 1, -1, 0]),
+    )
+    action = chance.choice(
+        ["label"] * 6 + ["done", "done", "skip", "flag", "flag", "clear", "comment", "batch", "undo", "undo"]
+    )
+    before = decisions.newest_decision(db)
+    if action == "batch":
+        some = chance.sample([row[0] for row in db.tuples("SELECT id FROM image")], 5)
+        cells = [(one, class_id, chance.choice([1, -1, None]), None) for one in some]
+        given = Batch(name, cells=cells, **shared)
+    elif action == "undo":
+        given = Decision(name, "undo", shared["annotator"], "click")
+    else:
+        cell = {"label": {"class_id": class_id, "state": state}, "clear": {"class_id": class_id}}.get(action, {})
+        note = {"flag": chance.choice(["", "blurred"]), "comment": "a mask?"}.get(action, "")
+        given = Decision(name, action, image_id=image, note=note, **cell, **shared)
+    assert not decisions.decide(db, [given]).refused
+    with db.writing() as sql:
+        sql.execute("UPDATE decision SET decided_at = decided_at - ? WHERE id > ?", [86400 * days, before])
+
+
+def archive(db: Database, class_id: int) -> None:
+    with db.writing() as sql:
+        sql.execute("DELETE FROM label WHERE class_id = ?", [class_id])
+        sql.execute("UPDATE class SET archived = 1 WHERE id = ?", [class_id])
+        sql.execute(
+            """UPDATE image SET stage = 3 WHERE (SELECT count(*) FROM label WHERE image_id = image.id) =
+            (SELECT count(*) FROM class WHERE archived = 0)"""
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_history(predicted, photos: Path, seed):
+    db, chance = predicted, random.Random(seed)
+    agree(db)
+    for step in range(12):
+        for _ in range(chance.randint(1, 8)):
+            change(db, chance, days=max(0, 4 - step / 2))
+        if step == 3:
+            classes.add_classes(db, [("owl", "")])
+        if step == 5:
+            draw(photos / "deep" / "0.5.jpg", seed=77)
+            draw(photos / "A 1.jpg", seed=78)
+            (photos / "11.jpg").rename(photos / "deep" / "Z11.jpg")
+            set_up(db.paths.project, images_folder=photos)
+        if step in (2, 7):
+            with db.writing() as sql:
+                sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])
+        if step == 11:
+            archive(db, 2)
+        agree(db, None if step == 11 else chance)
+
+
+def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_are_now(predicted):
+    db, only = predicted, GalleryFilter(open=(1,))
+    first = gallery.window(db, only, Sorting(), 0, 10)
+    assert (first.total, first.changed, len(first.images)) == (24, False, 10)
+    third = first.images[2].image.id
+    decisions.decide(db, [Decision("label-one", "label", "Ann", "click", third, 1, 1)])
+    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", third, note="dark")])
+    decisions.decide(db, [Decision("comment-one", "comment", "Ann", "click", third, note="fox?")])
+    again = gallery.window(db, only, Sorting(), 0, 10, first.version)
+    assert [tile.image for tile in again.images] == [tile.image for tile in first.images]
+    assert (again.version, again.total, again.changed) == (first.version, 24, True)
+    assert (again.images[2].labels, again.images[2].flag, again.images[2].comments) == ([(1, 1)], "dark", 1)
+    now = gallery.window(db, only, Sorting(), 0, 10)
+    assert (now.total, now.changed) == (23, False) and now.version != first.version
+    assert third not in [tile.image.id for tile in now.images]
+    kept, new = (gallery.listing(db, only, Sorting(), version) for version in (first.version, now.version))
+    assert (kept.place(third), new.place(third), kept.place(99)) == (2, None, None)
+    unknown = gallery.window(db, only, Sorting(), 0, 10, "1.2.3.4")
+    assert unknown.version == now.version, "a version that is not kept is made anew"
+
+
+def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_the_rest(tmp_path, class_file):
+    names = (
+        "a/fox.jpg",
+        "a/fox 2.jpg",
+        "b/Fox.JPG",
+        "b/redfox.jpg",
+        "fox/deer.jpg",
+        "fox.old.jpg",
+        "\u00c9t\u00e9.jpg",
+        "x0_%.jpg",
+    )
+    for number, name in enumerate(names):
+        draw(tmp_path / "photos" / name, seed=number)
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
+    db = Database(tmp_path / "project")
+
+    def found(text: str, count: int = 10) -> list[str]:
+        return [name for _, name in gallery.find(db, text, count)]
+
+    assert found("fox") == ["fox.old.jpg", "a/fox.jpg", "b/Fox.JPG", "a/fox 2.jpg", "b/redfox.jpg", "fox/deer.jpg"]
+    assert found("fox", 2) == ["fox.old.jpg", "a/fox.jpg"] and found("fox", 0) == found("") == found("wolf") == []
+    assert found("fox.jpg") == ["a/fox.jpg", "b/Fox.JPG", "b/redfox.jpg"]
+    assert found("A/FOX") == ["a/fox.jpg", "a/fox 2.jpg"] and found("/de") == ["fox/deer.jpg"] == found("fox/")
+    assert found("e\u0301t") == found("\u00c9T") == ["\u00c9t\u00e9.jpg"] and found("0_%") == ["x0_%.jpg"]
+
+
+def test_the_routes_answer_with_what_the_page_shows(project):
+    with asked(project) as app:
+        cell = {"uuid": "label-one", "action": "label", "image": 3, "class": 2, "state": -1, "source": "gallery"}
+        assert app.post("/api/decisions", {"decisions": [cell]})[1]["saved"] == ["label-one"]
+        only = {
+            "filter": {"lacks": [2], "by": "Ann", "from": str(date.today()), "source": "gallery", "complete": False}
+        }
+        status, answer = app.post("/api/gallery", only | {"sort": "decided", "down": True, "start": 0, "count": 9})
+        [image] = answer["images"]
+        assert status == 200 and (answer["total"], answer["start"], answer["changed"]) == (1, 0, False)
+        assert image["labels"] == [[2, -1]] and (image["id"], image["flag"], image["complete"]) == (3, None, False)
+        assert app.post("/api/gallery/place", only | {"image": 3, "version": answer["version"]})[1]["place"] == 0
+        assert app.post("/api/gallery/ids", {"first": 2, "last": 4})[1]["ids"] == [
+            image["id"] for image in app.post("/api/gallery", {"start": 2, "count": 3})[1]["images"]
+        ]
+        assert app.post("/api/find", {"text": "23", "count": 5})[1]["images"][0]["name"] == "deep/23.png"
+        for path, body in {
+            "/api/gallery/ids": {"first": 0, "last": 5000},
+            "/api/gallery": {"start": 0, "count": 1, "filter": {"has": [77]}},
+            "/api/gallery/place": {"image": 1, "sort": "probability"},
+        }.items():
+            status, answer = app.post(path, body)
+            assert status == 409 and answer["error"], path
