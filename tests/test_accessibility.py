@@ -43,6 +43,7 @@ PAGES = {
     "progress": "canvas, [data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",
     "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
+    "images": ".as-text",
     "settings": "[data-testid=stForm]",
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "map", "grid?audit=1")

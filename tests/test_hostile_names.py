@@ -41,9 +41,10 @@ PAGES = {
     "progress": "[data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",
     "export": "[data-testid=stDownloadButton]",
+    "images": ".as-text",
     "settings": "[data-testid=stForm]",
 }
-STREAMLITS = ("progress", "certificate", "export", "settings")
+STREAMLITS = ("progress", "certificate", "export", "images", "settings")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one

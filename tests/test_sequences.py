@@ -53,8 +53,8 @@ def project(request, tmp_path):
 
 
 def answer(db, action: str, image_id: int, annotator: str = "Ann") -> None:
-    cell = {"class_id": 1, "state": 1} if action == "label" else {}
-    one = Decision(str(uuid.uuid4()), action, annotator, "click", image_id=image_id, **cell)
+    cell = (1, 1) if action == "label" else (None, None)
+    one = Decision(str(uuid.uuid4()), action, annotator, "click", image_id, *cell)
     assert not decide(db, [one]).refused
 
 

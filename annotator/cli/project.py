@@ -10,8 +10,6 @@ from annotator.cli.options import MethodName, Project, examples
 from annotator.cli.printing import print_by_reason, printable, progress
 from annotator.errors import AnnotatorError
 
-ALWAYS = ("images added", "known already", "files kept out")  # counted by init even where there are none
-
 commands = typer.Typer(rich_markup_mode=None)
 
 
@@ -34,7 +32,7 @@ def init(
     ] = None,
 ) -> None:
     """Make a project from a folder of images, or add images, classes and labels to one."""
-    from annotator.exchange.setup import set_up
+    from annotator.exchange.setup import registered_in_words, set_up
     from annotator.store.private import files_for_owner_only
     from annotator.worker.backbone import check_backbone
 
@@ -52,9 +50,7 @@ def init(
             progress=show,
         )
     files = done.registered
-    counts = [(files.added, "images added"), (files.known, "known already"), (files.moved, "moved or renamed")]
-    counts += [(files.copies, "copies of others"), (len(files.bad), "files kept out"), (len(files.missing), "missing")]
-    print(f"{project}: {', '.join(f'{count:,} {what}' for count, what in counts if count or what in ALWAYS)}.")
+    print(f"{project}: {registered_in_words(files)}.")
     print_by_reason(files.bad, "kept out")
     print_by_reason(files.missing, "missing")
     if done.classes_added:

@@ -13,7 +13,7 @@ from annotator.records import BadFile, Decision
 from annotator.settings import IMPORTER
 from annotator.store import classes, configuration, decisions, images
 from annotator.store.database import Database
-from annotator.store.files import Listing, list_files
+from annotator.store.files import Listing, escaped, list_files
 from annotator.store.pixels import IMAGE_SUFFIXES
 from annotator.store.registration import Registered, register
 from annotator.store.unfinished import holds_other_things, making
@@ -61,11 +61,8 @@ def set_up(
     if method is not None:
         configuration.about(method)
     listing = list_files(images_folder, leave_out=project) if images_folder else Listing([], [])
-    if images_folder and not exists and not listing.images():
-        raise AnnotatorError(
-            f"No image was found in {images_folder} or below it ({len(listing.paths):,} other files, "
-            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
-        )
+    if images_folder and not exists:
+        _refuse_without_images(images_folder, listing)
     listed = read_classes(class_file) if class_file else []
     known = Database(project) if exists else None
     labels = _read_labels(known, label_file, listing.paths, listed) if label_file else []
@@ -91,6 +88,45 @@ def set_up(
         )
         added = classes.add_classes(db, listed)
         return Setup(registered, added, warnings, *_import(db, labels, ids))
+
+
+def add_folder(
+    db: Database, folder: Path, progress: Callable[[int, int], None] | None = None, threads: int | None = None
+) -> Registered:
+    """Add the images of a folder to an open project, or look again at one that was added. Repeating it changes nothing.
+
+    progress    called with (files looked at, files in all); what it raises ends the work, and what was committed stays
+    threads     files read at a time; None: as many as there are cores
+
+    Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
+    no image.
+    """
+    listing = list_files(folder, leave_out=db.paths.project)
+    if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
+        _refuse_without_images(folder, listing)
+    return register(db, folder, listing.paths, progress, listing.kept_out, threads)
+
+
+def registered_in_words(registered: Registered) -> str:
+    """What a scan of a folder came to, in one line."""
+    counts = [
+        (registered.added, "images added"),
+        (registered.known, "known already"),
+        (len(registered.bad), "files kept out"),
+        (registered.moved, "moved or renamed"),
+        (registered.copies, "copies of others"),
+        (len(registered.missing), "missing"),
+    ]
+    # The first three are counted even where there are none.
+    return ", ".join(f"{count:,} {what}" for place, (count, what) in enumerate(counts) if count or place < 3)
+
+
+def _refuse_without_images(folder: Path, listing: Listing) -> None:
+    if not listing.images():
+        raise AnnotatorError(
+            f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
+            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
+        )
 
 
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:

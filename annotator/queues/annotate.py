@@ -119,7 +119,6 @@ def with_surroundings(
     counts    of overview.image_counts
     onward    pages to go to from an empty one; (): those with work, or FINISHED once every image is complete
     """
-    complete = counts["complete"] == counts["all"]
     return Work(
         work_items,
         counts["without_decision"],
@@ -130,10 +129,16 @@ def with_surroundings(
         f"{run.id}.{run.version}" if run else "",
         counts["all"],
         counts["incomplete"],
-        (onward or (FINISHED if complete else ("autopilot", "annotate"))) if empty and counts["all"] else (),
+        _onward(counts, onward) if empty else (),
         leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
         class_version=versions.class_version(db),
     )
+
+
+def _onward(counts: dict[str, int], onward: tuple[str, ...]) -> tuple[str, ...]:
+    if not counts["all"]:
+        return ("images",)
+    return onward or (FINISHED if counts["complete"] == counts["all"] else ("autopilot", "annotate"))
 
 
 def elsewhere(count: int) -> str:
@@ -173,7 +178,7 @@ def _threshold(run: Run | None) -> float:
 def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> tuple[str, tuple[str, ...]]:
     """Why there is nothing to do, and the pages that have something."""
     if not counts["all"]:
-        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER", ()
+        return "There are no images yet. Add a folder of them on the Images page.", ()
     if wanted.mode == "annotate":
         return _nothing_to_annotate(db, wanted, counts)
     leased = review.open_elsewhere(db, wanted, _threshold(run))

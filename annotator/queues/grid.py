@@ -296,7 +296,7 @@ def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
 
 def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classes: bool, run: Run | None) -> str:
     if not counts["all"]:
-        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+        return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
     leased = _open_elsewhere(db, wanted)

@@ -13,7 +13,7 @@ import re
 import struct
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
-from typing import BinaryIO
+from typing import IO
 
 from PIL import ImageFile
 
@@ -38,7 +38,7 @@ def captured_at(image: ImageFile.ImageFile) -> float | None:
     return None
 
 
-def _block(image: ImageFile.ImageFile) -> BinaryIO | None:
+def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
     """The EXIF block as a file; a TIFF is one itself."""
     if image.format == "TIFF":
         return image.fp
@@ -46,7 +46,7 @@ def _block(image: ImageFile.ImageFile) -> BinaryIO | None:
     return io.BytesIO(block.removeprefix(b"Exif\0\0")) if isinstance(block, bytes) else None
 
 
-def _texts(file: BinaryIO) -> dict[int, str]:
+def _texts(file: IO[bytes]) -> dict[int, str]:
     """The texts of the three tags that are there."""
     place = file.tell()
     try:
@@ -61,7 +61,7 @@ def _texts(file: BinaryIO) -> dict[int, str]:
         file.seek(place)
 
 
-def _entries(file: BinaryIO, order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
+def _entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
     """The entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
     (count,) = struct.unpack(f"{order}H", _read(file, start, 2))
     content = _read(file, start + 2, 12 * min(count, MOST_ENTRIES))
@@ -69,7 +69,7 @@ def _entries(file: BinaryIO, order: str, start: int) -> dict[int, tuple[int, int
     return {tag: (kind, number, value) for tag, kind, number, value in rows}
 
 
-def _text(file: BinaryIO, order: str, kind: int, length: int, value: bytes) -> str:
+def _text(file: IO[bytes], order: str, kind: int, length: int, value: bytes) -> str:
     if kind != 2:  # not a text
         return ""
     if length > 4:
@@ -77,7 +77,7 @@ def _text(file: BinaryIO, order: str, kind: int, length: int, value: bytes) -> s
     return value[:length].split(b"\0")[0].decode("ascii", "replace").strip()
 
 
-def _read(file: BinaryIO, start: int, length: int) -> bytes:
+def _read(file: IO[bytes], start: int, length: int) -> bytes:
     file.seek(start)
     return file.read(length)
 

@@ -252,7 +252,7 @@ def _check_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         raise AnnotatorError(f"The folder {folder} cannot be read: {error}. Check its rights.") from error
     if not stat.S_ISDIR(mode):
-        raise AnnotatorError(f"{folder} is a file, but --images wants a folder. Try: --images {folder.parent}")
+        raise AnnotatorError(f"{folder} is a file; a folder of images is wanted. Try: {folder.parent}")
     if not _may(folder, os.R_OK | os.X_OK):
         raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
 

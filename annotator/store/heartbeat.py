@@ -1,4 +1,4 @@
-"""The worker's row: its state, progress, last heartbeat and last error."""
+"""The worker's row: its state, progress, last heartbeat and last error; and the end of its log."""
 
 import os
 import time
@@ -6,6 +6,7 @@ import time
 from annotator.records import WorkerState
 from annotator.settings import WORKER_SILENT_SECONDS
 from annotator.store.database import Database
+from annotator.store.reading import open_file
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
@@ -31,6 +32,22 @@ def worker_state(db: Database) -> WorkerState:
     recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
     alive = recent and row["state"] not in ("stopped", "not started") and _exists(row["pid"])
     return WorkerState(**row, alive=alive)
+
+
+def log_end(db: Database, most: int) -> bytes:
+    """The last `most` bytes of the log of the worker that the app started; b"" where there is none.
+
+    A link in its place is not followed: a project may come from somebody else, and point at anything.
+    """
+    path = db.paths.worker_log
+    try:
+        if path.is_symlink():
+            return b""
+        with open_file(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most)
+    except OSError:
+        return b""
 
 
 def _exists(pid: int | None) -> bool:

@@ -4,13 +4,21 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
 from annotator.store.pixels import BadImage, capture_time
+
+
+class Folder(NamedTuple):
+    """A folder that was added: its path (escaped), how many of its files hold an image, and how many were kept out."""
+
+    path: str
+    images: int
+    kept_out: int
 
 
 def all_images(db: Database) -> list[Image]:
@@ -99,6 +107,15 @@ def _same(images: list[Any]) -> bool:
     return images[0] is not None and len(set(images)) == 1
 
 
+def folders(db: Database) -> list[Folder]:
+    """The folders that were added to the project, with their files; counts files, so no hot page calls it."""
+    rows = db.rows(
+        """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
+        LEFT JOIN file f ON f.folder_id = d.id GROUP BY d.id ORDER BY d.id"""
+    )
+    return [Folder(**row) for row in rows]
+
+
 def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     """Files and folders kept out of the project, with the reason.
 
@@ -133,6 +150,19 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
         [-1 if limit is None else limit],
     )
     return [BadFile(**row) for row in rows]
+
+
+def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+    """Images that cannot be shown any more by the kind of reason, the most frequent first: reason, images, example.
+
+    limit    how many images are looked at; None: all
+    """
+    return db.rows(
+        """SELECT substr(problem, 1, instr(problem || ': ', ': ') - 1) AS reason, count(*) AS images,
+            min(name) AS example
+        FROM (SELECT problem, name FROM image WHERE problem != '' LIMIT ?) GROUP BY 1 ORDER BY images DESC, reason""",
+        [-1 if limit is None else limit],
+    )
 
 
 def missing_ids(db: Database) -> dict[int, str]:

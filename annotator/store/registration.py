@@ -44,13 +44,15 @@ def register(
     paths: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
     kept_out: Sequence[BadFile] = (),
+    threads: int | None = None,
 ) -> Registered:
     """Register the files of a folder: every content once, every bad file with its reason.
 
     Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
 
     paths, kept_out    as files.list_files returns them
-    progress           called with (files looked at, files in all)
+    progress           called with (files looked at, files in all); what it raises ends the scan
+    threads            files read at a time; None: as many as there are cores
 
     Raises AnnotatorError when the folder is empty and was not at the previous scan.
     """
@@ -79,7 +81,7 @@ def register(
     scan = _Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    for number, (path, file) in enumerate(inspect_files(folder, paths, known), start=1):
+    for number, (path, file) in enumerate(inspect_files(folder, paths, known, threads), start=1):
         if file is not None:
             batch.append(file)
         elif reasons[path]:

@@ -4,6 +4,7 @@
     door.py keys.py tokens.py sockets.py readers.py        what a request passes; threads that read image files
     context.py frame.py charts/ tables.py                the project that is served; what pages share
     navigation.py pages/ components/                       the table of pages, a file per page, their ES modules
+    adding.py                                              folders of images that are being added
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script
 
 May import queues, exchange, quality, snapshot and store; never worker. Begin with server.py.

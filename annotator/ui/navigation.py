@@ -22,6 +22,7 @@ PAGES = (
     Entry("progress", "Progress", ":material/monitoring:"),
     Entry("certificate", "Certificate", ":material/verified:"),
     Entry("export", "Export", ":material/download:"),
+    Entry("images", "Images", ":material/photo_library:"),
     Entry("settings", "Settings", ":material/tune:"),
 )
 

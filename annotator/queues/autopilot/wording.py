@@ -41,7 +41,7 @@ def audit_line(tiles: int, name: str, seconds: float) -> str:
 def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None) -> str:
     """Why there is no action; counts: images by stage (store/overview.py)."""
     if not counts["all"]:
-        return f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER"
+        return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):

@@ -37,7 +37,8 @@ def page() -> None:
 def _certificate() -> None:
     db = context.db()
     if not overview.image_counts(db)["all"]:
-        frame.info(f"There are no images yet. Add some: annotator init {db.paths.project} --images FOLDER")
+        st.info("There are no images yet. Add a folder of them on the Images page.")
+        frame.link("images", "Go to Images")
         return
     if not classes.all_classes(db):
         st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")

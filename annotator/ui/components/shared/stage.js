@@ -18,13 +18,16 @@ const BRIGHTEST = 4;
 const SWIPE = 90; // CSS pixels
 const TAP = 8; // less than this is no movement
 
+const HALF_DISC = ["M10 7a6.5 6.5 0 1 0 0 13 6.5 6.5 0 1 0 0-13", "M10 9v9M7.5 10v7M5.2 12v3"];
+
 /** Shapes of 24 x 24, drawn with a line. */
 const SHAPES = {
   closer: ["M12 5v14", "M5 12h14"],
   further: ["M5 12h14"],
   whole: ["M4 9V4h5", "M20 9V4h-5", "M4 15v5h5", "M20 15v5h-5"],
-  darker: ["M20 14.5A8.5 8.5 0 1 1 9.5 4a6.6 6.6 0 0 0 10.5 10.5z"],
-  brighter: ["M12 8a4 4 0 1 0 0 8 4 4 0 1 0 0-8", "M12 2v3", "M12 19v3", "M2 12h3", "M19 12h3", "M5 5l2 2", "M17 17l2 2", "M5 19l2-2", "M17 7l2-2"],
+  // The half-filled disc of screens and cameras: a moon and a sun would be a theme.
+  darker: [...HALF_DISC, "M15 6h6"],
+  brighter: [...HALF_DISC, "M18 3v6", "M15 6h6"],
 };
 
 /** Rows for the help overlay of every page with a stage. @type {[string | string[], string][]} */
@@ -32,7 +35,7 @@ export const STAGE_KEYS = [
   [["PageUp", "PageDown"], "closer, further away (also the wheel or two fingers)"],
   ["Home", "the whole picture, or every pixel as it is (1:1)"],
   [["Shift", "Arrow keys"], "move about in the picture (also by dragging)"],
-  [["Shift", "PageUp", "PageDown"], "brighter, darker; with Home as it was"],
+  [["Shift", "PageUp", "PageDown"], "the picture brighter, darker; with Home as it was (its file stays as it is)"],
 ];
 
 export class Stage {
@@ -137,8 +140,8 @@ export class Stage {
       toolButton("further", "Further away", "PageDown", () => this.view.step(-1)),
       toolButton("closer", "Closer", "PageUp", () => this.view.step(1)),
       this.fitButton,
-      toolButton("darker", "Darker", "Shift+PageDown", () => this.lighten(1 / BRIGHTER)),
-      toolButton("brighter", "Brighter", "Shift+PageUp", () => this.lighten(BRIGHTER)),
+      toolButton("darker", "Darker picture", "Shift+PageDown", () => this.lighten(1 / BRIGHTER)),
+      toolButton("brighter", "Brighter picture", "Shift+PageUp", () => this.lighten(BRIGHTER)),
     );
   }
 

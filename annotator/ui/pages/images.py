@@ -1,0 +1,190 @@
+"""Images: the folders of the project, adding one, what was kept out and why, and the worker's log."""
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.text_cells import Rows
+from annotator.exchange.setup import registered_in_words
+from annotator.records import BadFile
+from annotator.store import heartbeat, images
+from annotator.store.database import Database
+from annotator.store.files import unescaped
+from annotator.ui import context, frame, tables
+from annotator.ui.adding import Adding, Progress, adding
+
+REFRESH = 1.0  # seconds, while a folder is being added
+LOG_REFRESH = 5.0
+LOG_LINES, LOG_SHOWN = 200, 100_000  # lines and bytes on the page
+LOG_MOST = 5_000_000  # bytes of the download
+SUMMED_UP = 20_000  # files counted by reason; the download has all
+EXAMPLES = 100
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        frame.annotator_name()
+        db = context.db()
+        known = _folders(db)
+        _add(db, known)
+        _kept_out(db)
+        _missing(db)
+        _log()
+
+
+def _folders(db: Database) -> list[images.Folder]:
+    st.subheader("Folders")
+    # Files of folders change with registrations only, and while one runs the numbers of before will do.
+    registered = db.setting("registrations", 0)
+    known = db.caches.get("folders", (registered, adding(db).is_at_work), lambda: images.folders(db), 1)
+    if not known:
+        st.info("There are no images in this project yet. Add a folder of them below.")
+        return []
+    rows = [
+        {"Folder": folder.path, "Images": f"{folder.images:,}", "Kept out": f"{folder.kept_out:,}"} for folder in known
+    ]
+    tables.show(rows, "Folders of this project")
+    return known
+
+
+def _add(db: Database, known: Sequence[images.Folder]) -> None:
+    work = adding(db)
+    at_work = work.is_at_work
+    with st.form("add_folder", border=False):
+        given = st.text_input(
+            "Add a folder of images",
+            placeholder=str(Path.home() / "photos"),
+            help="A folder on the machine that runs Annotator, searched with its subfolders. Files are read where they "
+            "lie, and never changed or moved.",
+            key="folder",
+        )
+        with st.container(horizontal=True):
+            add = st.form_submit_button("Add folder", type="primary", disabled=at_work)
+            again = st.form_submit_button(
+                "Look for changes",
+                disabled=at_work or not known,
+                help="Finds new, moved and deleted files in the folders above.",
+            )
+    try:
+        if add:
+            work.start([_path(given)])
+        elif again:
+            work.start([Path(unescaped(folder.path)) for folder in known])
+    except AnnotatorError as error:
+        frame.error(error)
+    st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
+
+
+def _path(given: str) -> Path:
+    """The folder that somebody typed. Raises AnnotatorError unless it is a whole path."""
+    text = given.strip()
+    if not text:
+        raise AnnotatorError("Type the path of a folder first.")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:  # "~nobody"
+        raise AnnotatorError(f"{text}: {error}") from error
+    if not path.is_absolute() or "\0" in text:
+        raise AnnotatorError(f"{text} is not a whole path. Begin with / (on Windows with a drive), or with ~ for home.")
+    return path
+
+
+def _progress(work: Adding) -> None:
+    progress: Progress = work.progress
+    if work.is_at_work and progress.folder:
+        name = frame.escaped(progress.folder)
+        words = f"{progress.done:,} of {progress.of:,} files of {name}" if progress.of else f"Listing {name}"
+        st.progress(progress.done / progress.of if progress.of else 0.0, text=words)
+        st.button("Stop", on_click=work.stop, key="stop_adding")
+    elif st.session_state.get("was_adding"):
+        st.session_state["was_adding"] = False
+        st.rerun()  # the whole page: other numbers, and no further refresh
+    st.session_state["was_adding"] = work.is_at_work
+    for outcome in progress.outcomes:
+        if outcome.registered:
+            frame.info(f"{outcome.folder}: {registered_in_words(outcome.registered)}.")
+        else:
+            frame.error(outcome.error)
+
+
+def _kept_out(db: Database) -> None:
+    st.subheader("Kept out")
+    if not (count := images.count_kept_out(db)):
+        st.caption("No file was kept out.")
+        return
+    st.caption(f"{count:,} {'file' if count == 1 else 'files'} in these folders cannot be used as images.")
+    rows = images.kept_out_by_reason(db, SUMMED_UP)
+    _reasons([(row["reason"], row["files"], row["example"]) for row in rows], "files", "Files kept out, by reason")
+    _list("kept_out", ("file", "reason"), lambda limit: images.kept_out(db, limit))
+
+
+def _missing(db: Database) -> None:
+    st.subheader("Missing")
+    if not (count := images.count_missing(db)):
+        st.caption("Every image can be shown.")
+        return
+    st.caption(
+        f"{count:,} {'image' if count == 1 else 'images'} cannot be shown any more, and nobody is asked about them. "
+        "Their labels are kept. They come back when their file does."
+    )
+    rows = images.missing_by_reason(db, SUMMED_UP)
+    reasons = [(row["reason"], row["images"], row["example"]) for row in rows]
+    _reasons(reasons, "images", "Images that cannot be shown, by reason")
+    _list("missing", ("image", "reason"), lambda limit: images.missing(db, limit))
+
+
+def _reasons(rows: Sequence[tuple[str, int, str]], what: str, label: str) -> None:
+    tables.show(
+        [{"Reason": reason, what.capitalize(): f"{count:,}", "For example": name} for reason, count, name in rows],
+        label,
+    )
+
+
+def _list(name: str, titles: tuple[str, str], read: Callable[[int | None], list[BadFile]]) -> None:
+    """The first of them, and all of them as a download."""
+    with st.expander(f"The first {EXAMPLES}", key=f"first_{name}"):
+        rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(EXAMPLES)]
+        tables.show(rows, f"The first of them, with what is wrong: {name}")
+    st.download_button(
+        "Download all as CSV",
+        data=lambda: _csv(titles, read(None)),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key=f"download_{name}",
+    )
+
+
+def _csv(titles: Sequence[str], rows: Sequence[BadFile]) -> bytes:
+    text = io.StringIO()
+    out = Rows(text)
+    out.row(titles)
+    for bad in rows:
+        out.row([bad.path, bad.reason])
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+@st.fragment(run_every=LOG_REFRESH)
+def _log() -> None:
+    st.subheader("The worker's log")
+    db = context.db()
+    text = heartbeat.log_end(db, LOG_SHOWN).decode(errors="replace")
+    lines = text.splitlines()[-LOG_LINES:]
+    if not lines:
+        st.caption("It is empty: the worker has nothing to report since it was started.")
+        return
+    st.caption("The newest lines are at the end. The log begins anew when the worker is started.")
+    with st.container(height=320):
+        st.code("\n".join(lines), language=None)
+    st.download_button(
+        "Download the log",
+        data=lambda: heartbeat.log_end(db, LOG_MOST),
+        file_name="worker.log",
+        mime="text/plain",
+        on_click="ignore",
+        key="download_log",
+    )

@@ -1,0 +1,148 @@
+"""The Images page: folders are added while the page goes on, every error is said, nothing outside is shown."""
+
+import csv
+import io
+import threading
+from typing import Any, cast
+
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from annotator.errors import AnnotatorError
+from annotator.queues import annotate
+from annotator.records import Wanted
+from annotator.store import heartbeat, images
+from annotator.store.database import Database
+from annotator.ui import context
+from annotator.ui.adding import Adding, adding
+from annotator.ui.pages import images as the_page
+
+SCRIPT = """
+from annotator.ui import frame
+from annotator.ui.pages import images as one
+with frame.errors_shown():
+    one.page()
+"""
+
+
+@pytest.fixture
+def served(tmp_path) -> Database:
+    """An empty project that is being served."""
+    db = Database(tmp_path / "p", create=True)
+    db.close()
+    context.open_project(tmp_path / "p")
+    return context.db()
+
+
+def show() -> AppTest:
+    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test.session_state["name"] = "Ann"
+    return test.run()
+
+
+def photos(folder, count: int = 3):
+    folder.mkdir(parents=True)
+    for number in range(count):
+        Image.new("RGB", (8, 8), (number, len(folder.name), 0)).save(folder / f"{number}.png")
+    return folder
+
+
+def add(test: AppTest, path) -> AppTest:
+    test.text_input(key="folder").input(str(path))
+    next(button for button in test.button if button.label == "Add folder").click().run()
+    adding(context.db()).wait()
+    return test if test.error else test.run()
+
+
+def said(test: AppTest) -> str:
+    assert not test.exception
+    shown: list[Any] = [*test.error, *test.info, *test.caption, *test.code]
+    texts = [element.value for element in shown] + [
+        element.proto.body for element in cast("list[Any]", test.get("html"))
+    ]
+    return "\n".join(texts).replace("\\", "")
+
+
+def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to(served, tmp_path):
+    work = annotate.next_work(served, Wanted("annotate", "tab", "Ann", (), 8))
+    assert (work.onward, "Images page" in work.empty) == (("images",), True)
+    folder = photos(tmp_path / "one")
+    (folder / "notes.txt").write_text("secret words")
+    (folder / "4.jpg").write_bytes(b"no picture")
+    test = add(show(), folder)
+    assert "3 images added, 0 known already, 2 files kept out" in said(test)
+    assert "2 files in these folders" in said(test) and "not an image file" in said(test)
+    assert "secret words" not in said(test)
+    test = add(test, folder)
+    assert "0 images added, 3 known already, 2 files kept out" in said(test)
+    assert f">{folder}<" in said(test) and len(images.folders(served)) == 1
+    photos(folder / "below", 2)
+    (folder / "0.png").unlink()
+    next(button for button in test.button if button.label == "Look for changes").click().run()
+    adding(served).wait()
+    assert "2 images added" in said(test.run()) and "1 missing" in said(test)
+    assert "1 image cannot be shown any more" in said(test)
+    rows = list(csv.reader(io.StringIO(the_page._csv(("file", "reason"), images.kept_out(served)).decode())))
+    assert [row[0] for row in rows] == ["file", "4.jpg", "notes.txt"]
+
+
+def test_what_cannot_be_added_is_said_and_changes_nothing(served, tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a_secret_name.txt").write_text("words")
+    test = show()
+    for path, reason in {
+        "": "Type the path",
+        "photos/birds": "not a whole path",
+        "~nobody-of-this-name/photos": "home",
+        tmp_path / "nowhere": "There is no folder",
+        tmp_path / "texts" / "a_secret_name.txt": "is a file; a folder of images is wanted",
+        tmp_path / "texts": "No image was found",
+    }.items():
+        test = add(test, path)
+        assert reason in said(test), path
+    assert "a_secret_name" not in said(add(test, tmp_path / "texts"))
+    assert images.folders(served) == [] and served.value("SELECT count(*) FROM file") == 0
+
+
+def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, tmp_path, monkeypatch):
+    monkeypatch.setattr("annotator.store.registration.BATCH", 1)
+    folder, work = photos(tmp_path / "one", 12), Adding(served)
+    seen, go_on = threading.Event(), threading.Event()
+    note = work._note
+
+    def note_and_wait(done: int, of: int) -> None:
+        note(done, of)
+        if done == 5:
+            seen.set()
+            go_on.wait(30)
+
+    monkeypatch.setattr(work, "_note", note_and_wait)
+    work.start([folder, folder])
+    assert seen.wait(30) and (work.progress.done, work.progress.of) == (5, 12)
+    with pytest.raises(AnnotatorError, match="Another folder is being added"):
+        work.start([folder])
+    work.stop()
+    go_on.set()
+    work.wait()
+    [outcome] = work.progress.outcomes
+    assert "Stopped" in outcome.error and served.value("SELECT count(*) FROM image") == 6, "one was in hand"
+    monkeypatch.undo()
+    again = Adding(served)
+    again.start([folder])
+    again.wait()
+    registered = again.progress.outcomes[0].registered
+    assert registered and (registered.added, registered.known) == (6, 6)
+
+
+def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_is_not_read(served, tmp_path):
+    assert "It is empty" in said(show())
+    lines = [f"line {number} <b>[x](http://y)</b>" for number in range(500)]
+    served.paths.worker_log.write_text("\n".join(lines))
+    shown = show().code[0].value.splitlines()
+    assert shown == lines[-the_page.LOG_LINES :]
+    assert heartbeat.log_end(served, 7) == lines[-1].encode()[-7:]
+    (tmp_path / "outside").write_text("secret words")
+    served.paths.worker_log.unlink()
+    served.paths.worker_log.symlink_to(tmp_path / "outside")
+    assert heartbeat.log_end(served, 1000) == b""
