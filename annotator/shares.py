@@ -1,4 +1,4 @@
-"""Shares in percent, rounded so that 100 % means all and 0 % means none."""
+"""Numbers in words: shares in percent, rounded so that 100 % means all and 0 % none, and counts with their noun."""
 
 import math
 
@@ -17,3 +17,8 @@ def percent(part: float, of: float = 1, digits: int = 0) -> str:
     if not steps:
         return f"<{10**-digits:g} %"
     return f"{min(steps, 100 * 10**digits - 1) / 10**digits:.{digits}f} %"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 image", "1,234 images"; plural: where it is not the noun with an s."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -217,7 +217,7 @@ def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, m
     wait_for_image(page, second)
     assert scribe.press("3") == second
     page.keyboard.press("Control+Shift+z")
-    expect(page.locator(".words")).to_have_text("Nothing left to redo.")
+    expect(page.locator(".words")).to_have_text("Nothing to redo.")
     wait_until_saved(page, 6)
     assert (labels_of(many, first), labels_of(many, second)) == ({1: 1}, {3: 1})
 
@@ -232,7 +232,7 @@ def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(brow
     page.wait_for_load_state("networkidle")
     page.keyboard.press("Backspace")
     wait_for_image(page, image_id)
-    expect(page.locator(".words")).to_have_text("Taken back: fox present.")
+    expect(page.locator(".words")).to_have_text(re.compile(r"^Undid: fox on \S+\.$"))
     expect(page.locator(".chips .chip")).to_have_text(["heron×"])
     page.keyboard.press("Backspace")
     expect(page.locator(".chips .chip")).to_have_count(0)
@@ -251,7 +251,7 @@ def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, man
         page.keyboard.press("ArrowLeft")
         wait_for_image(page, image_id)
     page.keyboard.press("ArrowLeft")
-    expect(page.locator(".words")).to_have_text("There is no earlier image.")
+    expect(page.locator(".words")).to_have_text("There is no previous image.")
     page.keyboard.press("ArrowRight")
     wait_for_image(page, seen[1])
     expect(page.locator(".chips .chip")).to_have_text(["fox×"])
@@ -263,7 +263,7 @@ def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, man
         wait_for_image(page, image_id)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".words")).to_contain_text("This is the newest image")
-    page.get_by_role("button", name="Earlier").click()
+    page.get_by_role("button", name="Previous").click()
     wait_for_image(page, seen[2])
     assert scribe.press("2") == seen[2]
     wait_for_image(page, newest)
@@ -321,7 +321,7 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         seen = [scribe.press("1") for _ in range(4)]
         assert len(set(seen)) == 4
         expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label, 4 incomplete", timeout=20_000)
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images labeled, 4 incomplete", timeout=20_000)
         first = scribe.press(" ")
         again = [scribe.press("Enter") for _ in range(3)]
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
@@ -331,7 +331,7 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         wait_for_image(page, first)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images have a label ·", timeout=20_000)
+        expect(page.locator(".foot")).to_contain_text("4 of 4 images labeled ·", timeout=20_000)
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
         expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)

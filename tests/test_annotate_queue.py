@@ -160,11 +160,11 @@ def test_the_order_is_not_the_order_of_the_folder(db):
 
 
 def test_an_empty_page_says_what_to_do_next(db):
-    assert "label about 20 more images" in annotate.next_work(db, wanted("tab", mode="review")).empty
+    assert "Label about 20 more images" in annotate.next_work(db, wanted("tab", mode="review")).empty
     for image in images.all_images(db):
         decide(db, "label", image.id, 1)
     review = annotate.next_work(db, wanted("tab", mode="review"))
-    assert "first training is on its way" in review.empty and review.onward == ("annotate", "autopilot")
+    assert "first training starts soon" in review.empty and review.onward == ("annotate", "autopilot")
     for image in images.all_images(db):
         decide(db, "done", image.id)
     work = annotate.next_work(db, wanted("tab"))

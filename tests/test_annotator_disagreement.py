@@ -14,7 +14,7 @@ from annotator.store import annotator_disagreement, arrays, decisions, leases, r
 from annotator.store.database import Database
 from annotator.store.schema import MIGRATIONS
 
-NO_DISAGREEMENT = "People disagree on none of these answers."
+NO_DISAGREEMENT = "No disagreements here."
 WORDS = {"+": 1, "-": -1, "?": 0}
 
 
@@ -174,7 +174,7 @@ def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere
             db, Wanted("review", "x", "Ann", (), 8, Filter(**{"kind": "annotator_disagreements"} | only))
         ).empty
 
-    assert "no other of these answers. 3 images are open elsewhere" in empty()
+    assert "No other disagreements. 3 images are open elsewhere" in empty()
     assert "3 images" in empty(by="Bob") and empty(by="Cid") == empty(class_id=1) == NO_DISAGREEMENT
     say(db, "C+", image_id=3, class_id=2)
     leases.hold(db, "other", "Bob", [3, 5, 9])
@@ -182,8 +182,8 @@ def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere
     assert "2 images are open elsewhere" in empty()
     publish_run(db, np.full((24, 3), 0.9))
     leases.take(db, "fourth", "Di", range(1, 25), 24)
-    assert "No other suggestion is left here. 24 images are open elsewhere" in empty(kind="missing")
-    assert empty(kind="missing", low=0.95).startswith("No suggestion is left here")
+    assert "No other suggestions. 24 images are open elsewhere" in empty(kind="missing")
+    assert empty(kind="missing", low=0.95).startswith("No more suggestions")
 
 
 def test_review_begins_where_the_model_is_surest_of_either_side(db):

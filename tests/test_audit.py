@@ -109,7 +109,7 @@ def test_only_the_newest_audits_keep_their_arrays(db):
 
 
 def test_drawing_from_nothing_is_refused(db, tmp_path):
-    with pytest.raises(AnnotatorError, match=r"An audit of 0 cells says nothing\. Draw 1 or more, such as 200"):
+    with pytest.raises(AnnotatorError, match=r"1 or more image-class pairs, such as 200, not 0"):
         audit.draw(db, 0)
     empty = Database(tmp_path / "empty", create=True)
     with pytest.raises(AnnotatorError, match="no images"):
@@ -127,7 +127,7 @@ def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothin
     assert (fox.recall.low, fox.recall.high) == (0.2, 1.0)
     assert (fox.missing.low, fox.missing.high) == (0, 16)
     assert found.reached() == [] and "0 of 3 classes" in found.sentence()
-    assert found.lacks[0].startswith("No audit yet: nothing is known of the 64 cells")
+    assert found.lacks[0].startswith("Start an audit: nothing is known yet about 64 unanswered image-class pairs")
 
 
 def test_an_answered_audit_tells_recall_and_what_is_missing(db):
@@ -142,9 +142,9 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
         "98 % recall reached with 95 % confidence for 1 of 3 classes (recall of 2 not measured). "
-        "Precision: not measured (people's labels taken as right)"
+        "Precision: not measured (people's labels assumed to be right)"
     )
-    assert "No cell of these classes has been audited: heron, deer." in found.lacks
+    assert "These classes have no audit answers yet: heron, deer." in found.lacks
 
 
 def test_ordinary_finds_are_credited_but_do_not_make_positives_seem_common(db):
@@ -236,9 +236,9 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
 @pytest.mark.process
 def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, project: Path):
     told = annotator("audit", project, "--cells", 30).stdout
-    assert "30 cells drawn" in told and "audit grid on the Grid page" in told
+    assert "30 pairs to check" in told and "audit grid on the Grid page" in told
     text = annotator("certificate", project).stdout
-    assert "98 % recall reached" in text and "30 drawn cells wait" in text
+    assert "98 % recall reached" in text and "Check 30 pairs" in text
     found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)
     assert found["overall"]["waiting"] == 30 and found["reached"]["target"] == 0.5
     assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
@@ -246,7 +246,7 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
 
 def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
-    reason = "not measured (people's labels taken as right)"
+    reason = "not measured (people's labels assumed to be right)"
     found = certificate(db)
     assert found.classes[0].precision.reason == found.overall.precision.reason == reason
     assert found.sentence().endswith(f"Precision: {reason}") and "recall not measured" in found.sentence()
@@ -278,8 +278,8 @@ def test_reasons_follow_what_was_looked_at():
     wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
     assert precision_reason(wide, 40, 0, 0, 2) == "too few answers (2)"
     assert precision_reason(narrow, 40, 0, 0, 30) == precision_reason(narrow, 0, 800, 300, 0) == ""
-    assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels taken as right)"
-    assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no label yet)"
+    assert precision_reason(narrow, 40, 800, 300, 0) == "not measured (people's labels assumed to be right)"
+    assert precision_reason(narrow, 0, 0, 300, 9) == recall_reason(narrow, 0, 9, 300) == "not measured (no labels yet)"
     assert recall_reason(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
     assert duration(None) == "not measured" and duration(0.0) == "none expected" and duration(0.2) == "1 s"
 

@@ -69,19 +69,19 @@ def test_two_people_answer_different_cells(db):
     bob = cells(audit_grid.next_grids(db, replace(WANTED, holder="other", annotator="Bob")).items)
     assert len(ann) == 18 and not set(ann) & set(bob) and len(ann) + len(bob) == 54
     more = audit_grid.next_grids(db, replace(WANTED, holder="third"))
-    assert more.items == [] and "54 drawn cells are open on other pages" in more.empty
+    assert more.items == [] and "54 audit questions are open elsewhere" in more.empty
     leases.hold_cells(db, "other", "Bob", [])
     assert cells(audit_grid.next_grids(db, replace(WANTED, holder="third")).items) == bob
 
 
 def test_when_nothing_is_drawn_or_all_is_answered_it_says_so(db):
-    assert "Nothing has been drawn" in audit_grid.next_grids(db, WANTED).empty
+    assert "There is no audit yet" in audit_grid.next_grids(db, WANTED).empty
     audit.draw(db, 9, seed=1)
     grids = audit_grid.next_grids(db, WANTED).items
     on_the_way = audit_grid.next_grids(db, replace(WANTED, have=cells(grids)))
-    assert on_the_way.items == [] and "Every drawn cell has been answered" in on_the_way.empty
+    assert on_the_way.items == [] and "Every audit question has been answered" in on_the_way.empty
     say(db, cells(grids), "audit", states=[truth(*cell) for cell in cells(grids)])
-    assert "Every drawn cell has been answered" in audit_grid.next_grids(db, WANTED).empty
+    assert "Every audit question has been answered" in audit_grid.next_grids(db, WANTED).empty
 
 
 def test_a_class_that_is_not_there_is_refused(db):

@@ -22,7 +22,7 @@ TEXT = """() => {
   return host.shadowRoot.querySelector(".root").outerHTML;
 }"""
 NOTHING = ".nothing .empty"
-OF_THE_MODEL = re.compile(r"\d %|percent|heatmap|\d to be found")
+OF_THE_MODEL = re.compile(r"\d %|percent|heatmap|\d to find")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
             after(page, "Enter", grid["id"])
         else:
             page.keyboard.press("Enter")
-    expect(page.locator(NOTHING)).to_contain_text("Every drawn cell has been answered")
+    expect(page.locator(NOTHING)).to_contain_text("Every audit question has been answered")
     wait_until_saved(page, 4)
     assert saved(drawn, "Blind") == book
     assert [image for one in book for image, _ in one] == [one.image_id for one in asked], (
@@ -60,7 +60,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
     found = certificate(Database(drawn.project))
     assert found.overall.waiting == 0 and found.overall.audited == 60
     page.get_by_role("link", name="See the certificate").click()
-    page.get_by_text("Every drawn cell has been answered.").wait_for(timeout=60_000)
+    page.get_by_text("Every audit question has been answered.").wait_for(timeout=60_000)
     assert page.troubles == []
 
 
@@ -74,7 +74,7 @@ def test_the_audit_grid_is_begun_and_left_by_keyboard_and_outlives_a_reload(brow
     expect(page.get_by_role("button", name="Audit grid", exact=True)).to_be_focused()
     after(page, "Enter", ordinary["id"])
     until(lambda: "audit=1" in page.url)
-    expect(page.locator(".selection")).to_contain_text("without what the model thinks")
+    expect(page.locator(".selection")).to_contain_text("predictions hidden")
     first = shown(page)
     page.reload()
     page.locator(GRID).wait_for(timeout=60_000)
@@ -101,7 +101,7 @@ def test_an_audit_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
 
 def test_a_phone_shows_the_certificate_and_leads_to_the_audit_grid(browser, drawn):
     page = open_page(browser, drawn, "Thumb", "/certificate", viewport={"width": 390, "height": 844}, has_touch=True)
-    link = page.get_by_role("link", name="Answer them")
+    link = page.get_by_role("link", name="Answer in the audit grid")
     link.wait_for(timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     link.click()

@@ -97,8 +97,8 @@ def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
     answer_audit(many, wrong=10)
     outcomes = auto_accept.choose(many, Guarantee(0.98))
     assert auto_accepted.counts(many)["present"] == 0
-    assert "which is too many to guarantee 98 % of those that are left" in outcomes[0].reason
-    assert "nothing has been audited" in outcomes[1].reason or "too few" in outcomes[1].reason
+    assert "too many to guarantee 98 % of the rest" in outcomes[0].reason
+    assert "no audit answers yet" in outcomes[1].reason or "too few" in outcomes[1].reason
 
 
 def test_grids_of_likely_cells_are_no_audit(many):
@@ -107,7 +107,7 @@ def test_grids_of_likely_cells_are_no_audit(many):
         decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
     outcomes = auto_accept.choose(many, Guarantee(0.98))
     assert auto_accepted.counts(many)["present"] == 0
-    assert outcomes[0].reason == "nothing has been audited that it could rest on"
+    assert outcomes[0].reason == "no audit answers yet"
 
 
 def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepting):
@@ -148,8 +148,8 @@ def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
     auto_accept.undo(accepting, batch)
     publish(accepting)
     assert auto_accepted.accepted_cells(accepting) == {}
-    assert auto_accepted.acceptances(accepting)[0].withdrawn == "taken back"
-    with pytest.raises(AnnotatorError, match=rf"No batch '{batch}' is auto-accepted. There is: none"):
+    assert auto_accepted.acceptances(accepting)[0].withdrawn == "undone"
+    with pytest.raises(AnnotatorError, match=rf"There is no auto-accepted batch '{batch}'. There is: none"):
         auto_accept.undo(accepting, batch)
 
 
@@ -213,12 +213,12 @@ def test_what_cannot_be_guaranteed_is_refused(many):
         auto_accept.choose(many, Guarantee(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
         auto_accept.choose(many, Guarantee(present=False))
-    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs that a guarantee of 99.9 %"):
+    with pytest.raises(AnnotatorError, match=r"No class has enough likely pairs for a guarantee of 99.9 %"):
         auto_accept_sample.draw(many, Guarantee(0.999))
 
 
 def test_a_project_without_a_run_says_what_it_lacks(db):
-    with pytest.raises(AnnotatorError, match="There is no run yet"):
+    with pytest.raises(AnnotatorError, match="There is no model yet"):
         auto_accept_sample.draw(db, Guarantee())
     assert all(one.cells == 0 for one in auto_accept.choose(db, Guarantee()))
 
@@ -229,8 +229,8 @@ def test_the_command_line_shows_what_is_accepted_and_takes_it_back(accepting, an
     assert found["guarantee"]["precision"] == 0.98
     assert [(one["class"], one["state"], one["cells"]) for one in found["acceptances"]] == [("fox", 1, cells)]
     told = annotator("accept", project, "--undo", found["acceptances"][0]["batch"]).stdout
-    assert "Off: nothing is auto-accepted." in told and "withdrawn: taken back" in told
-    assert "is auto-accepted. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
+    assert "Off: nothing is auto-accepted." in told and "removed: undone" in told
+    assert "no auto-accepted batch 'b'. There is: none" in annotator("accept", project, "--undo", "b", code=1).stderr
 
 
 def strangers(tmp_path, images: int, names: int) -> Database:
@@ -246,16 +246,18 @@ def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
     db = strangers(tmp_path, 200, 28)
     told = guarantee.outlook(db, Guarantee(0.99))
     assert told.startswith(
-        "99 % cannot be shown of one class here: it takes about 340 audit answers without a mistake,"
+        "99 % cannot be shown for one class here: it takes about 340 audit answers without a mistake,"
     )
     assert (
-        "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % of all classes together" in told
+        "and there are 200 images. Possible at most: 95 % (about 76 answers), or 99 % for all classes together" in told
     )
     assert guarantee.outlook(db, Guarantee(0.95)).startswith(
-        "It takes about 76 audit answers without a mistake to show 95 %"
+        "Showing 95 % for one class takes about 76 audit answers without a mistake"
     )
-    assert guarantee.outlook(db, Guarantee(0.99, together=True)).startswith("It takes about 350 audit answers")
-    assert "cannot be shown of all classes together" in guarantee.outlook(db, Guarantee(0.999, together=True))
+    assert guarantee.outlook(db, Guarantee(0.99, together=True)).startswith(
+        "Showing 99 % for all classes together takes about 350 audit answers"
+    )
+    assert "cannot be shown for all classes together" in guarantee.outlook(db, Guarantee(0.999, together=True))
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
@@ -271,7 +273,7 @@ def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake
 
 
 def test_an_audit_that_saves_no_work_says_what_could_be_guaranteed_instead(many):
-    with pytest.raises(AnnotatorError, match=r"No class has so many likely pairs .*99.9 %") as told:
+    with pytest.raises(AnnotatorError, match=r"No class has enough likely pairs .*99.9 %") as told:
         auto_accept_sample.draw(many, Guarantee(0.999))
-    assert "Possible here: 98 % class by class, or 98 % of all classes together" in str(told.value)
+    assert "Possible here: 98 % class by class, or 98 % for all classes together" in str(told.value)
     auto_accept_sample.draw(many, Guarantee(0.98))

@@ -58,7 +58,7 @@ def test_before_there_is_a_model_whole_images_are_drawn_at_random(db):
     first = {planner.next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.next_actions(db, wanted("another", "Eve")).items[0]
-    assert action.kind == "image" and action.preset == () and "at random" in action.line
+    assert action.kind == "image" and action.preset == () and "random sample" in action.line
     assert action.source == "random"
 
 
@@ -96,7 +96,7 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
             there = cells.answered(db, [action.item.image.id]).get(action.item.image.id, {})
             give(db, action.source, [(action.item.image.id, one, -1) for one in (1, 2, 3) if one not in there])
     assert set(overview.decisions_by_source(db)) >= {"random", "grid"}
-    assert work.empty.startswith("Every class of every image has been answered")
+    assert work.empty.startswith("Every class of every image has an answer")
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
@@ -128,7 +128,7 @@ def test_exploration_is_one_click_where_a_whole_image_takes_too_long_and_ends_wi
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0))
     monkeypatch.setattr(planner, "LONGEST", time_model.DEFAULTS.image(3, planner.EXPECTED_POSITIVES) - 0.1)
     action = planner.next_actions(db, wanted()).items[0]
-    assert action.kind == "click" and action.line.endswith("to learn from: name one class, 2 s")
+    assert action.kind == "click" and action.line.endswith("to learn from: label one class, 2 s")
     publish(db, SURE)
     assert planner.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
 

@@ -145,7 +145,7 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         assert all(row["score"] is None for row in of("audit"))
         assert all(row["milliseconds"] is not None for row in rows)
         found = sum(row["state"] == 1 for row in rows)
-        expect(page.locator(".tally")).to_have_text(f"{found} labels found in under a minute here")
+        expect(page.locator(".tally")).to_have_text(f"{found} labels found in under a minute")
         assert page.troubles == []
 
 
@@ -169,7 +169,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
         page = fly(browser, served, "Doubt")
         assert on(page)[0] == "grid"
-        expect(page.locator(".line")).to_contain_text("24 answers to check again: 'fox' was said to be not there")
+        expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
         assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
         assert "%" not in page.locator(".root").inner_text()
         assert not page.locator(".tile .mark[aria-label*='%']").count()
@@ -185,7 +185,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         assert [(row["image_id"], row["state"]) for row in rows] == marked
         assert {(row["class_id"], row["source"]) for row in rows} == {(1, "relabel")}
         assert all(row["score"] is None and row["run_id"] is None for row in rows)
-        expect(page.locator(".tally")).to_have_text("1 label found in under a minute here")
+        expect(page.locator(".tally")).to_have_text("1 label found in under a minute")
         page.keyboard.press("Backspace")
         until(lambda: on(page) == first)
         wait_until_saved(page)
@@ -266,7 +266,7 @@ def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids
     for image, state in cells(marked):
         assert labels_of(grids, image)[1] == state
     page.keyboard.press("Backspace")
-    expect(page.locator(".words")).to_contain_text(f"Taken back: {len(marked['tiles'])} answers about fox")
+    expect(page.locator(".words")).to_contain_text(f"Undid: {len(marked['tiles'])} answers for fox")
 
 
 def test_without_a_model_images_are_answered_whole_until_there_are_none(browser, tmp_path):
@@ -282,5 +282,5 @@ def test_without_a_model_images_are_answered_whole_until_there_are_none(browser,
                 until(lambda was=name: on(page)[1] != was)
             wait_until_saved(page)
             assert kind == "image" and labels_of(served, int(name)) == {1: 1, 2: 0, 3: -1}
-        page.get_by_text("Every class of every image has been answered").wait_for(timeout=30_000)
+        page.get_by_text("Every class of every image has an answer").wait_for(timeout=30_000)
         assert page.troubles == []

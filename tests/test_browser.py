@@ -109,7 +109,7 @@ def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(bro
     wait_until_saved(page, 3)
     page.context.set_offline(True)
     press(3)
-    expect(page.locator(".foot")).to_contain_text("3 waiting")
+    expect(page.locator(".foot")).to_contain_text("3 unsent")
     page.context.set_offline(False)
     wait_until_saved(page, 6)
     served.kill()
@@ -143,7 +143,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     db = Database(project)
     page = open_page(browser, served, "Ann", accept_downloads=True)
     page.get_by_role("link", name="Review").click()
-    expect(page.locator(".empty")).to_contain_text("label about 20 more images", timeout=30_000)
+    expect(page.locator(".empty")).to_contain_text("Label about 20 more images", timeout=30_000)
     page.get_by_role("link", name="Go to Annotate").click()
     wait_for_picture(page)
     for _ in range(22):
@@ -176,7 +176,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     assert row["run_id"] and 0 < row["score"] <= 1
 
     page.get_by_role("link", name="Progress").click()
-    expect(page.get_by_text("How suggestions fared")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Suggestion accuracy")).to_be_visible(timeout=30_000)
     page.get_by_role("link", name="Export").click()
     for name in ("labels.csv", "labels.provenance.csv"):
         with page.expect_download(timeout=30_000) as download:

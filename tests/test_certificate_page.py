@@ -64,7 +64,7 @@ def test_without_images_or_classes_it_says_what_to_do(tmp_path, db):
 def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking(db):
     told = words(shown(db))
     assert "98 % recall reached with 95 % confidence for 0 of 3 classes" in told
-    assert "Nothing has been decided yet" in told and "No audit yet" in told
+    assert "There are no answers yet" in told and "Start an audit" in told
     assert [one.value for one in shown(db).metric] == ["Not measured"] * 3
 
 
@@ -72,9 +72,9 @@ def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     test = shown(db)
     assert test.number_input(key="audit_cells").value == audit.default_size(db)
     test.number_input(key="audit_cells").set_value(12)
-    test = fine(button(test, "Draw an audit").click().run())
+    test = fine(button(test, "Start an audit").click().run())
     assert len(audit.open_cells(db)) == 12
-    assert "12 drawn cells wait for an answer" in words(test)
+    assert "12 pairs to check" in words(test)
     [link] = test.page_link
     assert link.proto.page == "grid" and link.proto.query_string == "audit=1"
 
@@ -84,7 +84,7 @@ def test_an_answered_audit_shows_the_certificate_in_full(db):
     audit.draw(db, 60, seed=1)
     answer(db)
     test, found = shown(db), certificate(db)
-    assert found.sentence() in words(test) and "Every drawn cell has been answered" in words(test)
+    assert found.sentence() in words(test) and "Every audit question has been answered" in words(test)
     names = re.findall(r'scope="row">(.*?)<', table(test))
     assert names[0] == "all classes" and len(names) == 4
     missing = [next(one for one in found.classes if one.name == name).missing.estimate for name in names[1:]]
@@ -124,22 +124,22 @@ def test_auto_accept_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
     assert not test.toggle(key="accept_on").value and guarantee.chosen(db) is None
-    assert "99 % cannot be shown of one class here" in words(test) and "about 340 audit answers" in words(test)
+    assert "99 % cannot be shown for one class here" in words(test) and "about 340 audit answers" in words(test)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
-    assert "95 % cannot be shown of one class here" in words(test) and guarantee.chosen(db) is None
+    assert "95 % cannot be shown for one class here" in words(test) and guarantee.chosen(db) is None
     fine(test.toggle(key="accept_on").set_value(True).run())
     assert guarantee.chosen(db) == Guarantee(0.95)
-    assert "nothing can be accepted yet" in words(test)
+    assert "Auto-accept is on; still needed" in words(test)
     fine(test.checkbox(key="accept_absent").set_value(True).run())
     assert guarantee.chosen(db) == Guarantee(0.95, absent=True)
 
 
 def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
-    test = button(shown(db), "Draw the cells that would show it").click().run()
-    assert "no run yet" in words(test)
+    test = button(shown(db), "Start the check").click().run()
+    assert "no model yet" in words(test)
     test = shown(many)
     fine(test.segmented_control(key="accept_precision").set_value(0.95).run())
-    fine(button(test, "Draw the cells that would show it").click().run())
+    fine(button(test, "Start the check").click().run())
     assert len(audits.audits(many)) == 1
 
 
@@ -149,11 +149,11 @@ def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
     auto_accept.choose(many, Guarantee(0.98))
     [held] = auto_accepted.acceptances(many)
     test = shown(many)
-    assert f"{held.cells:,} cells accepted" in words(test) and test.toggle(key="accept_on").value
-    fine(button(test, "Take back").click().run())
+    assert f"{held.cells:,} answers accepted" in words(test) and test.toggle(key="accept_on").value
+    fine(button(test, "Undo").click().run())
     assert auto_accepted.counts(many)["present"] == 0 and guarantee.chosen(many) is None
     assert not test.toggle(key="accept_on").value
-    assert "1 given back" in [one.label for one in test.expander]
+    assert "1 removed" in [one.label for one in test.expander]
 
 
 def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):

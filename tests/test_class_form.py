@@ -46,10 +46,10 @@ def told(test: AppTest) -> str:
     ("lines", "says", "added"),
     [
         ("owl\nhare\nnewt", ["3 classes (owl, hare, newt) added"], ["owl", "hare", "newt"]),
-        ("owl\nfox", ["1 class (owl) added", "There already: fox"], ["owl"]),
-        ("fox\ndeer", ["No class was added", "There already: fox, deer"], []),
-        ("fox | red", ["There already, with a new description: fox"], []),
-        ("owl\nowl | of the night", ["1 class (owl) added", "More than once in the list: owl"], ["owl"]),
+        ("owl\nfox", ["1 class (owl) added", "Already there: fox"], ["owl"]),
+        ("fox\ndeer", ["No class added", "Already there: fox, deer"], []),
+        ("fox | red", ["Already there, description updated: fox"], []),
+        ("owl\nowl | of the night", ["1 class (owl) added", "Listed twice: owl"], ["owl"]),
     ],
 )
 def test_the_form_says_what_it_did_and_empties_its_box(add, db, lines, says, added):
@@ -66,7 +66,7 @@ def test_a_description_follows_a_bar_or_a_tab():
 
 
 def test_an_empty_box_adds_nothing_and_says_so(add, db):
-    assert any("Nothing was added" in one.value for one in add(" \n").info)
+    assert any("Nothing to add" in one.value for one in add(" \n").info)
     assert names(db) == ["fox", "heron", "deer"]
 
 
@@ -75,7 +75,7 @@ def complete(db, image_id: int) -> None:
     assert not decisions.decide(db, [one]).refused
 
 
-@pytest.mark.parametrize(("lines", "asks"), [("owl", "2 images are complete now"), ("Fox", "looks like 'fox'")])
+@pytest.mark.parametrize(("lines", "asks"), [("owl", "2 complete images become"), ("Fox", "looks like 'fox'")])
 def test_it_asks_before_it_adds_what_may_be_a_surprise(add, db, lines, asks):
     for image_id in (1, 2):
         complete(db, image_id)

@@ -17,13 +17,13 @@ def test_from_a_folder_to_an_export_by_commands_alone(annotator, tmp_path, photo
     assert "heron present" in annotator("decide", "project", "deep/23.png", "heron", "present").stdout
     annotator("decide", "project", "00.jpg", "fox", "absent", "--annotator", "Bob")
     annotator("decide", "project", str(photos / "01.jpg"), "fox", "unsure")
-    assert "undone: 00.jpg: fox absent (by Bob)" in annotator("undo", "project", "--annotator", "Bob").stdout
+    assert "Undid: 00.jpg: fox absent (by Bob)" in annotator("undo", "project", "--annotator", "Bob").stdout
     told = annotator("undo", "project", "--annotator", "Bob", code=1).stderr
     assert "no decision by Bob left" in told and "--anyone" in told
     assert "(by Eve)" not in annotator("decide", "project", "02.jpg", "fox", "present", "--annotator", "Eve").stdout
     annotator("undo", "project"), annotator("undo", "project")
     assert "newest is by Eve" in annotator("undo", "project", code=1).stderr, "nobody else's is taken back by itself"
-    assert "undone: 02.jpg: fox present (by Eve)" in annotator("undo", "project", "--anyone").stdout
+    assert "Undid: 02.jpg: fox present (by Eve)" in annotator("undo", "project", "--anyone").stdout
     annotator("decide", "project", "deep/23.png", "heron", "present")
     annotator("decide", "project", "01.jpg", "fox", "unsure")
     status = json.loads(annotator("status", "project", "--json").stdout)
@@ -63,7 +63,7 @@ def test_it_tells_its_version_and_runs_as_a_module_too(annotator):
 def test_a_kept_out_file_is_named_by_init_and_status(annotator, photos):
     (photos / "torn.jpg").write_bytes(b"\xff\xd8\xff\xe0 this was a photo once")
     said = annotator("init", "project", "--images", photos).stdout
-    assert "1 files kept out" in said and "torn.jpg" in said
+    assert "1 file skipped" in said and "torn.jpg" in said
     listed = json.loads(annotator("status", "project", "--json").stdout)["files_kept_out"]
     assert [one["file"] for one in listed] == ["torn.jpg"] and listed[0]["reason"]
 

@@ -143,9 +143,9 @@ def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
         (links / path.name).symlink_to(path)
     (links / "notes.txt").write_text("x")
     said = annotator("init", "project", "--images", "links").stdout
-    assert "1 images added" in said and "24 files kept out" in said
-    assert "23 kept out: a link that leads out of the image folder\n      00.jpg, 01.jpg, 02.jpg" in said
-    assert "1 kept out: not an image file" in said
+    assert "1 image added" in said and "24 files skipped" in said
+    assert "23 skipped: a link that leads out of the image folder\n      00.jpg, 01.jpg, 02.jpg" in said
+    assert "1 skipped: not an image file" in said
     found = json.loads(annotator("status", "project", "--json").stdout)["files_kept_out_by_reason"]
     assert [(one["files"], one["example"]) for one in found] == [(23, "00.jpg"), (1, "notes.txt")]
 
@@ -157,8 +157,8 @@ def test_a_new_project_of_which_no_image_can_be_used_is_not_made_and_every_reaso
     (tmp_path / "links" / "torn.jpg").touch()
     with pytest.raises(AnnotatorError) as told:
         set_up(tmp_path / "project", images_folder=tmp_path / "links")
-    assert "23 files kept out: a link that leads out of the image folder" in str(told.value)
-    assert "1 files kept out: empty file" in str(told.value)
+    assert "23 files skipped: a link that leads out of the image folder" in str(told.value)
+    assert "1 file skipped: empty file" in str(told.value)
     assert not (tmp_path / "project").exists()
 
 
@@ -235,7 +235,7 @@ def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project
     assert images.missing_ids(db).keys() == {image_id, image_id + 1}
     found = status(db, 1)
     assert (found["images_missing_in_all"], len(found["images_missing"])) == (2, 1)
-    assert "2 images cannot be shown any more" in annotator("status", "project").stdout
+    assert "2 images cannot be shown" in annotator("status", "project").stdout
     (tmp_path / "kept.jpg").rename(photos / "back.jpg")
     set_up(project, images_folder=photos)
     assert images.missing_ids(db).keys() == {image_id + 1}

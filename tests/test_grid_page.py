@@ -139,7 +139,7 @@ def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_agai
 
 def test_starting_the_other_way_keeps_what_was_touched(browser, many):
     page = open_grid(browser, many, "Turn")
-    page.get_by_role("button", name="None is: mark the right ones").click()
+    page.get_by_role("button", name="Start with all No").click()
     page.keyboard.press("2")
     page.keyboard.press("3")
     page.keyboard.press("3")
@@ -166,7 +166,7 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
     assert states[:6] == ["present", "absent", "present", "present", "present", "present"]
     assert states[9] == "unsure" and set(states[10:]) == {"absent"}
     marked = shown(page)
-    page.get_by_role("button", name="Decide").click()
+    page.get_by_role("button", name="Save all").click()
     wait_until_saved(page, 1)
     assert saved(many, "Mouse") == [cells(marked)]
 
@@ -174,7 +174,7 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
 def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
     page = open_grid(browser, many, "Thumb", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     if shown(page)["start"] == "yes":
-        page.get_by_role("button", name="None is").tap()
+        page.get_by_role("button", name="Start with all No").tap()
     tiles = page.locator(".tile")
     tiles.nth(1).locator(".mark").tap(position={"x": 60, "y": 40})
     assert [state for _, state in shown(page)["tiles"][:3]] == ["absent", "present", "absent"]
@@ -218,13 +218,13 @@ def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many)
 def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(browser, ranked):
     page = open_grid(browser, ranked, "Ann")
     expect(page.get_by_role("heading", level=2)).to_contain_text("fox")
-    expect(page.locator(".about")).to_have_text("About 23 of 24")
+    expect(page.locator(".about")).to_have_text("About 23 of 24 expected")
     first = shown(page)
     assert first["start"] == "yes" and [image for image, _ in first["tiles"]] == list(range(1, 25))
     page.keyboard.press("2")
     second = after(page, "Enter", first["id"])
     after(page, "Enter", second["id"])
-    expect(page.locator(".progress").first).to_contain_text("47 present · 1 absent · 72 unknown")
+    expect(page.locator(".progress").first).to_contain_text("47 present · 1 absent · 72 unanswered")
     page.keyboard.press("/")
     rows = page.get_by_role("option")
     expect(rows.nth(2)).to_contain_text("deer")
@@ -329,7 +329,7 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
         page.context.set_offline(True)
         decide("2", "2")
         decide("3")
-        expect(page.locator(".foot")).to_contain_text("2 waiting")
+        expect(page.locator(".foot")).to_contain_text("2 unsent")
         page.context.set_offline(False)
         wait_until_saved(page, 3)
         page.wait_for_load_state("networkidle")
@@ -346,7 +346,7 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
         assert len({image for one in book for image, _ in one}) == 60
         page.keyboard.press("Backspace")
         page.keyboard.press("Backspace")
-        expect(page.locator(".words")).to_contain_text("Taken back: 12 answers about fox")
+        expect(page.locator(".words")).to_contain_text("Undid: 12 answers for fox")
         wait_until_saved(page)
         assert saved(served, "Ann") == book[:-2], "undo reaches back over a reload"
 
@@ -403,7 +403,7 @@ def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp
         wait_until_saved(page, 1)
         (batch,) = saved(served, "Ann")
         assert len(batch) == 23 and gone.id not in {image for image, _ in batch}
-        page.get_by_text("Nothing of this class is left").wait_for(timeout=30_000)
+        page.get_by_text("Nothing left to answer for this class").wait_for(timeout=30_000)
 
 
 def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):

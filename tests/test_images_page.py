@@ -71,11 +71,11 @@ def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to
     (folder / "notes.txt").write_text("secret words")
     (folder / "4.jpg").write_bytes(b"no picture")
     test = add(show(), folder)
-    assert "3 images added, 0 known already, 2 files kept out" in said(test)
+    assert "3 images added, 0 already there, 2 files skipped" in said(test)
     assert "2 files in these folders" in said(test) and "not an image file" in said(test)
     assert "secret words" not in said(test)
     test = add(test, folder)
-    assert "0 images added, 3 known already, 2 files kept out" in said(test)
+    assert "0 images added, 3 already there, 2 files skipped" in said(test)
     assert f">{folder}<" in said(test) and len(images.folders(served)) == 1
     photos(folder / "below", 2)
     (folder / "0.png").unlink()

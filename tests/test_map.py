@@ -350,12 +350,12 @@ def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(br
 def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
     page = open_map(browser, app)
     legend = page.get_by_role("list", name="Legend")
-    expect(legend.locator("li", has_text="Has labels").locator(".count")).to_have_text("2")
-    page.get_by_role("button", name="Labels of a class").click()
+    expect(legend.locator("li", has_text="Some answers").locator(".count")).to_have_text("2")
+    page.get_by_role("button", name="Answers for a class").click()
     expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1")
     expect(legend.locator("li", has_text="Absent").locator(".count")).to_have_text("1")
     page.get_by_label("Class", exact=True).select_option("<b>deer</b>")
-    expect(legend.locator("li", has_text="Not answered").locator(".count")).to_have_text(str(IMAGES))
+    expect(legend.locator("li", has_text="Unanswered").locator(".count")).to_have_text(str(IMAGES))
     say(Database(app.project), 9, 3)
     expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1", timeout=20_000)
     page.get_by_role("button", name="Probability").click()
@@ -374,7 +374,7 @@ def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_w
     every.click()
     page.get_by_role("button", name=f"Send {IMAGES} images to the grid").wait_for()
     for _ in range(5):
-        page.get_by_role("button", name="Nearer").click()
+        page.get_by_role("button", name="Zoom in").click()
     page.get_by_role("button", name="Move", exact=True).click()
     for _ in range(6):
         drag(page, [(0.1, 0.1), (0.9, 0.9)])

@@ -42,7 +42,7 @@ def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_o
     for _ in range(6):
         given += press(page, "3", "1")
         page.clock.run_for(10_000)  # leases, retries and the worker's line go on meanwhile
-    expect(page.locator(".foot")).to_contain_text("12 waiting")
+    expect(page.locator(".foot")).to_contain_text("12 unsent")
     expect(page.locator(".foot")).to_contain_text("Nothing is lost")
     page.context.set_offline(False)
     wait_until_saved(page)

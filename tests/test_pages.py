@@ -49,7 +49,7 @@ def test_progress_says_what_to_do_while_there_is_nothing(show):
 def test_progress_counts_what_was_decided(show, db):
     decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=1, class_id=1, state=1)])
     metrics = {metric.label: metric.value for metric in show("progress").metric}
-    assert metrics["Images with a label"] == "1 of 24"
+    assert metrics["Labeled images"] == "1 of 24"
     assert metrics["Present"] == "1"
 
 
@@ -105,7 +105,7 @@ def test_settings_show_every_class_with_its_key_and_say_when_nothing_was_changed
 def test_settings_keep_keys_and_descriptions_and_tell_who_lost_a_key(db):
     fox, heron, deer = classes.all_classes(db)
     told = settings.save_classes(db, [replace(fox, key="3"), replace(heron, description="grey"), deer])
-    assert told == ["deer has no key now: 3 belongs to another class."]
+    assert told == ["Key 3 moved from deer to fox."]
     fox, heron, deer = classes.all_classes(db)
     assert (fox.key, heron.key, deer.key, heron.description) == ("3", "2", "", "grey")
     with pytest.raises(AnnotatorError, match="given to 'fox' and 'heron'"):

@@ -47,7 +47,7 @@ def titles(test: AppTest) -> list[str]:
 
 def test_a_young_project_says_what_each_chart_waits_for(project):
     told = " ".join(one.value for one in shown(project).info)
-    for words in ("Start on the Annotate page", "The Review page shows them", "after about 20 labeled images"):
+    for words in ("Start on the Annotate page", "They are on the Review page", "after about 20 labeled images"):
         assert words in told
 
 
@@ -59,14 +59,14 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
     test = shown(project)
     assert {
         "Decisions a minute",
-        "Labels by class",
-        "Can its probabilities be trusted?",
-        "How suggestions fared",
+        "Answers by class",
+        "Calibration",
+        "Suggestion accuracy",
     } <= set(titles(test))
     metrics = {metric.label: metric.value for metric in test.metric}
-    assert (metrics["Images with a label"], metrics["Present"], metrics["Absent"]) == ("8 of 24", "12", "4")
+    assert (metrics["Labeled images"], metrics["Present"], metrics["Absent"]) == ("8 of 24", "12", "4")
     assert metrics["Flagged"] == "1"
-    assert any("50 % of 8 answered suggestions were present" in caption.value for caption in test.caption)
+    assert any("50 % right, of 8 answered suggestions" in caption.value for caption in test.caption)
     tables = [table.value for table in test.dataframe]
     fates = next(table for table in tables if "accepted" in table)
     assert fates[["run", "accepted", "rejected"]].to_numpy().tolist() == [[1, 4, 4]]

@@ -165,7 +165,7 @@ def test_accept_all_above_the_line_is_one_decision_and_one_undo(browser, tmp_pat
         expect(page.locator(".suggestion[data-given=present]")).to_have_count(0)
         wait_until_saved(page, 2)
         assert labels_of(served, image_id) == {}
-        page.get_by_label("The line:").fill("80")
+        page.get_by_label("Threshold:").fill("80")
         page.keyboard.press("a")
         page.keyboard.press("n")
         wait_for_another(page, image_id)
@@ -185,7 +185,7 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     page.keyboard.press("ArrowLeft")
-    expect(page.locator(".known")).to_contain_text("nothing else here")
+    expect(page.locator(".known")).to_contain_text("complete")
     wait_until_saved(page, 2)
     assert labels_of(many, image_id) == dict.fromkeys(range(1, 6), -1) | known | {class_id: 1}
     assert labels_of(many, passed) == left
@@ -207,8 +207,8 @@ def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many)
         wait_for_another(page, image_id)
     page.get_by_label("From", exact=True).fill("99")
     page.get_by_label("From", exact=True).press("Enter")
-    expect(page.locator(".empty")).to_contain_text("No suggestion is left")
-    page.locator(".empty").get_by_role("button", name="Clear the filter").click()
+    expect(page.locator(".empty")).to_contain_text("No more suggestions")
+    page.locator(".empty").get_by_role("button", name="Clear filter").click()
     wait_for_picture(page)
     expect(page.locator(".suggestion").nth(1)).to_be_visible()
     expect(page.get_by_label("From", exact=True)).to_have_value("50")
@@ -225,9 +225,9 @@ def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(bro
     with reviewed(tmp_path, chances, given) as served:
         page = open_page(browser, served, "Ann")
         page.get_by_role("link", name="Review").click()
-        expect(page.locator(".empty")).to_contain_text("No suggestion is left", timeout=30_000)
+        expect(page.locator(".empty")).to_contain_text("No more suggestions", timeout=30_000)
         page.get_by_role("button", name="Likely mistakes").click()
-        expect(page.locator(".suggestion")).to_contain_text("Ben said absent; the model says 97 %")
+        expect(page.locator(".suggestion")).to_contain_text("Ben said absent; model: 97 %")
         assert selected(page) == (1, 2)
         page.get_by_role("button", name="Present", exact=False).last.click()
         wait_until_saved(page, 1)
@@ -250,7 +250,7 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
         assert labels_of(served, 2) == {3: 1}
         assert decided(served, "Cid")[0]["source"] == "settlement"
         assert decided(served, "Cid")[0]["score"] is None, "the model had learned the answers: no test of it"
-        expect(page.locator(".empty")).to_contain_text("People disagree on none of these answers")
+        expect(page.locator(".empty")).to_contain_text("No disagreements here")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
 
@@ -334,7 +334,7 @@ def test_undo_reaches_back_over_a_reload_and_brings_the_suggestion_with_it(brows
     page.wait_for_load_state("networkidle")
     page.keyboard.press("Backspace")
     expect(page.locator(f".stage img[data-image='{first[0]}']")).to_have_count(1)
-    expect(page.locator(".words")).to_contain_text(f"Taken back: {NAMES[first[1] - 1]}")
+    expect(page.locator(".words")).to_contain_text(f"Undid: {NAMES[first[1] - 1]}")
     expect(page.locator(f".suggestion[data-class='{first[1]}']")).to_have_attribute("data-given", "")
     wait_until_saved(page, 1)
     assert labels_of(many, first[0]) == known

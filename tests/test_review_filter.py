@@ -147,7 +147,7 @@ def test_an_emptied_field_drops_the_filter_at_enter_and_only_that(opened, some):
     page.keyboard.press("/")
     page.keyboard.press("Backspace")
     page.keyboard.press("Enter")
-    expect(page.locator(".filter").get_by_role("button", name="Clear the filter")).to_be_hidden()
+    expect(page.locator(".filter").get_by_role("button", name="Clear filter")).to_be_hidden()
     wait_for_picture(page)
     assert chosen(page)["class"] is None
     assert answers(some, "Empty") == []
@@ -156,19 +156,19 @@ def test_an_emptied_field_drops_the_filter_at_enter_and_only_that(opened, some):
 def test_what_is_known_of_an_image_follows_the_answers(opened, some):
     page = opened("Known")
     known = page.locator(".known")
-    while page.locator(".suggestion").count() < 3 or "No label yet" not in known.inner_text():
+    while page.locator(".suggestion").count() < 3 or "No labels yet" not in known.inner_text():
         image_id = on_screen(page)
         page.keyboard.press(" ")
         wait_for_another(page, image_id)
     name = page.locator(".suggestion.selected .name").inner_text()
     page.keyboard.press("y")
     expect(known).to_contain_text(name)
-    expect(known).not_to_contain_text("No label yet")
+    expect(known).not_to_contain_text("No labels yet")
     page.keyboard.press("n")
     expect(known).to_contain_text("1 absent")
     page.keyboard.press("Backspace")
     page.keyboard.press("Backspace")
-    expect(known).to_contain_text("No label yet")
+    expect(known).to_contain_text("No labels yet")
 
 
 def test_an_early_heat_map_says_that_it_is_early(opened):

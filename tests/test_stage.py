@@ -52,7 +52,7 @@ def test_zoom_and_pan_end_with_the_picture_but_brightness_stays(browser, few):
     assert scale(page) == 1
     page.keyboard.press("Shift+Home")
     assert picture.evaluate("one => getComputedStyle(one).filter") == "none"
-    page.get_by_role("button", name="Closer").click()
+    page.get_by_role("button", name="Zoom in").click()
     assert scale(page) == pytest.approx(1.4, abs=0.01)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
+from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -22,24 +23,24 @@ commands = typer.Typer(rich_markup_mode=None)
 )
 def accept(
     project: Project,
-    precision: Annotated[float, typer.Option(help="Share of the accepted cells that must be right.")] = 0.99,
-    present: Annotated[bool, typer.Option("--present/--no-present", help="Accept what is surely there.")] = True,
-    absent: Annotated[bool, typer.Option("--absent", help="Accept what is surely not there, too.")] = False,
+    precision: Annotated[float, typer.Option(help="Share of the accepted answers that must be right.")] = 0.99,
+    present: Annotated[bool, typer.Option("--present/--no-present", help="Accept confident present answers.")] = True,
+    absent: Annotated[bool, typer.Option("--absent", help="Accept confident absent answers, too.")] = False,
     together: Annotated[
         bool,
-        typer.Option("--together", help="One guarantee for all classes, not one each: it takes fewer answers."),
+        typer.Option("--together", help="One guarantee for all classes: needs fewer audit answers."),
     ] = False,
     draw: Annotated[
-        bool, typer.Option("--draw", help="Draw the cells whose answers would show it, and accept nothing yet.")
+        bool, typer.Option("--draw", help="Start the check: sample the pairs to audit, accept nothing yet.")
     ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Give back all accepted cells, and stop.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Only show what is accepted, and what was.")] = False,
-    undo: Annotated[str | None, typer.Option(metavar="BATCH", help="Give back one batch, and stop.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Undo all accepted answers, and turn auto-accept off.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only list what is accepted, and what was.")] = False,
+    undo: Annotated[str | None, typer.Option(metavar="BATCH", help="Undo one batch, and turn auto-accept off.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Auto-accept what the model is sure of, where an audit shows that it is right often enough.
+    """Auto-accept confident labels, where an audit shows that enough of them are right.
 
-    Off until you call this. Afterwards every run checks the guarantee anew. Nothing a person decided is ever changed.
+    Off until you run this. From then on every training checks the guarantee again. Answers of people are never changed.
     """
     from annotator.quality import auto_accept, auto_accept_sample, guarantee
     from annotator.quality.guarantee import Guarantee
@@ -49,7 +50,7 @@ def accept(
     wanted = Guarantee(precision, present, absent, together)
     if draw:
         audit = auto_accept_sample.draw(db, wanted)
-        text = f"Audit {audit.id}: {audit.cells:,} cells drawn. Answer them in the audit grid on the Grid page."
+        text = f"Audit {audit.id}: {counted(audit.cells, 'pair')} to check. Answer in the audit grid on the Grid page."
         print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
         return
     outcomes = []
@@ -90,16 +91,18 @@ def _print(status: dict) -> None:
     states = {1: "present", -1: "absent"}
     if wanted := status["guarantee"]:
         share = f"{100 * wanted['precision']:g} %"
-        print(f"On: accepted where audit answers show, with 95 % confidence, that at least {share} is right.")
+        print(f"On: accepts where an audit shows, with 95 % confidence, that at least {share} are right.")
     else:
         print("Off: nothing is auto-accepted.")
     for outcome in status["outcomes"]:
-        result = outcome["reason"] or f"{outcome['cells']:,} cells accepted"
+        result = outcome["reason"] or f"{counted(outcome['cells'], 'answer')} accepted"
         print(f"  {outcome['class']}, {states[outcome['state']]}: {result}")
     for acceptance in status["acceptances"]:
-        end = f"withdrawn: {acceptance['withdrawn']}" if acceptance["withdrawn"] else f"{acceptance['cells']:,} cells"
+        end = (
+            f"removed: {acceptance['withdrawn']}" if acceptance["withdrawn"] else counted(acceptance["cells"], "answer")
+        )
         print(
             f"  {acceptance['batch']}  {acceptance['class']}, {states[acceptance['state']]}, "
             f"from {acceptance['threshold']:.3f} of run {acceptance['run_id']} on "
-            f"({acceptance['wrong']} of {acceptance['audited']} audited were wrong): {end}"
+            f"({acceptance['wrong']} of {counted(acceptance['audited'], 'audit answer')} wrong): {end}"
         )

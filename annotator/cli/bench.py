@@ -15,7 +15,7 @@ from annotator.cli.printing import print_bench
 from annotator.errors import AnnotatorError, several
 
 commands = typer.Typer(
-    help="Measure this machine against the floor or the rival, in the same run.",
+    help="Benchmarks: measure speed and quality on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -34,11 +34,11 @@ def _bench() -> None:
     epilog=examples("annotator bench interface", "annotator bench interface --rows key,grid --keys 20 --json"),
 )
 def bench_interface(
-    keys: Annotated[int, typer.Option(help="Presses on each page in a row.", min=10)] = 60,
-    rows: Annotated[str, typer.Option(metavar="A,B,...", help="Which rows [default: all, 12 minutes].")] = "",
+    keys: Annotated[int, typer.Option(help="Key presses per row and page.", min=10)] = 60,
+    rows: Annotated[str, typer.Option(metavar="A,B,...", help="Which rows [default: all; takes 12 minutes].")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Key or click -> next image, grid or heat map painted, in Chromium, against a bare Starlette page."""
+    """Time from key or click to the next image, grid or heat map on screen, in Chromium, compared with a bare page."""
     from annotator.benchmark.interface import measure
 
     print_bench(measure(keys=keys, rows=names(rows)), as_json)
@@ -46,11 +46,11 @@ def bench_interface(
 
 @commands.command("store", epilog=examples("annotator bench store", "annotator bench store --images 100000 --json"))
 def bench_store(
-    images: Annotated[int, typer.Option(help="Images in the large made-up project.", min=1000)] = 1_000_000,
-    classes: Annotated[int, typer.Option(help="Classes in both.", min=3)] = 100,
+    images: Annotated[int, typer.Option(help="Images in the large synthetic project.", min=1000)] = 1_000_000,
+    classes: Annotated[int, typer.Option(help="Classes in both projects.", min=3)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Every route of the server with a million images, against the same with a thousand."""
+    """Time of every server route with a million images, compared with a thousand."""
     from annotator.benchmark.store import measure
 
     print_bench(measure(images, classes), as_json)
@@ -63,7 +63,7 @@ def bench_embedding(
     images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Images embedded a second, against the bare forward pass and the plain loop."""
+    """Images analyzed per second, compared with the bare forward pass and with a simple loop."""
     from annotator.benchmark.embedding import measure
 
     print_bench(measure(images), as_json)
@@ -74,13 +74,13 @@ def bench_embedding(
     epilog=examples("annotator bench freshness", "annotator bench freshness --images 100000 --runs 1 --json"),
 )
 def bench_freshness(
-    images: Annotated[int, typer.Option(help="Images in the made-up project.", min=100)] = 10_000,
-    classes: Annotated[int, typer.Option(help="Classes in it.", min=2)] = 80,
+    images: Annotated[int, typer.Option(help="Images in the synthetic project.", min=100)] = 10_000,
+    classes: Annotated[int, typer.Option(help="Classes in the synthetic project.", min=2)] = 80,
     answers: Annotated[int, typer.Option(help="Decisions of each kind.", min=1)] = 40,
-    runs: Annotated[int, typer.Option(help="Trainings that are waited for.", min=1)] = 3,
+    runs: Annotated[int, typer.Option(help="Number of trainings.", min=1)] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """A decision -> gone from every queue, in the probabilities, in a training; against one bare matrix product."""
+    """Time until a decision has left every queue, and is in the probabilities and in a training."""
     from annotator.benchmark.freshness import measure
 
     print_bench(measure(images, classes, answers=answers, repetitions=runs), as_json)
@@ -90,10 +90,10 @@ def bench_freshness(
     "acceptance", epilog=examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json")
 )
 def bench_acceptance(
-    projects: Annotated[int, typer.Option(help="Made-up projects of each kind.", min=10)] = 1000,
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """How often auto-accept at 0.99 breaks its precision guarantee, in made-up projects of every kind."""
+    """How often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
     from annotator.benchmark.acceptance import measure
 
     print_bench(measure(projects), as_json)
@@ -103,10 +103,10 @@ def bench_acceptance(
     "certificate", epilog=examples("annotator bench certificate", "annotator bench certificate --projects 100 --json")
 )
 def bench_certificate(
-    projects: Annotated[int, typer.Option(help="Made-up projects of each kind.", min=10)] = 1000,
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """How often the certificate's 95 % intervals hold the truth, in made-up projects of every kind."""
+    """How often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
     from annotator.benchmark.certificate import measure
 
     print_bench(measure(projects), as_json)
@@ -123,15 +123,15 @@ def bench_certificate(
 def bench_effort(
     images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    policies: Annotated[str, typer.Option(metavar="A,B,...", help="Which ways to work [default: all].")] = "",
-    seed: Annotated[int, typer.Option(help="Another person, another order.")] = 0,
-    noisy: Annotated[bool, typer.Option(help="Play a person who makes mistakes as well.")] = True,
-    most: Annotated[float, typer.Option(help="Nobody goes on for more actions than this times the form's.")] = 1.0,
-    work: Annotated[Path | None, typer.Option(help="Keep the embedded project here for the next time.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curves into this file (png, svg, pdf).")] = None,
+    policies: Annotated[str, typer.Option(metavar="A,B,...", help="Ways to work to compare [default: all].")] = "",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    noisy: Annotated[bool, typer.Option(help="Also simulate a person who makes mistakes.")] = True,
+    most: Annotated[float, typer.Option(help="Stop after this many times the actions of the form.")] = 1.0,
+    work: Annotated[Path | None, typer.Option(help="Keep the analyzed project here for the next time.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves to this file (png, svg, pdf).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finished labels for human effort: made-up people work in different ways, on the real engine and store."""
+    """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
     from annotator.benchmark.effort.measure import measure
     from annotator.benchmark.effort.plot import draw
     from annotator.benchmark.methods.plot import check_ending
@@ -160,7 +160,7 @@ def bench_heatmaps(
     labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
     as_json: AsJson = False,
 ) -> None:
-    """How often a heat map's hottest spot lies in a box of its class, against the centre and a random point."""
+    """How often a heat map's hottest spot lies in a box of its class, compared with the center and a random point."""
     from annotator.benchmark.heatmaps import measure
 
     print_bench(
@@ -180,25 +180,25 @@ def bench_heatmaps(
 def bench_methods(
     images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="voc|coco|nus|cub", help="A set of the papers.")] = None,
-    root: Annotated[Path | None, typer.Option(help="The folder that holds it.")] = None,
-    methods: Annotated[str, typer.Option(metavar="A,B,...", help="Which methods.")] = "all",
+    dataset: Annotated[str | None, typer.Option(metavar="voc|coco|nus|cub", help="A data set of the papers.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Folder of that data set.")] = None,
+    methods: Annotated[str, typer.Option(metavar="A,B,...", help="Methods to compare.")] = "all",
     regime: Annotated[
         str, typer.Option(metavar="linear|finetune", help="A linear head on frozen features, or the whole network.")
     ] = "linear",
     share: Annotated[
-        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have their one label.")
+        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have a label.")
     ] = "1.0",
-    seeds: Annotated[int, typer.Option(help="Repetitions with other labels and another start.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels and weights.")] = 3,
     trials: Annotated[
-        int, typer.Option(help="Settings tried for every method on validation mAP; 1: as they come.")
+        int, typer.Option(help="Settings tried per method, chosen by validation mAP; 1: the defaults.")
     ] = 1,
     backbone: Annotated[
         str | None, typer.Option(help="Network [linear: efficientnet_lite2, finetune: resnet50].")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs [default: the method's own].")] = None,
-    size: Annotated[int, typer.Option(help="finetune: pixels, both sides of an image.")] = 448,
-    batch: Annotated[int | None, typer.Option(help="Images a step [default: the method's own].")] = None,
+    size: Annotated[int, typer.Option(help="finetune: side of the images, in pixels.")] = 448,
+    batch: Annotated[int | None, typer.Option(help="Images per step [default: the method's own].")] = None,
     no_split: Annotated[
         bool, typer.Option("--no-split", help="Train on all images to the last epoch, as in a project.")
     ] = False,
@@ -206,16 +206,16 @@ def bench_methods(
         bool, typer.Option("--linear-init", help="finetune: train the classifier alone first, on frozen features.")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, ... [auto: cuda where there is one].")] = "auto",
-    work: Annotated[
-        Path, typer.Option(help="Features and finished results: killed or asked again, it goes on from there.")
-    ] = Path("bench-methods"),
-    plot: Annotated[Path | None, typer.Option(help="Draw the result into this file (png, svg, pdf).")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the table into this file, as Markdown.")] = None,
+    work: Annotated[Path, typer.Option(help="Keeps features and finished results, and resumes from them.")] = Path(
+        "bench-methods"
+    ),
+    plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """All methods on the same images and labels: test mAP, hidden positives found, calibration, time.
+    """Compare all methods on the same images and labels: test mAP, missing labels found, calibration, time.
 
-    Labels are single positives on a share of the training images; validation and test images are fully labelled.
+    A share of the training images has one positive label each; validation and test images are fully labeled.
     """
     from annotator.benchmark.methods import report
     from annotator.benchmark.methods.measure import measure
@@ -242,18 +242,16 @@ def bench_methods(
     epilog=examples("annotator bench faults", "annotator bench faults --kills 250 --seed 1..4 --work faults --json"),
 )
 def bench_faults(
-    kills: Annotated[int, typer.Option(help="Processes killed, for each seed.", min=1)] = 100,
+    kills: Annotated[int, typer.Option(help="Processes killed per seed.", min=1)] = 100,
     seconds: Annotated[
-        float | None, typer.Option(help="Of each seed at most [default: until the kills are done].")
+        float | None, typer.Option(help="At most so long per seed [default: until the kills are done].")
     ] = None,
-    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or several, summed up.")] = "0",
-    people: Annotated[int, typer.Option(help="With two open pages each.", min=1, max=8)] = 4,
-    work: Annotated[
-        Path | None, typer.Option(help="Keep the result of each seed: asked again, it goes on from there.")
-    ] = None,
+    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or a range.")] = "0",
+    people: Annotated[int, typer.Option(help="Simulated people, with two open pages each.", min=1, max=8)] = 4,
+    work: Annotated[Path | None, typer.Option(help="Keeps the result of each seed, and resumes from it.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Kill server, worker and commands while people work, fill and stall the disk, turn the clock: what was lost?
+    """Kill processes, fill and stall the disk and turn the clock while people work: is anything lost?
 
     Ends with status 1 when a guarantee was broken.
     """

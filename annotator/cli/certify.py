@@ -8,6 +8,7 @@ import typer
 
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_table
+from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -15,10 +16,10 @@ commands = typer.Typer(rich_markup_mode=None)
 @commands.command(epilog=examples("annotator certificate birds", "annotator certificate birds --target 0.95 --json"))
 def certificate(
     project: Project,
-    target: Annotated[float, typer.Option(help="The recall that is asked for.", min=0.01, max=1.0)] = 0.98,
+    target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.98,
     as_json: AsJson = False,
 ) -> None:
-    """Show how complete and how correct the labels are, with 95 % intervals, and what would narrow these."""
+    """Show how complete and how correct the labels are, with 95 % intervals, and how to improve confidence."""
     from annotator.quality.certificate import certificate as certify
     from annotator.quality.evidence import count_in_words, duration, share_in_words
     from annotator.store.database import Database
@@ -28,7 +29,7 @@ def certificate(
         reached = {"target": target, "classes": certified.reached(target), "sentence": certified.sentence(target)}
         print(json.dumps(certified.as_json() | {"reached": reached}))
         return
-    titles = ("", "labeled", "recall", "precision", "missing", "audited", "to find 95 %")
+    titles = ("", "labeled", "recall", "precision", "missing", "audited", "time to find 95 %")
     rows = [
         (
             row.name,
@@ -50,10 +51,10 @@ def certificate(
 @commands.command(epilog=examples("annotator audit birds", "annotator audit birds --cells 500"))
 def audit(
     project: Project,
-    cells: Annotated[int | None, typer.Option(help="How many [default: 30 a class, 200 at least].", min=1)] = None,
+    cells: Annotated[int | None, typer.Option(help="Sample size [default: 30 per class, at least 200].", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a random sample of cells that people then answer without seeing predictions: the certificate rests on it."""
+    """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
     from annotator.quality.audit import draw
     from annotator.store.database import Database
 
@@ -61,8 +62,8 @@ def audit(
     if as_json:
         print(json.dumps(asdict(sample)))
         return
-    print(f"Audit {sample.id}: {sample.cells:,} cells drawn.")
-    print("Answer them in the audit grid on the Grid page, then: " + f"annotator certificate {project}")
+    print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check.")
+    print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
 
 
 def brief(figure: str) -> str:

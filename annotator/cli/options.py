@@ -8,7 +8,7 @@ import typer
 Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 MethodName = Annotated[
-    str | None, typer.Option("--method", metavar="NAME", help="Training method: annotator methods lists them.")
+    str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
 ]
 
 

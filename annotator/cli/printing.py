@@ -135,38 +135,36 @@ def print_status(status: dict) -> None:
     worker, run = status["worker"], status["run"]
     print(f"{status['project']}")
     print(
-        f"  images     {status['images']:,}, of these {status['images_without_decision']:,} without a decision, "
-        f"{status['images_complete']:,} complete"
+        f"  images     {status['images']:,} ({status['images_without_decision']:,} without a decision, "
+        f"{status['images_complete']:,} complete)"
     )
     print(f"  classes    {status['classes']:,}")
     print(f"  decisions  {counted(status['decisions'])}")
-    print(f"  labels     {counted(status['labels'])}")
+    print(f"  answers    {counted(status['labels'])}")
     if any(status["accepted"].values()):
-        print(f"  accepted   {counted(status['accepted'])} (the model's, under a guarantee: annotator accept)")
+        print(f"  accepted   {counted(status['accepted'])} (by the model; see annotator accept)")
     print(f"  method     {status['method']}{changed(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {time.time() - worker['heartbeat_at']:.0f} s ago" if worker["heartbeat_at"] else ""
     doing = (
         worker["state"]
         if worker["alive"] or worker["state"] in ("stopped", "not started")
-        else (f"not running (was: {worker['state']})")
+        else f"not running (last state: {worker['state']})"
     )
     steps = f" {worker['done']:,} of {worker['of']:,}" if worker["alive"] and worker["of"] else ""
     print(f"  worker     {doing}{steps}{beat}")
     if run:
         print(
             f"  run        {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.2f} s, "
-            f"saw decision {run['last_decision']}, {run['newer_decisions']:,} newer"
+            f"{run['newer_decisions']:,} decisions since"
         )
     else:
         print("  run        none yet")
     if status["files_kept_out"]:
-        print(f"  kept out   {status['files_kept_out_in_all']:,} files")
-        print_by_reason((BadFile(entry["file"], entry["reason"]) for entry in status["files_kept_out"]), "kept out")
+        print(f"  skipped    {status['files_kept_out_in_all']:,} files")
+        print_by_reason((BadFile(entry["file"], entry["reason"]) for entry in status["files_kept_out"]), "skipped")
     if status["images_missing"]:
-        print(
-            f"  missing    {status['images_missing_in_all']:,} images cannot be shown any more; their labels are kept"
-        )
+        print(f"  missing    {status['images_missing_in_all']:,} images cannot be shown; their answers are kept")
         print_by_reason((BadFile(entry["image"], entry["reason"]) for entry in status["images_missing"]), "missing")
     if status["left_out"]:
         print("  left out of the last training")
@@ -195,7 +193,7 @@ def print_methods(methods: list[dict], default: str) -> None:
         for line in (method["assumes"], pairs or "no parameters", source(method["name"]), method["url"]):
             print(textwrap.fill(line, page, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
         print()
-    print("In full: annotator methods NAME. Use one: annotator train PROJECT --method NAME --set key=value")
+    print("Details: annotator methods NAME. Use one: annotator train PROJECT --method NAME --set key=value")
 
 
 def print_method(method: dict) -> None:
@@ -204,11 +202,11 @@ def print_method(method: dict) -> None:
     print(f"  {source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")
     views = f", {method['views']} views of each image" if method["views"] > 1 else ""
-    print(f"  looks at    {method['reads']}{views}")
+    print(f"  input       {method['reads']}{views}")
     print(f"  trained     {method['epochs']} epochs at learning rate {shown(method['lr'])}, on a frozen network")
-    print(f"  suggests    what has a probability above {shown(method['threshold'])}")
+    print(f"  suggests    labels with a probability above {shown(method['threshold'])}")
     if method["full_labels"]:
-        print("  needs       all labels of all images: it is the ceiling of the others, for comparisons only")
+        print("  needs       all labels of all images: an upper bound, for comparisons only")
     for text in (method["about"], method["about_parameters"]):
         print("\n" + textwrap.indent(text, "  "))
     print("\n  parameters and defaults")

@@ -12,6 +12,7 @@ import typer
 from annotator.cli import printing
 from annotator.cli.options import AsJson, Project, examples
 from annotator.errors import AnnotatorError
+from annotator.shares import counted
 from models import catalogue
 from models.catalogue import Entry
 
@@ -33,10 +34,10 @@ class UnknownName(StrEnum):
 def suggest(
     project: Project,
     class_name: Annotated[str | None, typer.Option("--class", help="Only this class.")] = None,
-    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 50,
+    limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the labels that are probably missing, likeliest first; none that a person has answered."""
+    """List the labels that are probably missing, likeliest first."""
     from annotator.snapshot.suggestions import missing_positives
     from annotator.store import classes, images
     from annotator.store.database import Database
@@ -66,7 +67,7 @@ def suggest(
 
 @commands.command(epilog=examples("annotator status birds", "annotator status birds --json"))
 def status(project: Project, as_json: AsJson = False) -> None:
-    """Show how far the project is, what the worker does, and everything that went wrong."""
+    """Show the progress, what the worker does, and all problems."""
     from annotator.snapshot.status import status as read
     from annotator.store.database import Database
 
@@ -86,10 +87,8 @@ def export(
     project: Project,
     dest: Annotated[Path, typer.Argument(help="The file to write.")],
     kind: Annotated[FormatName, typer.Option("--format", help="File format.")] = FormatName.csv,
-    unknown: Annotated[UnknownName, typer.Option(help="What to do with cells nobody answered.")] = UnknownName.keep,
-    expected_error: Annotated[
-        float, typer.Option(help="For --unknown model: share of the cells filled in that is expected to be wrong.")
-    ] = 0.01,
+    unknown: Annotated[UnknownName, typer.Option(help="How to export unanswered pairs.")] = UnknownName.keep,
+    expected_error: Annotated[float, typer.Option(help="For --unknown model: accepted share of wrong answers.")] = 0.01,
     present_from: Annotated[
         float | None,
         typer.Option(help="For --unknown model: present from this probability on [default: by --expected-error]."),
@@ -100,45 +99,46 @@ def export(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Both at once: present from here on, absent below; nothing stays unknown."),
+        typer.Option(help="Both at once: present from here on, absent below."),
     ] = None,
     raw: Annotated[
         bool,
         typer.Option("--raw", help="CSV: keep = + - @ at the start of a name, which spreadsheets run as formulas."),
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also replace files that no export has written.")
+        bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
     ] = False,
 ) -> None:
-    """Write the data set: one row per image, one value per class, and where each label came from.
+    """Write the data set: one row per image, one value per class, and the source of each label.
 
-    Unknown cells stay empty unless you choose otherwise. What the model fills in, and how much of it is expected to be
-    wrong, is told before anything is written. A file is replaced only if an export has written it.
+    Unanswered image-class pairs stay empty unless you choose otherwise. What the model fills in, and how much of it is
+    expected to be wrong, is printed first. Only files written by an export are replaced.
     """
     from annotator.exchange.export import prepare, write
     from annotator.exchange.thresholds import Limits
     from annotator.store.database import Database
 
     if unknown != "model" and {present_from, absent_to, threshold} != {None}:
-        raise AnnotatorError("Thresholds are for --unknown model: nothing else is filled in by probability.")
+        raise AnnotatorError("Thresholds need --unknown model.")
     if threshold is not None:
         if present_from is not None or absent_to is not None:
-            raise AnnotatorError("--threshold sets --present-from and --absent-to. Give it alone, or those two.")
+            raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
         present_from = absent_to = threshold
     limits = Limits(expected_error, present_from, absent_to)
     prepared = prepare(Database(project), dest, kind, unknown, limits, raw=raw, overwrite=overwrite)
     for sentence in prepared.data.fill.sentences() if prepared.data.fill else ():
         print(sentence, flush=True)
     table, written = prepared.data.table, write(prepared)
-    print(f"{len(table.images):,} images x {len(table.classes):,} classes: {', '.join(str(path) for path in written)}")
+    size = f"{counted(len(table.images), 'image')} x {counted(len(table.classes), 'class', 'classes')}"
+    print(f"{size}: {', '.join(str(path) for path in written)}")
 
 
 @commands.command(epilog=examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show this method in full.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Show this method in detail.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the training methods: paper, year, what each assumes of a label nobody gave, and its parameters."""
+    """List the training methods: paper, year, what each assumes about unanswered labels, and its parameters."""
     from annotator.store import configuration
 
     if name is None:

@@ -10,6 +10,7 @@ import typer
 from annotator.cli.options import MethodName, Project, examples
 from annotator.cli.printing import printable, progress
 from annotator.records import STATES, Decision
+from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -23,10 +24,10 @@ class StateName(StrEnum):
 @commands.command(epilog=examples("annotator worker birds --once", "annotator worker birds"))
 def worker(
     project: Project,
-    once: Annotated[bool, typer.Option("--once", help="Embed what is missing, train, publish, end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Analyze new images, train once, and exit.")] = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
-    """Train in the background (the app starts its own worker), or once."""
+    """Run the worker, which trains in the background, or train once. The app starts its own worker."""
     from annotator.store.private import files_for_owner_only
     from annotator.worker.process import main
 
@@ -34,8 +35,8 @@ def worker(
     run = main(project, once=once, watched=watched)
     if run:
         print(
-            f"Run {run.id}: {run.method}, {run.epochs} epochs in {run.seconds:.2f} s, "
-            f"probabilities of {run.images:,} images published."
+            f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s; probabilities of "
+            f"{counted(run.images, 'image')} published."
         )
 
 
@@ -51,12 +52,12 @@ def train(
     method: MethodName = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the method from now on; may be given again."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the method; may be repeated."),
     ] = None,
 ) -> None:
-    """Train now, and choose the method and its parameters for this and later runs.
+    """Train now, and set the method and its parameters for this and later trainings.
 
-    --method begins with the method's own defaults; --set without it changes the method in use.
+    --method resets the parameters to the method's defaults; --set alone changes the current method.
     """
     from annotator.store.private import files_for_owner_only
     from annotator.worker.train_now import train_now
@@ -64,7 +65,7 @@ def train(
     files_for_owner_only()
     with progress("Waiting for the worker") as show:
         run = train_now(project, method, settings or (), progress=show)
-    print(f"Run {run.id}: {run.method}, {run.epochs} epochs in {run.seconds:.2f} s.")
+    print(f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s.")
 
 
 @commands.command(
@@ -74,14 +75,12 @@ def train(
 )
 def decide(
     project: Project,
-    image: Annotated[
-        str, typer.Argument(help="Path of the image in its folder, or its file name if it is the only one.")
-    ],
+    image: Annotated[str, typer.Argument(help="Path of the image in its folder, or its file name if that is unique.")],
     class_name: Annotated[str, typer.Argument(metavar="CLASS", help="Name of the class.")],
-    state: Annotated[StateName, typer.Argument(help="Is it on the image?")],
-    annotator: Annotated[str | None, typer.Option(help="Who decides [default: your login name].")] = None,
+    state: Annotated[StateName, typer.Argument(help="The answer.")],
+    annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
 ) -> None:
-    """Give one image one label."""
+    """Answer one class of one image."""
     from annotator.store import classes, decisions, images
     from annotator.store.database import Database
 
@@ -105,17 +104,17 @@ def decide(
 )
 def undo(
     project: Project,
-    annotator: Annotated[str | None, typer.Option(help="Who takes it back [default: your login name].")] = None,
-    anyone: Annotated[bool, typer.Option("--anyone", help="Also what other people decided.")] = False,
+    annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
+    anyone: Annotated[bool, typer.Option("--anyone", help="Also undo decisions of other people.")] = False,
 ) -> None:
-    """Take your newest decision back (a whole grid as one); again for the one before it."""
+    """Undo your newest decision (a whole grid at once). Repeat for earlier ones."""
     from annotator.store import decisions
     from annotator.store.database import Database
 
     name = annotator or login()
     for row in decisions.undo(Database(project), None if anyone else name, by=name):
         state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
-        print(f"undone: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
+        print(f"Undid: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
 
 
 def login() -> str:

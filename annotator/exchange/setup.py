@@ -11,6 +11,7 @@ from annotator.exchange.formats.class_list import read_classes
 from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
 from annotator.records import BadFile, Decision
 from annotator.settings import IMPORTER
+from annotator.shares import counted
 from annotator.store import classes, configuration, decisions, images
 from annotator.store.database import Database
 from annotator.store.files import Listing, escaped, list_files
@@ -108,17 +109,16 @@ def add_folder(
 
 
 def registered_in_words(registered: Registered) -> str:
-    """What a scan of a folder came to, in one line."""
+    """What a scan of a folder came to, in one line; the first three also where there are none."""
     counts = [
-        (registered.added, "images added"),
-        (registered.known, "known already"),
-        (len(registered.bad), "files kept out"),
-        (registered.moved, "moved or renamed"),
-        (registered.copies, "copies of others"),
-        (len(registered.missing), "missing"),
+        (registered.added, counted(registered.added, "image added", "images added")),
+        (registered.known, f"{registered.known:,} already there"),
+        (len(registered.bad), counted(len(registered.bad), "file skipped", "files skipped")),
+        (registered.moved, f"{registered.moved:,} moved or renamed"),
+        (registered.copies, counted(registered.copies, "duplicate")),
+        (len(registered.missing), f"{len(registered.missing):,} missing"),
     ]
-    # The first three are counted even where there are none.
-    return ", ".join(f"{count:,} {what}" for place, (count, what) in enumerate(counts) if count or place < 3)
+    return ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
 
 
 def _refuse_without_images(folder: Path, listing: Listing) -> None:
@@ -132,7 +132,7 @@ def _refuse_without_images(folder: Path, listing: Listing) -> None:
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
     """Files that were kept out: one sentence per reason, with an example."""
     groups = images.by_reason(bad).items()
-    return [f"{len(paths):,} files kept out: {reason} ({paths[0]!a}, say)" for reason, paths in groups]
+    return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
 
 
 def _read_labels(

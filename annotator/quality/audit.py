@@ -83,13 +83,13 @@ def draw(
     """
     size = default_size(db) if size is None else size
     if size < 1:
-        raise AnnotatorError(f"An audit of {size} cells says nothing. Draw 1 or more, such as {default_size(db)}.")
+        raise AnnotatorError(f"An audit needs 1 or more image-class pairs, such as {default_size(db)}, not {size}.")
     all_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
     chosen = np.ones(len(all_ids), bool) if class_ids is None else np.isin(all_ids, list(class_ids))
     image_ids = audits.readable_images(db)
     if not len(image_ids) or not chosen.any():
         what = "images" if not len(image_ids) else "classes" if not len(all_ids) else f"classes {list(class_ids or ())}"
-        raise AnnotatorError(f"There are no {what} to draw cells from in {db.paths.project}.")
+        raise AnnotatorError(f"There are no {what} to audit in {db.paths.project}.")
     rng = np.random.default_rng(seed)
     predictions = read_predictions(db)
     states, newest = audits.label_matrix(db, image_ids, all_ids)
@@ -109,7 +109,7 @@ def draw(
         ids_and_strata = zip(image_ids[rows].tolist(), strata[rows, column].tolist(), strict=True)
         cells += [(class_id, image_id, stratum, place) for place, (image_id, stratum) in enumerate(ids_and_strata)]
     if not cells:
-        raise AnnotatorError(f"There is nothing to draw: {db.paths.project} has no cell for an audit to ask about.")
+        raise AnnotatorError(f"There is nothing to audit: {db.paths.project} has no image-class pair to ask about.")
     population = Population(image_ids, all_ids, strata, scores)
     audit_id = audits.publish(db, population, cells, predictions.run.id if predictions else None, newest)
     return next(audit for audit in audits.audits(db) if audit.id == audit_id)

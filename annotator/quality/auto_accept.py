@@ -19,6 +19,7 @@ from annotator.quality import guarantee
 from annotator.quality.auto_accept_sample import AnsweredAudit, Pool
 from annotator.quality.guarantee import PRECISION, SETTING, Guarantee
 from annotator.records import PRESENT
+from annotator.shares import counted
 from annotator.snapshot.predictions import Probabilities, read_predictions
 from annotator.store import audits, auto_accepted, classes, jobs
 from annotator.store.auto_accepted import NewAcceptance
@@ -54,7 +55,7 @@ def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
             f"{PRECISION}."
         )
     if wanted is not None and not wanted.states:
-        raise AnnotatorError("Neither present nor absent cells are to be auto-accepted. Choose one, or turn it off.")
+        raise AnnotatorError("Neither present nor absent answers are to be auto-accepted. Choose one, or turn it off.")
     db.set_setting(SETTING, asdict(wanted) if wanted else None)
     outcomes = recheck(db)
     jobs.ask_training(db)  # the rankings of Grid and Review leave out accepted cells from the next run on
@@ -68,11 +69,11 @@ def undo(db: Database, batch: str) -> int:
     those that do.
     """
     db.set_setting(SETTING, None)
-    if withdrawn := auto_accepted.withdraw_batch(db, batch, "taken back"):
+    if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
         jobs.ask_training(db)
         return withdrawn
     holding = sorted({acceptance.batch for acceptance in _holding(db)})
-    raise AnnotatorError(f"No batch {batch!r} is auto-accepted. There is: {', '.join(holding) or 'none'}.")
+    raise AnnotatorError(f"There is no auto-accepted batch {batch!r}. There is: {', '.join(holding) or 'none'}.")
 
 
 def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
@@ -98,7 +99,7 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     for acceptance in _holding(db):
         if (acceptance.class_id, acceptance.state) not in accepted:
             class_id = None if wanted and wanted.together else acceptance.class_id
-            reason = reasons.get((class_id, acceptance.state)) or "it is not wanted any more"
+            reason = reasons.get((class_id, acceptance.state)) or "no longer asked for"
             auto_accepted.withdraw_class(db, acceptance.class_id, acceptance.state, reason)
     return outcomes
 
@@ -111,7 +112,7 @@ def _accept(
     db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[Pool], batch: str
 ) -> tuple[Outcome, set[tuple[int, int]]]:
     """Accept by the newest audit that is large enough; also returns each accepted (class id, state)."""
-    nothing = Outcome(class_id, state, 0, 0, 0, None, "nothing has been audited that it could rest on")
+    nothing = Outcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
     best: tuple[Pool, Verdict] | None = None
     for pool in pools:
         verdict = lowest_threshold(
@@ -145,15 +146,15 @@ def _accept(
             scores=np.round(confidence if present else 1 - confidence, 4),
         )
         auto_accepted.accept(db, batch, acceptance)
-    reason = "" if accepted_ids else "people have answered every cell that could be"
+    reason = "" if accepted_ids else "people have answered all of them"
     return replace(outcome, cells=int(chosen.sum()), reason=reason), {(accepted, state) for accepted in accepted_ids}
 
 
 def _reason(verdict: Verdict, precision: float) -> str:
     share = guarantee.share(precision)
     if not verdict.tested:
-        return f"{verdict.audited:,} audited cells are too few to show {share}, had none of them been wrong"
+        return f"{counted(verdict.audited, 'audit answer')}: too few to show {share}, even without a mistake"
     return (
-        f"{verdict.wrong:,} of {verdict.audited:,} audited cells were wrong: up to {verdict.at_most:,} of all such "
-        f"cells may be, which is too many to guarantee {share} of those that are left"
+        f"{verdict.wrong:,} of {counted(verdict.audited, 'audit answer')} wrong: up to {verdict.at_most:,} of all such "
+        f"pairs may be, too many to guarantee {share} of the rest"
     )

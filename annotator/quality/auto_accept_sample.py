@@ -32,7 +32,7 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
     """
     run = read_predictions(db)
     if run is None:
-        raise AnnotatorError("There is no run yet whose suggestions could be accepted. Label some images first.")
+        raise AnnotatorError("There is no model yet whose predictions could be accepted. Label some images first.")
     states, newest = audits.label_matrix(db, run.image_ids, run.class_ids)
     probabilities = np.array(run.probabilities, np.float16)
     readable = np.isin(run.image_ids, audits.readable_images(db))
@@ -54,8 +54,8 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
                 drawn += [(row, column, stratum) for row, column in zip(rows[sampled], sampled_columns, strict=True)]
     if not drawn:
         raise AnnotatorError(
-            f"{'There are not' if wanted.together else 'No class has'} so many likely pairs that a guarantee of "
-            f"{guarantee.share(wanted.precision)} saves work: it would take answers to more than half of them.\n    "
+            f"{'There are not' if wanted.together else 'No class has'} enough likely pairs for a guarantee of "
+            f"{guarantee.share(wanted.precision)} to save work: more than half of them would have to be answered.\n    "
             + _alternatives(probabilities, open_, wanted)
         )
     cells = [
@@ -170,11 +170,11 @@ def _alternatives(probabilities: np.ndarray, open_: np.ndarray, wanted: Guarante
                     break
     options = [
         f"{guarantee.share(possible[together])} {words}"
-        for together, words in ((False, "class by class"), (True, "of all classes together"))
+        for together, words in ((False, "class by class"), (True, "for all classes together"))
         if together in possible
     ]
     if not options:
-        return "Nothing can be guaranteed here until the model is surer."
+        return "Nothing can be guaranteed until the model is more certain."
     return f"Possible here: {', or '.join(options)}."
 
 

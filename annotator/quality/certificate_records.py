@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from annotator.quality.evidence import Interval, ends
+from annotator.shares import counted
 from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.audits import Audit
 
@@ -88,9 +89,8 @@ class Certificate:
         """The stopping rule in words, and what is known of precision. No full stop at the end."""
         size = len(self.classes)
         unmeasured = sum(bool(row.recall.reason) for row in self.classes)
-        reached = (
-            f"{100 * target:g} % recall reached with 95 % confidence for {len(self.reached(target))} of {size} classes"
-        )
+        share = f"{len(self.reached(target))} of {counted(size, 'class', 'classes')}"
+        reached = f"{100 * target:g} % recall reached with 95 % confidence for {share}"
         if unmeasured:
             reached += f" (recall {'' if unmeasured == size else f'of {unmeasured} '}not measured)"
         precision = self.overall.precision

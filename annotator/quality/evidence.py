@@ -12,8 +12,8 @@ from annotator.shares import percent
 
 WIDE = 0.5
 NOT_MEASURED = "not measured"
-TAKEN_AS_RIGHT = f"{NOT_MEASURED} (people's labels taken as right)"
-NO_LABEL = f"{NOT_MEASURED} (no label yet)"
+TAKEN_AS_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
+NO_LABEL = f"{NOT_MEASURED} (no labels yet)"
 
 
 @dataclass(frozen=True)

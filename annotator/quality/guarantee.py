@@ -6,6 +6,7 @@ It is one setting of the project. A guarantee is about the share of right cells 
 from dataclasses import dataclass
 
 from annotator.records import ABSENT, PRESENT
+from annotator.shares import counted
 from annotator.store import classes, overview
 from annotator.store.database import Database
 from models.statistics.sequential_bound import needed, possible_precision, sample_size
@@ -65,14 +66,14 @@ def outlook(db: Database, guarantee: Guarantee) -> str:
     if in_reach(cells, guarantee.precision):
         answers = needed(min(cells, POPULATION), guarantee.precision)
         return (
-            f"It takes about {answers:,} audit answers without a mistake to show {share(guarantee.precision)} of "
-            f"{what}, and more with some."
+            f"Showing {share(guarantee.precision)} for {what} takes about {counted(answers, 'audit answer')} without a "
+            "mistake, and more with mistakes."
         )
-    by_classes = f" x {class_count:,} classes" if guarantee.together else ""
+    by_classes = f" x {counted(class_count, 'class', 'classes')}" if guarantee.together else ""
     return (
-        f"{share(guarantee.precision)} cannot be shown of {what} here: it takes about "
-        f"{needed(POPULATION, guarantee.precision):,} audit answers without a mistake, and there are {images:,} "
-        f"images{by_classes}. "
+        f"{share(guarantee.precision)} cannot be shown for {what} here: it takes about "
+        f"{needed(POPULATION, guarantee.precision):,} audit answers without a mistake, and there are "
+        f"{counted(images, 'image')}{by_classes}. "
     ) + _alternatives(cells, None if guarantee.together else images * class_count, guarantee.precision)
 
 
@@ -93,10 +94,10 @@ def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
         options.append(f"{share(possible)} (about {needed(min(cells, POPULATION), possible):,} answers)")
     if all_cells and in_reach(all_cells, precision):
         answers = needed(min(all_cells, POPULATION), precision)
-        options.append(f"{share(precision)} of all classes together (about {answers:,} answers)")
+        options.append(f"{share(precision)} for all classes together (about {answers:,} answers)")
     elif all_cells and (possible := possible_precision(min(all_cells, POPULATION), LARGEST_SAMPLE)):
         answers = needed(min(all_cells, POPULATION), possible)
-        options.append(f"{share(possible)} of all classes together (about {answers:,} answers)")
+        options.append(f"{share(possible)} for all classes together (about {answers:,} answers)")
     if not options:
         return "There are too few images to guarantee anything."
     return f"Possible at most: {', or '.join(options)}."

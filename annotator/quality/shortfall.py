@@ -3,6 +3,7 @@
 import numpy as np
 
 from annotator.quality.certificate_records import Certificate, Row
+from annotator.shares import counted
 
 
 def lacks(certificate: Certificate, target: float) -> list[str]:
@@ -16,26 +17,25 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
         return ["There are no classes yet, so there is nothing to certify."]
     if not certificate.audits and unknown and not waiting:
         sentences.append(
-            f"No audit yet: nothing is known of the {unknown:,} cells that nobody has decided. Draw one, then answer "
+            f"Start an audit: nothing is known yet about {counted(unknown, 'unanswered image-class pair')}. Answer "
             "it in the audit grid on the Grid page."
         )
     elif not certificate.audits and unknown:
         sentences.append(
-            f"No audit has been answered yet: nothing is known of the {unknown:,} cells nobody has decided."
+            f"Answer the audit: nothing is known yet about {counted(unknown, 'unanswered image-class pair')}."
         )
     if waiting:
-        sentences.append(f"{waiting:,} drawn cells wait for an answer in the audit grid on the Grid page.")
+        sentences.append(f"Check {counted(waiting, 'pair')} in the audit grid on the Grid page.")
     if certificate.audits and certificate.uncovered:
-        sentences.append(
-            f"{certificate.uncovered:,} images were added after the audit: any of them may show anything. Draw again."
-        )
+        added = counted(certificate.uncovered, "image was", "images were")
+        sentences.append(f"Start another audit: {added} added after the last one.")
     unaudited = [row.name for row in certificate.classes if certificate.audits and row.unknown and not row.audited]
     if unaudited:
-        sentences.append(f"No cell of these classes has been audited: {_listed(unaudited)}.")
+        sentences.append(f"These classes have no audit answers yet: {_listed(unaudited)}.")
     if not certificate.relabels.present and certificate.overall.people:
         sentences.append(
-            "Precision is not measured: people's labels are taken as right. Every audit also asks again about some of "
-            "them."
+            "Precision is not measured yet: people's labels are assumed to be right. Every audit also asks again about "
+            "some of them."
         )
     below = [row for row in certificate.classes if row.audited and row.recall.low < target]
     needed = [(row.name, _needed(row, target)) for row in below]
@@ -43,10 +43,12 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
     never = [name for name, cells in needed if not cells]
     if enough:
         sentences.append(
-            f"Audited cells that would show {100 * target:g} % recall, if they bring nothing new: {_listed(enough)}."
+            f"Audit answers needed to show {100 * target:g} % recall, if they find nothing new: {_listed(enough)}."
         )
     if never:
-        sentences.append(f"More missing ones must be found before {100 * target:g} % can be reached: {_listed(never)}.")
+        sentences.append(
+            f"More missing labels must be found before {100 * target:g} % can be reached: {_listed(never)}."
+        )
     return sentences
 
 

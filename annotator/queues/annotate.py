@@ -7,7 +7,8 @@ from typing import Any
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.queues import query_order, review
 from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActions, WantedGrids
-from annotator.settings import REVIEW_THRESHOLD
+from annotator.settings import FIRST_RUN_AT, REVIEW_THRESHOLD
+from annotator.shares import counted
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
@@ -16,6 +17,7 @@ from annotator.store.sequences import SEQUENCES
 from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
+BACK = "What is not answered there comes back within three minutes."  # of images that other pages have open
 FINISHED = ("review", "certificate", "export")  # pages to go to once everything is answered
 MODES = ("annotate", "review")
 
@@ -143,7 +145,7 @@ def _onward(counts: dict[str, int], onward: tuple[str, ...]) -> tuple[str, ...]:
 
 def elsewhere(count: int) -> str:
     """A sentence part: how many images other pages have open."""
-    return f"{count:,} {'image is' if count == 1 else 'images are'} open elsewhere"
+    return f"{counted(count, 'image is', 'images are')} open elsewhere"
 
 
 def worker_line(db: Database, run: Run | None) -> str:
@@ -151,14 +153,15 @@ def worker_line(db: Database, run: Run | None) -> str:
     state = heartbeat.worker_state(db)
     if not state.alive:
         trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
-        return f"the worker is not running{trouble}"
-    idle = "model up to date" if run else "the model waits for more labels"
-    line = {"idle": idle, "embedding": "looking at the images"}.get(state.state, state.state)
+        return f"Worker not running{trouble}"
+    idle = "Model up to date" if run else f"Model: needs about {FIRST_RUN_AT} labeled images"
+    line = {"idle": idle, "embedding": "Analyzing images"}.get(state.state, state.state.capitalize())
     if state.of and state.state != "idle":
         line += f" {state.done:,} of {state.of:,}"
     if run:
         newer = overview.decisions_newer_than(db, run.last_decision_id)
-        line += f" - run {run.id} ({run.method})" + (f", {newer:,} decisions newer" if newer else "")
+        line += f" · run {run.id} ({run.method})"
+        line += f" · {counted(newer, 'decision')} since the last training" if newer else ""
     return line
 
 
@@ -182,26 +185,26 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
     if wanted.mode == "annotate":
         return _nothing_to_annotate(db, wanted, counts)
     leased = review.open_elsewhere(db, wanted, _threshold(run))
-    more = f" {elsewhere(leased)}: what is not answered there comes here within three minutes." if leased else ""
+    more = f" {elsewhere(leased)}. {BACK}" if leased else ""
     onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "annotator_disagreements":
-        return f"People disagree on {'no other' if leased else 'none'} of these answers.{more}", onward
+        return f"{'No other disagreements.' if leased else 'No disagreements here.'}{more}", onward
     if run is None:
         missing = labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:
-            return f"No suggestions yet: label about {missing:,} more images on the Annotate page.", onward
+            return f"No suggestions yet. Label about {counted(missing, 'more image')} on the Annotate page.", onward
         return (
-            "No suggestions yet: the first training is on its way, it takes a few seconds once images are embedded.",
+            "No suggestions yet. The first training starts soon and takes a few seconds.",
             onward,
         )
     if wanted.only.kind == "likely_mistakes":
-        none = "no other" if leased else "none"
-        return f"The model contradicts {none} of these answers.{more or ' The next run may find others.'}", onward
+        none = "No other" if leased else "No"
+        return f"{none} likely mistakes here.{more or ' The next training may find some.'}", onward
     if more:
-        return f"No other suggestion is left here.{more}", onward
+        return f"No other suggestions.{more}", onward
     return (
-        "No suggestion is left here. Lower the probability, choose other classes, or label more images: "
-        "every run brings new ones."
+        "No more suggestions. Lower the probability, choose other classes, or label more images: each training brings "
+        "new ones."
     ), onward
 
 
@@ -212,11 +215,10 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
         return "Saving your last answers...", ()
     if leased := leases.held_by_others(db, wanted.holder):
         return (
-            f"Nothing is left here. {elsewhere(leased)}; what is not completed there comes back here within three "
-            "minutes.",
+            f"Nothing left to label here: {elsewhere(leased)}. {BACK}",
             ("autopilot", "grid", "review"),
         )
-    return "Nothing is left here: the remaining files cannot be read.", ("progress", "autopilot", "review")
+    return "Nothing left to label here: the remaining files cannot be read.", ("progress", "autopilot", "review")
 
 
 def neighbours(db: Database, image_id: int, sequence: str) -> tuple[WorkItem | None, WorkItem | None]:

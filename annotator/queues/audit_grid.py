@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from annotator.quality import audit
 from annotator.queues import grid
-from annotator.queues.annotate import Work, with_surroundings
+from annotator.queues.annotate import BACK, Work, with_surroundings
 from annotator.queues.grid import Grid, Tile
 from annotator.records import WantedGrids
+from annotator.shares import counted
 from annotator.store import audits, leases
 from annotator.store.database import Database
 
@@ -60,12 +61,9 @@ def _in_turn(wanted: WantedGrids, class_ids: list[int]) -> list[int]:
 
 def _empty(db: Database, wanted: WantedGrids) -> str:
     if not audits.audits(db):
-        return "Nothing has been drawn for an audit yet. The Certificate page draws cells for it."
+        return "There is no audit yet. Start one on the Certificate page."
     in_hand = {*wanted.have, *wanted.passed}
     left = sum((cell.image_id, cell.class_id) not in in_hand for cell in audit.open_cells(db))
     if left:
-        return (
-            f"The last {left:,} drawn cells are open on other pages. What is not answered there comes back here within "
-            "three minutes."
-        )
-    return "Every drawn cell has been answered. The Certificate page says what follows from it."
+        return f"Nothing left here: {counted(left, 'audit question is', 'audit questions are')} open elsewhere. {BACK}"
+    return "Every audit question has been answered. The Certificate page shows the result."

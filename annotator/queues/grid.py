@@ -9,7 +9,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, selection
-from annotator.queues.annotate import Work, elsewhere, with_surroundings
+from annotator.queues.annotate import BACK, Work, elsewhere, with_surroundings
 from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
@@ -300,13 +300,13 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
     leased = _open_elsewhere(db, wanted)
-    come = f"{elsewhere(leased)}; what is not answered there comes here within three minutes."
+    come = f"{elsewhere(leased)}. {BACK}"
     if wanted.selection:
         shown = f"Every other image of this selection has been shown. {come}" if leased else _ALL_SHOWN
         return f"{shown} Choose another class, or leave the selection."
     if counts["complete"] == counts["all"]:
         return annotate.COMPLETE
     if leased:
-        return f"Nothing else of this class is left here. {come} Another class may have more."
-    more = " The next run of the model brings those that come after them." if run else ""
-    return f"Nothing of this class is left to decide here.{more} Choose another class."
+        return f"Nothing else to answer for this class. {come} Another class may have more."
+    more = " The next training may bring more." if run else ""
+    return f"Nothing left to answer for this class.{more} Choose another class."

@@ -128,7 +128,7 @@ def probability_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
 
 def _refuse_unknown(db: Database, class_id: int) -> None:
     if all(class_.id != class_id for class_ in classes.all_classes(db)):
-        raise AnnotatorError(f"There is no class {class_id}. Was it named by an old page? Reload the page.")
+        raise AnnotatorError(f"There is no class {class_id}. Reload the page.")
 
 
 class Colours:
@@ -218,7 +218,7 @@ def select(db: Database, polygon: np.ndarray) -> tuple[str, int, int]:
     """
     map_ = current_map(db)
     if map_ is None:
-        raise AnnotatorError("There is no map yet. It is made once the features of all images are there.")
+        raise AnnotatorError("There is no map yet. It is made once every image has been analyzed.")
     image_ids = images_inside(map_, polygon)
     selection = selections.save(db, image_ids) if len(image_ids) else ""
     return selection, len(image_ids), min(len(image_ids), selections.MOST_IMAGES)

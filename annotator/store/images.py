@@ -77,7 +77,7 @@ def find_image(db: Database, name: str) -> Image:
         raise AnnotatorError(f"{name!r} could be any of {len(rows)} images: {names}. Give the path.")
     reason = db.value("SELECT reason FROM file WHERE path = ? AND reason != ''", [wanted])
     if reason:
-        raise AnnotatorError(f"The file {name!r} was kept out of the project: {reason}.")
+        raise AnnotatorError(f"The file {name!r} was skipped: {reason}.")
     known = [row["name"] for row in db.rows("SELECT name FROM image ORDER BY name")]
     raise AnnotatorError(f"No image is called {name!r}. {did_you_mean(name, known, shown=5)}")
 

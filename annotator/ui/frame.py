@@ -96,7 +96,7 @@ def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
 
 
 def forget_name() -> None:
-    """Ask for a name again: somebody else takes over this browser."""
+    """Ask for a name again: another person takes over this browser."""
     st.session_state["name"] = ""
     st.session_state["asked"] = True
 
@@ -105,12 +105,12 @@ def _ask() -> None:
     _, middle, _ = st.columns([1, 2, 1])
     with middle, st.form("name_form"):
         st.subheader("Who is labeling?")
-        st.write("Each label you give carries your name, so that it is known later where it came from.")
+        st.write("Your name is stored with every answer you give.")
         given = st.text_input("Your name", max_chars=LONGEST_NAME, placeholder="Ann", key="name_given")
         if st.form_submit_button("Start", type="primary"):
             st.session_state["name_asked"] = _clean(given)
             if not _clean(given):
-                st.warning("Please type a name first; initials will do.")
+                st.warning("Please type a name or initials.")
     name = st.session_state.get("name_asked")
     if not name:
         return
@@ -118,11 +118,11 @@ def _ask() -> None:
     if not twin:
         _begin_as(name)
     with middle:
-        warning(f"{twin} has labeled here before. Is that you? Other capitals or blanks make another person of a name.")
+        warning(f"{twin} has labeled here before. Is that you? Names that differ in capitals or spaces are two people.")
         with st.container(horizontal=True):
             if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
                 _begin_as(twin)
-            if st.button(f"I am {escaped(name)}, somebody else", key="name_other"):
+            if st.button(f"I am {escaped(name)}, a different person", key="name_other"):
                 _begin_as(name)
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from annotator.queues.annotate import elsewhere
+from annotator.queues.annotate import BACK, elsewhere
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
+from annotator.shares import counted
 from annotator.snapshot import suggestions
 from annotator.store import leases
 from annotator.store.database import Database
@@ -19,18 +20,18 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
             return f"{tiles} likely '{name}': about {candidate.positives:.0f} to confirm, {time}"
         return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}"
     if candidate.kind == "relabel":
-        name, state = names[candidate.class_id], "there" if candidate.start_present else "not there"
-        return f"{len(candidate.cells)} answers to check again: '{name}' was said to be {state}, {time}"
-    task = "name one class" if candidate.kind == "click" else "all its classes"
+        name, state = names[candidate.class_id], "present" if candidate.start_present else "absent"
+        return f"{counted(len(candidate.cells), 'answer')} to check again: marked {state} for '{name}', {time}"
+    task = "label one class" if candidate.kind == "click" else "answer every class"
     if candidate.reason == "exploration":
-        return f"One image on which nothing is known yet, for the model to learn from: {task}, {time}"
+        return f"One unlabeled image, for the model to learn from: {task}, {time}"
     if candidate.kind == "click":
-        return f"One image on which nothing is known yet: {task}, {time}"
+        return f"One unlabeled image: {task}, {time}"
     if candidate.reason == "leftover":
-        return f"One of the last images with an open class: {task}, {time}"
+        return f"One of the last incomplete images: {task}, {time}"
     if candidate.reason == "random":
-        return f"One image drawn at random, which keeps the estimates honest: {task}, {time}"
-    return f"One image with probably {_few(candidate.positives)} more: {task}, {time}"
+        return f"One image, a random sample for unbiased estimates: {task}, {time}"
+    return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
 
 
 def audit_line(tiles: int, name: str, seconds: float) -> str:
@@ -45,18 +46,16 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     if not has_classes:
         return "There are no classes yet. Add some on the Settings page."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
-        return (
-            f"Nothing is free: {elsewhere(open_elsewhere)}. What is not answered there comes here within three minutes."
-        )
+        return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
     if run is None:
         missing = suggestions.labels_until_first_run(counts["without_decision"], counts["all"])
         if missing:
-            return f"No image is left to show here. The model starts when {missing:,} more are labeled."
-    return "Every class of every image has been answered. The Certificate page says how sure that is."
+            return f"Nothing left to show here. The model starts after {counted(missing, 'more labeled image')}."
+    return "Every class of every image has an answer. The Certificate page says how sure that is."
 
 
 def _few(number: float) -> str:
-    return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "none or 1"
+    return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "0 or 1"
 
 
 def _seconds(seconds: float) -> str:

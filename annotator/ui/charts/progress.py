@@ -153,7 +153,7 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.F
     shown["present_share"] = shown["share"].map(percent)
     axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
     limits, shares = alt.Scale(domain=[0, 1]), alt.Scale(domain=[BELOW, 1])
-    x = alt.X("middle:Q", scale=limits, axis=axis, title="Probability that was shown")
+    x = alt.X("middle:Q", scale=limits, axis=axis, title="Probability shown")
     tooltip = [
         alt.Tooltip("bin:N", title="Shown"),
         alt.Tooltip("present_share:N", title="Present"),
@@ -212,9 +212,9 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Face
         x=alt.X("with:N", axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=110, labelOverlap=False), **side),
         y=alt.Y("class:N", axis=alt.Axis(labelLimit=130, labelOverlap=False, labelFlush=False), **side),
         tooltip=[
-            alt.Tooltip("class:N", title="Of the images with"),
-            alt.Tooltip("percent:N", title="so many show"),
-            alt.Tooltip("with:N", title="too"),
+            alt.Tooltip("class:N", title="Images with"),
+            alt.Tooltip("percent:N", title="share that show"),
+            alt.Tooltip("with:N", title="also"),
             alt.Tooltip("images:Q", title="Images"),
         ],
     )

@@ -10,6 +10,7 @@ from annotator.quality import auto_accept, auto_accept_sample, guarantee
 from annotator.quality.auto_accept import Outcome
 from annotator.quality.guarantee import Guarantee
 from annotator.records import PRESENT
+from annotator.shares import counted
 from annotator.store import auto_accepted, classes
 from annotator.store.auto_accepted import Acceptance
 from annotator.store.database import Database
@@ -18,9 +19,9 @@ from annotator.ui import context, frame
 PRECISIONS = (0.95, 0.99, 0.995)
 WITHDRAWN_SHOWN = 100
 EXPLAINED = (
-    "Where an audit has shown, with 95 % confidence, that at least {share} of what would be auto-accepted is right, "
-    "the model labels cells that nobody has decided. They are marked as the model's, checked after every run, listed "
-    "here and taken back as one; what people decide always takes their place."
+    "The model answers image-class pairs that nobody has answered, where an audit has shown, with 95 % confidence, "
+    "that at least {share} of these answers are right. They are marked as the model's, checked again after every "
+    "training, listed here and undone together. Answers of people always replace them."
 )
 
 
@@ -29,7 +30,7 @@ def card(db: Database) -> None:
     current = guarantee.chosen(db)
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     with st.container(border=True):
-        st.markdown("#### Auto-accept what the model is sure of")
+        st.markdown("#### Auto-accept confident labels")
         wanted = _controls(current)
         st.markdown(EXPLAINED.format(share=guarantee.share(wanted.precision)))
         with frame.errors_shown():
@@ -50,7 +51,7 @@ def _controls(current: Guarantee | None) -> Guarantee:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.toggle("Auto-accept", key="accept_on", on_change=_changed)
         st.segmented_control(
-            "Right at least",
+            "Minimum accuracy",
             PRECISIONS,
             format_func=guarantee.share,
             default=None if "accept_precision" in state else guarantee.PRECISION,
@@ -58,12 +59,12 @@ def _controls(current: Guarantee | None) -> Guarantee:
             key="accept_precision",
             on_change=_changed,
         )
-        st.checkbox("Also what is surely absent", key="accept_absent", on_change=_changed)
+        st.checkbox("Accept absent, too", key="accept_absent", on_change=_changed)
         st.checkbox(
             "One guarantee for all classes together",
             key="accept_together",
             on_change=_changed,
-            help="Takes far fewer answers. A single class may then be worse than guaranteed, if others are better.",
+            help="Needs far fewer audit answers. One class may then be less accurate than guaranteed.",
         )
     return _chosen()
 
@@ -87,14 +88,14 @@ def _changed() -> None:
 
 
 def _sampling(db: Database, wanted: Guarantee) -> None:
-    counts = "An ordinary audit counts; one drawn for this asks only about pairs that would be accepted."
+    counts = "An ordinary audit counts, too; this check asks only about pairs that would be accepted."
     if wanted.together:
-        counts = "Only pairs drawn for this count."
+        counts = "Only pairs of this check count."
     st.caption(f"{guarantee.outlook(db, wanted)} {counts}")
-    if st.button("Draw the cells that would show it"):
-        with st.spinner("Drawing cells..."):
+    if st.button("Start the check"):
+        with st.spinner("Sampling..."):
             drawn = auto_accept_sample.draw(db, wanted)
-        st.toast(f"{drawn.cells:,} cells drawn.")
+        st.toast(f"{counted(drawn.cells, 'pair')} to check.")
         st.rerun()
 
 
@@ -104,14 +105,14 @@ def _outcomes(outcomes: list[Outcome], names: dict[int, str]) -> None:
         return
     nothing = len(lacking) == len(outcomes)
     if nothing:
-        st.info("It is on, and nothing can be accepted yet. This is what is lacking:")
+        st.info("Auto-accept is on; still needed:")
     rows = [
         {
-            "class": "all together" if outcome.class_id is None else names.get(outcome.class_id, ""),
-            "as": _state(outcome.state),
+            "class": "all classes" if outcome.class_id is None else names.get(outcome.class_id, ""),
+            "answer": _state(outcome.state),
             "audited": outcome.audited,
             "wrong": outcome.wrong,
-            "why not": outcome.reason,
+            "reason": outcome.reason,
         }
         for outcome in lacking
     ]
@@ -128,11 +129,13 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f"**{cells:,} cells accepted** on {_day(held[0].made_at)} (batch {batch})", width="content")
+            st.markdown(
+                f"**{counted(cells, 'answer')} accepted** on {_day(held[0].made_at)} (batch {batch})", width="content"
+            )
             if st.button(
-                "Take back",
+                "Undo",
                 key=f"take_back_{batch}",
-                help="Gives these cells back, and turns auto-accept off: the next run would accept them again.",
+                help="Removes these answers, and turns auto-accept off: the next training would accept them again.",
             ):
                 auto_accept.undo(db, batch)
                 st.session_state.pop("auto_accept_outcomes", None)
@@ -142,21 +145,20 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
         )
     withdrawn = [acceptance for acceptance in acceptances if acceptance.withdrawn]
     if withdrawn:
-        with st.expander(f"{len(withdrawn):,} given back"):
+        with st.expander(f"{len(withdrawn):,} removed"):
             rows = [
-                _row(acceptance, names)
-                | {"given back because": acceptance.withdrawn, "on": _day(acceptance.withdrawn_at)}
+                _row(acceptance, names) | {"removed because": acceptance.withdrawn, "on": _day(acceptance.withdrawn_at)}
                 for acceptance in withdrawn[:WITHDRAWN_SHOWN]
             ]
-            st.dataframe(pd.DataFrame(rows).drop(columns="cells"), hide_index=True, key="withdrawn")
+            st.dataframe(pd.DataFrame(rows).drop(columns="answers"), hide_index=True, key="withdrawn")
 
 
 def _row(acceptance: Acceptance, names: dict[int, str]) -> dict:
     return {
         "class": names.get(acceptance.class_id, ""),
-        "as": _state(acceptance.state),
+        "answer": _state(acceptance.state),
         "probability": f"{'from' if acceptance.state == PRESENT else 'up to'} {acceptance.threshold:.3g}",
-        "cells": acceptance.cells,
+        "answers": acceptance.cells,
         "audited": acceptance.audited,
         "wrong": acceptance.wrong,
         "guarantee": guarantee.share(acceptance.precision),

@@ -14,7 +14,7 @@ from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words
 from annotator.quality.shortfall import lacks
-from annotator.shares import percent
+from annotator.shares import counted, percent
 from annotator.store import classes, overview
 from annotator.store.database import Database
 from annotator.ui import context, frame, tables
@@ -41,9 +41,9 @@ def _certificate() -> None:
         frame.link("images", "Go to Images")
         return
     if not classes.all_classes(db):
-        st.info("There are no classes yet. Name them on the Annotate page or on the Settings page.")
+        st.info("There are no classes yet. Add some on the Annotate page or on the Settings page.")
         return
-    with st.spinner("Working out the certificate..."):
+    with st.spinner("Computing the certificate..."):
         certified = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)
     target = _stopping_rule(certified)
     _overall(certified.overall)
@@ -56,8 +56,8 @@ def _certificate() -> None:
     _numbers(certified)
     auto_accept_card.card(db)
     with st.container(border=True):
-        st.markdown("#### Take it with the data")
-        st.caption("The data card holds all of this, how it is known and its limits. Exports carry it, too.")
+        st.markdown("#### Download the data card")
+        st.caption("The data card states all of this, how it was measured, and its limits. Every export includes it.")
         export.card_downloads(lambda: data_card.card(*read(db), ["labels.csv"]))
 
 
@@ -65,7 +65,7 @@ def _stopping_rule(certified: Certificate) -> float:
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         words = st.container(width="content")
         target = st.segmented_control(
-            "Recall to reach",
+            "Target recall",
             TARGETS,
             format_func=lambda share: f"{100 * share:g} %",
             default=TARGET,
@@ -84,13 +84,13 @@ def _overall(row: Row) -> None:
             columns[0],
             "Recall",
             row.recall,
-            "Of all pairs in which the image shows the class, the share labeled present.",
+            "Of all image-class pairs where the image shows the class, the share labeled present.",
         ),
         (
             columns[1],
             "Precision",
             row.precision,
-            "Of all pairs labeled present, the share in which the image shows it.",
+            "Of all labels, the share where the image shows the class.",
         ),
     ):
         with column, st.container(border=True, height="stretch"):
@@ -99,10 +99,11 @@ def _overall(row: Row) -> None:
                 estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
     with columns[2], st.container(border=True, height="stretch"):
-        if _metric("Still missing", row.missing, count_ends, "Positives that nobody has labeled."):
+        if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
             st.caption(f"Time to find 95 % of them in grids: {duration(row.seconds)}.")
-        st.caption(f"{row.people + row.accepted:,} are labeled, {row.unknown:,} pairs are unanswered.")
+        labels, pairs = counted(row.people + row.accepted, "label"), counted(row.unknown, "image-class pair")
+        st.caption(f"{labels} so far; {pairs} unanswered.")
 
 
 def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:
@@ -120,45 +121,47 @@ def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str],
 
 def _surer(certified: Certificate, target: float) -> None:
     with st.container(border=True, height="stretch"):
-        st.markdown("#### What would make this surer")
+        st.markdown("#### How to improve confidence")
         if not certified.last_decision_id:
-            st.info("Nothing has been decided yet. Autopilot or the Annotate page is the place to begin.")
+            st.info("There are no answers yet. Start with Autopilot or on the Annotate page.")
         sentences = lacks(certified, target)
-        for sentence in sentences or ["Nothing is lacking."]:
+        for sentence in sentences or ["Nothing is needed."]:
             st.markdown(f"* {frame.escaped(sentence)}")
 
 
 def _audit(db: Database, certified: Certificate) -> None:
     waiting = certified.overall.waiting
     with st.container(border=True, height="stretch"):
-        st.markdown("#### Audit grid")
+        st.markdown("#### Audit")
         if waiting:
-            st.markdown(f"**{waiting:,} drawn cells wait for an answer.**")
-            frame.link("grid", "Answer them", ":material/visibility_off:", audit="1")
+            st.markdown(f"**{counted(waiting, 'pair')} to check.**")
+            frame.link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
         elif certified.audits:
-            st.markdown("Every drawn cell has been answered.")
+            st.markdown("Every audit question has been answered.")
+        audited = certified.overall.audited
+        so_far = f"{counted(audited, 'pair')} counted so far." if audited else "None counted yet."
         st.caption(
-            "Cells drawn at random and answered without knowing what the model thinks are what all of this rests on. "
-            f"{certified.overall.audited:,} count so far."
+            "A random sample of image-class pairs, answered with predictions hidden. All figures on this page rest on "
+            f"these answers. {so_far}"
         )
         with st.form("audit_form", border=False):
             cells = st.number_input(
-                "Cells to draw", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"
+                "Pairs in the sample", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"
             )
-            if not st.form_submit_button("Draw an audit", type="secondary" if waiting else "primary"):
+            if not st.form_submit_button("Start an audit", type="secondary" if waiting else "primary"):
                 return
-        with st.spinner("Drawing cells..."):
+        with st.spinner("Sampling..."):
             drawn = audit.draw(db, int(cells))
-        st.toast(f"{drawn.cells:,} cells drawn.")
+        st.toast(f"{counted(drawn.cells, 'pair')} to check.")
         st.rerun()
 
 
 def _by_class(certified: Certificate, target: float) -> None:
     with st.container(border=True):
-        st.markdown("#### By class, those with most missing first")
+        st.markdown("#### By class, most missing first")
         rows = _missing_first(certified)[: charts.CLASSES_SHOWN]
         if len(rows) < len(certified.classes):
-            st.caption(f"The first {len(rows)} of {len(certified.classes):,} classes; all are in the numbers.")
+            st.caption(f"The first {len(rows)} of {len(certified.classes):,} classes; the table below has all.")
         table = pd.DataFrame(
             [
                 {"class": row.name, "kind": kind} | value.as_json()
@@ -168,10 +171,10 @@ def _by_class(certified: Certificate, target: float) -> None:
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
         unmeasured = table["low"].isna().to_numpy()
         if unmeasured.all():
-            st.caption("No class has enough answers yet: an audit brings them, and its intervals are drawn here.")
+            st.caption("No class has enough audit answers yet. Its recall and precision will be drawn here.")
             return
         if unmeasured.any():
-            st.caption("A class without a line was not measured, or has too few answers.")
+            st.caption("Classes without a line have too few audit answers.")
         colours = theme.palette(st.context.theme.type)
         with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):
             st.altair_chart(
@@ -183,16 +186,16 @@ def _by_class(certified: Certificate, target: float) -> None:
 
 def _numbers(certified: Certificate) -> None:
     with st.container(border=True):
-        st.markdown("#### In numbers")
-        assumed, why = ("an assumed ", " (nobody has answered a grid yet)") if certified.time_is_assumed else ("", "")
+        st.markdown("#### Table")
+        assumed, why = ("an assumed ", " (no grid has been answered yet)") if certified.time_is_assumed else ("", "")
         st.caption(
-            "Estimates, with 95 % intervals in brackets. Times are those of grids, likeliest first, until 95 % of what "
-            f"is missing is found, at {assumed}{certified.seconds_a_tile:.1f} s an image{why}."
+            "Estimates, with 95 % intervals in brackets. Times: answering grids, likeliest images first, until 95 % of "
+            f"the missing labels are found, at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
         if certified.relabels.present:
             st.caption(
-                f"Precision of people's labels rests on {certified.relabels.present:,} relabels in audits, of all "
-                "classes together."
+                f"The precision of people's labels is measured on {counted(certified.relabels.present, 'label')} that "
+                "audits asked about again, for all classes together."
             )
         rows = [_line(row) for row in [certified.overall, *_missing_first(certified)]]
         tables.show(rows, "The certificate, class by class")
@@ -206,8 +209,8 @@ def _line(row: Row) -> dict[str, str]:
         "recall": share_in_words(row.recall),
         "precision": share_in_words(row.precision),
         "missing": count_in_words(row.missing),
-        "time to find them": duration(row.seconds),
-        "audited": f"{row.audited:,}" + (f" ({row.waiting:,} wait)" if row.waiting else ""),
+        "time to find": duration(row.seconds),
+        "audited": f"{row.audited:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from annotator.errors import AnnotatorError
+from annotator.shares import counted
 from annotator.store import classes, overview
 from annotator.ui import context, frame
 
 SEPARATOR = "|"  # in no name of a class; a tab, as in class files and spreadsheets, does as well
-HOW = "One class a line. A description may follow after | (for example: fox | red, with a bushy tail)."
+HOW = "One class per line. Optional: a description after | (for example: fox | red, with a bushy tail)."
 SHOWN = 10  # names in one sentence
 
 Pairs = list[tuple[str, str]]
@@ -23,7 +24,7 @@ Pairs = list[tuple[str, str]]
 
 def first_form() -> None:
     """The form of a page that needs classes, in a project without any."""
-    class_form("First, name what may be on the images", f"{HOW} More can be added later on the Settings page.")
+    class_form("What should be labeled?", f"{HOW} You can add more later.")
 
 
 def class_form(title: str, text: str) -> None:
@@ -44,7 +45,7 @@ def class_form(title: str, text: str) -> None:
         return
     if not pending:
         state.pop("classes_pending")
-        st.info("Nothing was added: the box is empty.")
+        st.info("Nothing to add: the field is empty.")
         return
     try:
         classes.refuse_unusable(pending)
@@ -73,21 +74,21 @@ def what_to_know(pairs: Pairs) -> list[str]:
     doubts = classes.name_warnings(new, known)
     complete = overview.image_counts(db)["complete"]
     if new and complete:
-        images = "1 image is" if complete == 1 else f"{complete:,} images are"
-        doubts.append(f"{images} complete now and will not be: each new class is still to be answered there.")
+        images = counted(complete, "complete image becomes", "complete images become")
+        doubts.append(f"{images} incomplete: each new class has to be answered there.")
     return doubts
 
 
 def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> str:
     """One sentence each for classes that were added, described anew, there already, and named twice."""
-    sentences = [f"{_classes(added)} added." if added else "No class was added."]
+    sentences = [f"{_classes(added)} added." if added else "No class added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
-        sentences.append(f"There already, with a new description: {_names(described)}.")
+        sentences.append(f"Already there, description updated: {_names(described)}.")
     if same := [name for name, text in again.items() if not text]:
-        sentences.append(f"There already: {_names(same)}.")
+        sentences.append(f"Already there: {_names(same)}.")
     if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
-        sentences.append(f"More than once in the list: {_names(twice)}.")
+        sentences.append(f"Listed twice: {_names(twice)}.")
     return " ".join(sentences)
 
 
@@ -96,7 +97,7 @@ def _ask(doubts: list[str]) -> None:
         for doubt in doubts:
             frame.warning(doubt)
         with st.container(horizontal=True):
-            if st.button("Add them all the same", key="classes_yes"):
+            if st.button("Add anyway", key="classes_yes"):
                 st.session_state["classes_sure"] = True
                 st.rerun()
             if st.button("Don't add", key="classes_no"):
@@ -119,7 +120,7 @@ def _add(pairs: Pairs) -> None:
 
 
 def _classes(names: Sequence[str]) -> str:
-    return f"{'1 class' if len(names) == 1 else f'{len(names):,} classes'} ({_names(names)})"
+    return f"{counted(len(names), 'class', 'classes')} ({_names(names)})"
 
 
 def _names(names: Sequence[str]) -> str:

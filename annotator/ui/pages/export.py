@@ -12,14 +12,15 @@ from annotator.exchange.export import content, read
 from annotator.exchange.formats import EXPORTS
 from annotator.exchange.formats.table import Table
 from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
+from annotator.shares import counted
 from annotator.ui import context, frame, tables
 
 PREVIEW = 20
 STEM = "labels"  # of the names of downloads
 UNKNOWN = {
-    "keep": "stay empty",
-    "absent": "become 0 (marked as assumed)",
-    "model": "are filled by the model where it is sure enough (marked as the model's)",
+    "keep": "Leave empty",
+    "absent": "Fill in 0 (marked as assumed)",
+    "model": "Let the model fill in where it is confident (marked as the model's)",
 }
 
 
@@ -34,22 +35,22 @@ def _export() -> None:
     with left:
         kind = st.segmented_control("Format", list(EXPORTS), default="csv", required=True, key="format")
         unknown = st.radio(
-            "Image-class pairs that nobody answered",
+            "Unanswered image-class pairs",
             list(UNKNOWN),
-            format_func=lambda key: f"{key}: {UNKNOWN[key]}",
+            format_func=UNKNOWN.__getitem__,
             key="unknown",
         )
         limits = _limits() if unknown == "model" else Limits()
         raw = kind == "csv" and st.checkbox(
-            "Keep = + - @ at the start of names as they are",
+            "Keep = + - @ at the start of names",
             key="export_raw",
-            help="Spreadsheets run such names as formulas, so an apostrophe is put before them unless you tick this.",
+            help="Spreadsheets run such names as formulas. Unless you tick this, an apostrophe is put before them.",
         )
     data, quality = read(context.db(), unknown, limits, raw)
     with right:
         _counts(data.table)
     if not data.table.images:
-        st.info("There are no images in this project yet, so there is nothing to export.")
+        st.info("There are no images yet, so there is nothing to export.")
         return
     if data.fill:
         _expected(data.fill)
@@ -68,16 +69,18 @@ def _export() -> None:
             )
             st.caption(download.about)
     card_downloads(lambda: data_card.card(data, quality, list(files)))
-    st.caption(f"The first {min(PREVIEW, len(data.table.images)):,} of {len(data.table.images):,} images:")
+    st.caption(
+        f"Preview: the first {min(PREVIEW, len(data.table.images)):,} of {counted(len(data.table.images), 'image')}"
+    )
     st.dataframe(_preview(data.table), hide_index=True)
 
 
 def _limits() -> Limits:
     """How sure the model must be: by the share of wrong ones that is put up with, or by thresholds for all classes."""
     percent = st.number_input(
-        "Expected share of wrong ones, in %", 0.1, 20.0, 100 * EXPECTED_ERROR, 0.1, key="expected_error", format="%.1f"
+        "Accepted error rate, in %", 0.1, 20.0, 100 * EXPECTED_ERROR, 0.1, key="expected_error", format="%.1f"
     )
-    if not st.checkbox("Set the thresholds myself", key="export_own"):
+    if not st.checkbox("Set the thresholds by hand", key="export_own"):
         return Limits(round(percent / 100, 5))
     low, high = st.slider("Absent up to, present from", 0.0, 1.0, (0.05, 0.95), 0.01, key="export_thresholds")
     return Limits(round(percent / 100, 5), high, low)
@@ -98,7 +101,7 @@ def _expected(fill: Fill) -> None:
                 "absent up to": "never" if class_.absent_to is None else f"{class_.absent_to:g}",
                 "absent": f"{class_.absent:,}",
                 "absent, expected wrong": f"{class_.wrong_absent:,.1f}",
-                "stay unknown": f"{class_.unknown:,}",
+                "left empty": f"{class_.unknown:,}",
             }
             for class_ in fill.classes
         ]
@@ -126,9 +129,9 @@ def _counts(table: Table) -> None:
     counts: dict[str, int] = {}
     for _, cells in table.rows():
         for cell in cells:
-            key = f"{cell.state} ({cell.source})" if cell.source else "unknown"
+            key = f"{cell.state} ({cell.source})" if cell.source else "unanswered"
             counts[key] = counts.get(key, 0) + 1
-    st.write(f"{len(table.images):,} images x {len(table.classes):,} classes")
+    st.write(f"{counted(len(table.images), 'image')} × {counted(len(table.classes), 'class', 'classes')}")
     st.dataframe(
         pd.DataFrame({"image-class pairs": counts.keys(), "count": counts.values()}).sort_values(
             "count", ascending=False

@@ -3,7 +3,6 @@
 It refreshes by itself every few seconds and reads tallies only, so that it costs the same at a million images.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -14,7 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from annotator.records import Run
-from annotator.shares import percent
+from annotator.settings import FIRST_RUN_AT
+from annotator.shares import counted, percent
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import status
 from annotator.store import classes, overview, runs
@@ -25,13 +25,16 @@ from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
 
 REFRESH = 5.0
+DOING = {"idle": "up to date", "embedding": "analyzing images"}  # states of the worker that people know by other words
 DAY = 24 * 3600
 HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
 STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 FLAGS_SHOWN = 200
 LISTED = 200  # kept-out files and missing images
 PAIRS_LISTED = 1000
-HELP = {"People disagree on": "Labels that two people gave differently. Review, filter: People disagree, settles them."}
+HELP = {
+    "People disagree on": "Answers that two people gave differently. To settle them: Review, filter People disagree."
+}
 
 
 def page() -> None:
@@ -65,7 +68,7 @@ def _numbers(status_: dict[str, Any]) -> None:
     share = done / max(status_["images"], 1)
     with st.container(horizontal=True, gap="medium"):
         for label, value in {
-            "Images with a label": f"{done:,} of {status_['images']:,}",
+            "Labeled images": f"{done:,} of {status_['images']:,}",
             "Complete images": f"{status_['images_complete']:,}",
             "Present": f"{status_['labels']['present']:,}",
             "Absent": f"{status_['labels']['absent']:,}",
@@ -74,7 +77,7 @@ def _numbers(status_: dict[str, Any]) -> None:
             "People disagree on": f"{status_['annotator_disagreements']:,}",
         }.items():
             st.metric(label, value, width="content", help=HELP.get(label))
-    st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images have a label"))
+    st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images are labeled"))
 
 
 def _worker(status_: dict[str, Any]) -> None:
@@ -82,19 +85,18 @@ def _worker(status_: dict[str, Any]) -> None:
     words = []
     if worker["alive"]:
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
-        beat = time.time() - worker["heartbeat_at"]
-        words.append(f"Worker: {worker['state']}{steps}, heartbeat {beat:.0f} s ago.")
+        words.append(f"Worker running: {DOING.get(worker['state'], worker['state'])}{steps}.")
     else:
-        frame.warning(f"The worker is not running (it was: {worker['state']}). The app starts it again by itself.")
+        frame.warning(f"The worker is not running (last state: {worker['state']}). The app restarts it by itself.")
     if status_["features"] < status_["images"]:
-        words.append(f"It has looked at {status_['features']:,} of {status_['images']:,} images.")
+        words.append(f"{status_['features']:,} of {counted(status_['images'], 'image')} analyzed.")
     if run:
         words.append(
-            f"Run {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.1f} s over "
-            f"{run['images']:,} images; {run['newer_decisions']:,} decisions are newer."
+            f"Run {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.1f} s on "
+            f"{counted(run['images'], 'image')}; {counted(run['newer_decisions'], 'decision')} since."
         )
     else:
-        words.append("No run yet: the first comes after about 20 labeled images.")
+        words.append(f"No model yet: needs about {FIRST_RUN_AT} labeled images.")
     st.caption(frame.escaped(" ".join(words)))
     if status_["left_out"]:
         with st.expander("Left out of the last training", icon=":material/warning:"):
@@ -113,7 +115,7 @@ def _decisions(db: Database, colours: Palette) -> None:
     step = STEPS[seconds]
     with _card(f"Decisions {step}"):
         if not rows:
-            st.info("Nothing decided yet. Start on the Annotate page: one key an image.")
+            st.info("No decisions yet. Start on the Annotate page.")
             return
         zone = _zone()
         table = pd.DataFrame(rows)
@@ -127,44 +129,43 @@ def _decisions(db: Database, colours: Palette) -> None:
 
 
 def _labels(db: Database, colours: Palette) -> None:
-    with _card("Labels by class"):
+    with _card("Answers by class"):
         table = pd.DataFrame(overview.labels_by_class(db))
         if table.empty:
-            st.info("No classes yet: name them on the Annotate page.")
+            st.info("No classes yet. Add some on the Annotate page.")
             return
         if len(table) > charts.CLASSES_SHOWN:
-            st.caption(
-                f"The {charts.CLASSES_SHOWN} classes with most labels of {len(table):,}; all are in the numbers."
-            )
+            st.caption(f"The {charts.CLASSES_SHOWN} classes with most answers, of {len(table):,}; Numbers lists all.")
         words = "Images present, absent and unsure, by class"
         _chart(charts.labels(table, colours), table, "labels", words)
 
 
 def _reliability(db: Database, colours: Palette) -> None:
-    with _card("Can its probabilities be trusted?"):
+    with _card("Calibration"):
         table = charts.reliability_table(overview.answers_by_score(db))
         if table.empty:
-            st.info("No suggestion answered yet. The Review page shows them.")
+            st.info("No suggestions answered yet. They are on the Review page.")
             return
         st.caption(
-            "Found present by people, by the probability that was told before they answered; on the dashed line both "
-            "agree."
+            "How often people answered present, by the probability they were shown. On the dashed line the probability "
+            "was right."
         )
         words = "Share of suggestions found present, by the probability that was shown, with 95 % intervals"
         _chart(charts.reliability(table, colours), table, "reliability", words)
 
 
 def _fates(db: Database, colours: Palette) -> None:
-    with _card("How suggestions fared"):
+    with _card("Suggestion accuracy"):
         table = pd.DataFrame(runs.suggestion_fates(db))
         if table.empty:
-            st.info("No suggestion answered yet. The Review page shows them.")
+            st.info("No suggestions answered yet. They are on the Review page.")
             return
         accepted = int(table["accepted"].to_numpy().sum())
         answered = accepted + int(table["rejected"].to_numpy().sum())
         shown = f" The newest {charts.RUNS_SHOWN} runs are shown." if len(table) > charts.RUNS_SHOWN else ""
         if answered:
-            sentence = f"{percent(accepted, answered)} of {answered:,} answered suggestions were present.{shown}"
+            suggestions = counted(answered, "answered suggestion")
+            sentence = f"{percent(accepted, answered)} right, of {suggestions}.{shown}"
             st.caption(frame.escaped(sentence))
         _chart(charts.fates(table, colours), table, "fates", "Suggestions accepted, rejected and unsure, by run")
 
@@ -172,7 +173,7 @@ def _fates(db: Database, colours: Palette) -> None:
 def _training(run: Run | None, colours: Palette) -> None:
     with _card(f"Training of run {run.id}" if run else "Training"):
         if run is None:
-            st.info("No run yet. The first comes by itself, after about 20 labeled images.")
+            st.info(f"No model yet. The first training starts after about {FIRST_RUN_AT} labeled images.")
             return
         chart = charts.training(run.loss, run.method, colours)
         _chart(chart, charts.loss_table(run.loss), "training", f"Loss of run {run.id} over {run.epochs} epochs")
@@ -189,10 +190,10 @@ def _together(db: Database, colours: Palette) -> None:
             rankings.cooccurrence, [names[class_id] for class_id in predictions.class_ids.tolist()]
         )
         if not table["images"].to_numpy().any():
-            st.info("No image has labels of two classes yet.")
+            st.info("No image has two labels yet.")
             return
         run_id = predictions.run.id
-        st.caption(f"Of 100 images with the class at the left, so many show the one above, too. As of run {run_id}.")
+        st.caption(f"Of 100 images with the class on the left, how many also show the class above. As of run {run_id}.")
         pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 
@@ -212,18 +213,18 @@ def _flagged(db: Database) -> None:
 
 def _kept_out(status_: dict[str, Any]) -> None:
     if count := status_["images_missing_in_all"]:
-        with st.expander(f"{count:,} missing {'image' if count == 1 else 'images'}", icon=":material/hide_image:"):
-            st.caption("They cannot be shown any more, and nobody is asked about them. Their labels are kept.")
+        with st.expander(counted(count, "missing image"), icon=":material/hide_image:"):
+            st.caption("Their files are gone or unreadable, so they are not shown. Their answers are kept.")
             _listed(status_["images_missing"], count)
     if count := status_["files_kept_out_in_all"]:
-        with st.expander(f"{count:,} {'file' if count == 1 else 'files'} kept out", icon=":material/broken_image:"):
+        with st.expander(counted(count, "unreadable file"), icon=":material/broken_image:"):
             st.dataframe(pd.DataFrame(status_["files_kept_out_by_reason"]), hide_index=True)
             _listed(status_["files_kept_out"], count)
 
 
 def _listed(rows: list[dict], count: int) -> None:
     if count > len(rows):
-        st.caption(f"The first {len(rows):,} are listed; annotator status --json lists all.")
+        st.caption(f"The first {len(rows):,} are listed. All: annotator status --json")
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 

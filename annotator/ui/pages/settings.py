@@ -27,7 +27,7 @@ def _settings() -> None:
     name = frame.annotator_name()
     st.subheader("You")
     st.write(f"You are labeling as **{frame.escaped(name)}**.")
-    if st.button("I am somebody else"):
+    if st.button("Switch user"):
         frame.forget_name()
         st.rerun()
 
@@ -38,19 +38,19 @@ def _settings() -> None:
     _method(db)
     if st.button("Train now"):
         jobs.ask_training(db)
-        st.toast("Asked the worker for a run.")
+        st.toast("Training requested.")
     st.caption(
         frame.escaped(
-            f"Features come from {configuration.backbone(db)}. "
+            f"Images are analyzed with {configuration.backbone(db)}. "
             f"Another network: annotator init {db.paths.project} --backbone NAME"
         )
     )
 
-    st.caption("Auto-accept is turned on and off on the Certificate page.")
+    st.caption("Auto-accept is on the Certificate page.")
 
     st.subheader("Classes")
     _classes(db)
-    class_form("Add classes", f"{HOW} Classes cannot be removed later.")
+    class_form("Add classes", HOW)
 
 
 def save_classes(db: Database, edited: Sequence[Class]) -> list[str]:
@@ -60,11 +60,10 @@ def save_classes(db: Database, edited: Sequence[Class]) -> list[str]:
     descriptions = {
         class_.id: class_.description for class_ in edited if class_.description != known[class_.id].description
     }
+    owners = {key: known[class_id].name for class_id, key in keys.items()}
     lost = classes.set_keys(db, keys)
     classes.describe(db, descriptions)
-    messages = [
-        f"{known[class_id].name} has no key now: {key} belongs to another class." for class_id, key in lost.items()
-    ]
+    messages = [f"Key {key} moved from {known[class_id].name} to {owners[key]}." for class_id, key in lost.items()]
     return messages or (["Saved."] if keys or descriptions else ["Nothing was changed."])
 
 
@@ -75,8 +74,8 @@ def _classes(db: Database) -> None:
     for text in st.session_state.pop("classes_told", []):
         frame.info(text)
     st.caption(
-        "A key is one letter or digit; it labels with its class on the Annotate page. "
-        "Double-click a field to change it, or press Enter on it."
+        "A key is one letter or digit that labels its class on the Annotate page. Double-click a field to edit it, or "
+        "press Enter on it."
     )
     table = pd.DataFrame(
         {
@@ -119,7 +118,7 @@ def _text(value: str | None) -> str:
 def _order(db: Database) -> None:
     current = query_order.chosen(db)
     chosen = st.selectbox(
-        "Order of the images, unless somebody chooses another on the Annotate page",
+        "Default order of images on the Annotate page",
         list(query_order.QUERY_ORDERS),
         index=list(query_order.QUERY_ORDERS).index(current) if current in query_order.QUERY_ORDERS else 0,
         format_func=lambda name: query_order.QUERY_ORDERS[name].title,
@@ -127,7 +126,7 @@ def _order(db: Database) -> None:
     )
     if chosen != current:
         query_order.choose(db, chosen)
-        st.toast(f"From now on: {query_order.QUERY_ORDERS[chosen].title.lower()}.")
+        st.toast(f"Default order: {query_order.QUERY_ORDERS[chosen].title}.")
     order = query_order.QUERY_ORDERS[chosen]
     st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
 
@@ -147,7 +146,7 @@ def _method(db: Database) -> None:
     if chosen != current:
         configuration.choose_method(db, chosen)
         jobs.ask_training(db)
-        st.toast(f"The next run uses {chosen}.")
+        st.toast(f"The next training uses {chosen}.")
     method, changed = known[chosen], configuration.parameters(db)
     values = ", ".join(
         f"**{frame.escaped(f'{name} = {configuration.shown(changed[name])}')}**"
@@ -157,6 +156,6 @@ def _method(db: Database) -> None:
     )
     st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
     st.caption(
-        f"Parameters: {values or 'none'}. Change one: "
+        f"Parameters: {values or 'none'}. To change one: "
         + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(method.defaults), 'name')}=VALUE")
     )

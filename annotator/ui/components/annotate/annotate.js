@@ -6,7 +6,7 @@
 
 import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
-import { STATE_WORDS, el, keyButton } from "../shared/dom.js";
+import { STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
 import { Order } from "./order.js";
@@ -33,20 +33,20 @@ const KEYS = [
   {
     title: "Label (Settings changes the keys of classes)",
     rows: [
-      ["1", "the class with that key is on the image; on to the next image"],
-      [["Shift", "1"], "the same, and stay on this image"],
-      [["/", "Ctrl+K"], "find a class by its name: Enter labels it, Shift+Enter labels it and stays; with nothing typed Enter closes the finder"],
-      [["/", "?"], "while you find a class: what it means, with examples"],
-      ["Enter", "nothing else here: every class without an answer is absent"],
-      ["-", "the next class is marked unsure"],
-      [".", "stay on each image until you go on with Space"],
+      ["1", "label the image with the class of that key; the next image appears"],
+      [["Shift", "1"], "label it, and stay on this image"],
+      [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
+      [["/", "?"], "in the finder: what the selected class means, with examples"],
+      ["Enter", "nothing else here: mark every unanswered class absent"],
+      ["-", "mark the next class unsure"],
+      [".", "don't advance: stay on each image until you press Space"],
     ],
   },
   {
-    title: "Move on, go back",
+    title: "Go on, go back",
     rows: [
-      [" ", "skip: the image comes back later; once you have labeled it, go on"],
-      [["ArrowLeft", "ArrowRight"], "the image before, the image after"],
+      [" ", "skip: the image comes back later; if you have labeled it, just go on"],
+      [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       [",", "flag the image with a note"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
@@ -82,7 +82,7 @@ export default class AnnotatePage extends Page {
       likely: () => likelihoods(this.hand.current, session),
       states: () => this.list.marked,
       meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
-      onNothing: () => this.session.say("Nothing was labeled. Enter is \"Nothing else here\" again."),
+      onNothing: () => this.session.say("Nothing was labeled. Enter means \"Nothing else here\" again."),
       onTake: (class_, stay) => this.choose(class_, stay),
       // Without room beside the list, a card would cover the list itself.
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
@@ -92,10 +92,10 @@ export default class AnnotatePage extends Page {
     for (const part of [this.list.list, this.list.near]) this.card.watch(part, (id) => this.list.byId.get(id));
     this.flagging = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
-      keyButton("Earlier", "ArrowLeft", () => this.earlier()),
-      keyButton("Later", "ArrowRight", () => this.later(NEWEST)));
+      keyButton("Previous", "ArrowLeft", () => this.earlier()),
+      keyButton("Next", "ArrowRight", () => this.later(NEWEST)));
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
-    this.stayButton = keyButton("Stay", ".", () => this.toggleStay(), { "aria-pressed": "false" });
+    this.stayButton = keyButton("Don't advance", ".", () => this.toggleStay(), { "aria-pressed": "false" });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
       keyButton("Nothing else here", "Enter", () => this.done(), { class: "wide" }),
       keyButton("Skip", " ", () => this.skip()),
@@ -225,7 +225,6 @@ export default class AnnotatePage extends Page {
         become(before, -1);
         this.bringBack(item);
       },
-      words: this.inWords(decision),
     });
   }
 
@@ -294,7 +293,6 @@ export default class AnnotatePage extends Page {
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
   async foreignStep({ entry }, how) {
-    const words = `${how === "undone" ? "Taken back" : "Done again"}: ${this.inWords(entry)}.`;
     if (entry?.image != null) {
       const item = await this.hand.recall(entry.image);
       if (item && this.hand.current?.id === item.id) {
@@ -302,14 +300,7 @@ export default class AnnotatePage extends Page {
         this.showLabels();
       }
     }
-    this.session.say(words);
-  }
-
-  /** @param {any} entry a decision */
-  inWords(entry) {
-    if (entry.action === "batch") return `${entry.cells?.length ?? "several"} answers at once`;
-    if (entry.action === "label") return `${this.session.names.get(entry.class) ?? "a class"} ${STATE_WORDS[entry.state] ?? ""}`.trim();
-    return { done: "nothing else here", skip: "a skip", flag: "a flag" }[entry.action] ?? "a decision";
+    this.told(how, this.inWords(entry));
   }
 
   // What the person sees
@@ -336,13 +327,13 @@ export default class AnnotatePage extends Page {
     const item = this.hand.current;
     const labels = (item?.labels ?? []).filter((label) => this.list.byId.has(label.class)); // not of an archived class
     this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
-    const partly = labels.length > 0 && ` · ${labels.length} of ${this.session.classes.length} classes answered`;
+    const partly = labels.length > 0 && ` · ${labels.length} of ${counted(this.session.classes.length, "class", "classes")} answered`;
     this.caption.textContent = item ? item.name + (partly || "") : "";
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
       .map((label) => this.chip(label));
-    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Change the note" }, `Flag: ${item.flag}`));
+    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, `Flag: ${item.flag}`));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
     this.pause = window.setTimeout(() => this.list.showLikely(likelihoods(this.hand.current, this.session)), PAUSE);
@@ -354,7 +345,7 @@ export default class AnnotatePage extends Page {
     const words = state === PRESENT ? name : `${name} (${STATE_WORDS[state]})`;
     const chip = el("span", { class: "chip", "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
     if (state !== ABSENT) {
-      const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Not on the image (Delete)" };
+      const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Mark absent (Delete)" };
       chip.append(el("button", cross, "×"));
     }
     return chip;

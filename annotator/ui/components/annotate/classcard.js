@@ -99,7 +99,7 @@ export class ClassCard {
     this.#examples(class_.id).then((images) => {
       if (this.class_ !== class_) return;
       if (images.length) examples.replaceChildren(...images.map((id) => this.#thumb(id, class_.name)));
-      else examples.replaceChildren(el("p", { class: "quiet" }, "No image has this label yet."));
+      else examples.replaceChildren(el("p", { class: "quiet" }, "No examples yet."));
       this.#place();
     });
   }

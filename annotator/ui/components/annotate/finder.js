@@ -42,7 +42,7 @@ export class Finder {
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "found", autocomplete: "off", autocapitalize: "off",
       spellcheck: "false", enterkeyhint: "done", oninput: () => this.#search(), onfocus: () => this.#open(), onblur: () => this.#shut(),
     });
-    this.list = el("div", { class: "found", id: "found", role: "listbox", "aria-label": "Classes that fit", hidden: true });
+    this.list = el("div", { class: "found", id: "found", role: "listbox", "aria-label": "Matching classes", hidden: true });
     this.enter = el("p", { class: "note enter" });
     this.count = el("span", { class: "sr-only", role: "status" });
     // The field keeps the focus while a row is clicked, else the list would be gone before the click is done.

@@ -6,17 +6,17 @@ import { el, kbd } from "../shared/dom.js";
 const LONGEST = 300; // characters
 
 export class FlagDialog {
-  /** @param {(note: string) => void} onSave told the note; "" takes the flag away */
+  /** @param {(note: string) => void} onSave told the note; "" removes the flag */
   constructor(onSave) {
     this.onSave = onSave;
-    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: LONGEST, placeholder: "What is odd about this image?", autocomplete: "off" });
+    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: LONGEST, placeholder: "What should somebody look at?", autocomplete: "off" });
     this.title = el("h2", { id: "flag-title" });
     this.element = el(
       "dialog",
       { class: "flagging", "aria-labelledby": "flag-title" },
       this.title,
       this.field,
-      el("p", { class: "quiet" }, "A flag changes no label. An empty note takes it away."),
+      el("p", { class: "quiet" }, "Flags don't affect labels. Clear the note to unflag."),
       el("div", { class: "tools" },
         el("button", { type: "button", class: "main", onclick: () => this.save() }, "Save", kbd("Enter")),
         el("button", { type: "button", onclick: () => this.element.close() }, "Cancel", kbd("Esc"))),

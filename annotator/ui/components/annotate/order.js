@@ -49,7 +49,7 @@ export class Order {
   /** Say what the order does. @param {boolean} hasModel whether there has been a run */
   tell(hasModel) {
     const about = this.orders.find(({ name }) => name === this.name)?.about ?? "";
-    const later = NEED_NO_MODEL.includes(this.name) || hasModel ? "" : " Random until the model has learned something.";
+    const later = NEED_NO_MODEL.includes(this.name) || hasModel ? "" : " Random until there is a model.";
     if (this.about.textContent === about + later) return;
     this.about.textContent = this.element.title = about + later;
   }

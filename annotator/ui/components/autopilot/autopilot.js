@@ -11,7 +11,6 @@ import { Headline } from "./headline.js";
 import { Page } from "../shared/page.js";
 import { Picture } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
-import { batchInWords } from "../grid/words.js";
 import { el, keyButton } from "../shared/dom.js";
 import { restore } from "../grid/tiles.js";
 
@@ -107,7 +106,13 @@ export default class AutopilotPage extends Page {
 
   /** @param {any} step @param {"undone" | "redone"} how */
   foreignStep({ entry }, how) {
-    this.session.say(batchInWords(entry, how, this.session.names));
+    this.told(how, this.inWords(entry));
+  }
+
+  /** @param {number} id */
+  imageName(id) {
+    const { current, queue, earlierItems } = this.hand;
+    return [current, ...queue, ...earlierItems].find((action) => action?.item?.id === id)?.item.name ?? "";
   }
 
   /** Decide what is on screen, as it is marked. */
@@ -262,7 +267,7 @@ export default class AutopilotPage extends Page {
     this.board.host.hidden = single;
     this.picture.element.hidden = !single;
     if (action) this.headline.show(action);
-    else this.headline.showNone(words ? "" : "One moment...");
+    else this.headline.showNone(words ? "" : "Loading...");
     if (single) this.picture.show(action);
     else this.picture.leave();
     if (action?.grid) {

@@ -1,7 +1,7 @@
 // @ts-check
 /** What there is to do and why, and what has come of this sitting. */
 
-import { el } from "../shared/dom.js";
+import { counted, el } from "../shared/dom.js";
 import { taskOf } from "./words.js";
 import { write } from "../grid/deciding.js";
 
@@ -15,7 +15,7 @@ export class Headline {
     this.task = el("p", { class: "task" });
     this.others = el("ul");
     this.why = el("details", { class: "why", hidden: true }, el("summary", {}, "Why this?"),
-      el("div", { class: "reasons" }, el("p", {}, "It brings the most correct labels for your time. Instead there would be:"), this.others));
+      el("div", { class: "reasons" }, el("p", {}, "It adds the most correct labels for your time. Alternatives:"), this.others));
     this.tally = el("p", { class: "tally" });
     this.element = el("div", { class: "what" }, this.line, this.why, this.task);
   }
@@ -47,7 +47,7 @@ export class Headline {
     this.positives += way * positives;
     this.milliseconds += way * Math.min(milliseconds, LONGEST);
     const minutes = Math.round(this.milliseconds / 60_000);
-    const time = minutes < 1 ? "under a minute" : minutes === 1 ? "1 minute" : `${minutes} minutes`;
-    write(this.tally, this.milliseconds ? `${this.positives.toLocaleString("en")} ${this.positives === 1 ? "label" : "labels"} found in ${time} here` : "");
+    const time = minutes < 1 ? "under a minute" : counted(minutes, "minute");
+    write(this.tally, this.milliseconds ? `${counted(this.positives, "label")} found in ${time}` : "");
   }
 }

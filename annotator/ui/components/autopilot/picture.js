@@ -9,6 +9,7 @@ import { Finder } from "../annotate/finder.js";
 import { STATE_WORDS, el, kbd, keyButton, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
+import { notShown } from "../shared/placeholder.js";
 import { typing } from "../shared/keys.js";
 import { write } from "../grid/deciding.js";
 
@@ -41,7 +42,7 @@ export class Picture {
       likely: () => likelihoods(this.action?.item, session),
       states: () => this.list.marked,
       meaning: (class_) => this.#meaning(class_),
-      onNothing: () => session.say(`Nothing was chosen. Enter is "${this.decideWords.textContent}" again.`),
+      onNothing: () => session.say(`Nothing was chosen. Enter means "${this.decideWords.textContent}" again.`),
       onTake: (class_, stay) => this.choose(class_, stay),
       onPoint: () => {},
     });
@@ -78,7 +79,7 @@ export class Picture {
     this.action = action;
     this.seen = false;
     action.marks ??= startOf(action);
-    if (item.broken) this.stage.empty(`${item.name} cannot be shown: ${item.broken} Press Space to go on.`);
+    if (item.broken) this.stage.empty(notShown(item.name, item.broken));
     else this.stage.show({ ...item, picture });
     this.caption.textContent = item.name;
     if (this.unsure) this.toggleUnsure();
@@ -175,7 +176,7 @@ export class Picture {
     const [yes, unsure] = [count(PRESENT), count(UNSURE)];
     const no = this.session.classes.length - yes - unsure;
     const single = kind === "click";
-    write(this.decideWords, single ? "Nothing else here" : "Decide");
+    write(this.decideWords, single ? "Nothing else here" : "Save all");
     write(this.sum, single ? "" : `${yes} ${STATE_WORDS[PRESENT]} · ${no} absent${unsure ? ` · ${unsure} unsure` : ""}`);
   }
 }

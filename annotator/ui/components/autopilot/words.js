@@ -3,14 +3,14 @@
 
 import { STAGE_KEYS } from "../shared/stage.js";
 
-const MARK = { yes: "Mark the wrong ones and decide all of them.", no: "Mark the right ones and decide all of them." };
+const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
 const BEFORE = {
-  again: "Answered before, and shown without what the model thinks. ",
-  audit: "Shown without what the model thinks, so that its estimates stay honest. ",
+  again: "Answered before; predictions are hidden. ",
+  audit: "A random sample for unbiased estimates; predictions are hidden. ",
 };
 const SINGLE = {
-  image: "Every class is answered at once: the marked ones are present, all others absent.",
-  click: "Press one class that is on the image.",
+  image: "Marked classes are saved as present, all others as absent.",
+  click: "Label one class that is on the image.",
 };
 
 /** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
@@ -29,8 +29,8 @@ export const KEYS = [
   {
     title: "Everywhere",
     rows: [
-      ["Enter", "decide what is on screen, as it is marked; on to what is worth most next"],
-      [".", "skip: something else instead (also Space, where there is one image)"],
+      ["Enter", "save what is on screen as it is marked; the next task appears"],
+      [".", "skip this task (also Space, where there is one image)"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
       ["?", "this list (also F1)"],
@@ -39,28 +39,28 @@ export const KEYS = [
   {
     title: "Many images, one class",
     rows: [
-      ["1", "the tile with that key: turn it; again for unsure, and once more back"],
+      ["1", "toggle the tile with that key: yes / no / unsure"],
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
-      [" ", "turn the tile one has moved to"],
-      [";", "begin the other way: all are, or none is"],
-      ["Shift", "held: the heat map of the tile under the pointer, or of the one moved to"],
-      ["PageUp", "enlarge that tile; Page Down or Escape leads back"],
+      [" ", "toggle the selected tile"],
+      [";", "start with all Yes, or with all No"],
+      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
+      ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
     ],
   },
   {
     title: "One image",
     rows: [
-      ["1", "the class with that key: one that is asked for ends it; of several, each is marked or cleared"],
-      [["Shift", "1"], "one class and stay on the image"],
-      ["-", "the next class is marked unsure"],
-      [["/", "Ctrl+K"], "find a class by its name: Enter takes it; with nothing typed Enter closes the finder"],
+      ["1", "mark or unmark the class with that key; where one class is asked for, that completes the task"],
+      [["Shift", "1"], "label the class, and stay on the image"],
+      ["-", "mark the next class unsure"],
+      [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
       ...STAGE_KEYS,
     ],
   },
 ];
 
 export const HINTS = [
-  "What brings most for your time comes next: mark it and press Enter.",
-  "A full stop skips what you would rather not do now.",
-  "Backspace takes back whatever you did; ? lists all keys.",
+  "The most useful task comes next: mark it and press Enter.",
+  "Press . to skip a task.",
+  "Backspace undoes; ? lists all keys.",
 ];

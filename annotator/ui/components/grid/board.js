@@ -99,7 +99,7 @@ export class Board {
   /** Whether keys apply to the tiles: they are on screen and have been drawn. */
   ready() {
     if (this.view && this.seen) return true;
-    if (!this.view && this.host.querySelector(".skeleton")) this.session.say("The pictures are still on their way.");
+    if (!this.view && this.host.querySelector(".skeleton")) this.session.say("Loading images...");
     return false;
   }
 
@@ -171,7 +171,7 @@ export class Board {
     const focused = this.host.contains(this.session.root.activeElement);
     this.#change(view);
     this.ahead.show(view);
-    // Where the page scrolls, "Decide" is pressed at the end of a grid; the next one starts at its top.
+    // Where the page scrolls, "Save all" is pressed at the end of a grid; the next one starts at its top.
     if (this.layout.scrolls && this.host.getBoundingClientRect().top < 0) this.host.scrollIntoView();
     const drawn = () => {
       if (this.view !== view || this.seen) return;

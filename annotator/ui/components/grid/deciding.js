@@ -1,5 +1,5 @@
 // @ts-check
-/** How a grid begins, what it is marked as, and the button that decides it. */
+/** How a grid begins, what it is marked as, and the button that saves it. */
 
 import { el, kbd } from "../shared/dom.js";
 
@@ -8,17 +8,19 @@ export class Deciding {
   constructor({ onStart, onDecide }) {
     this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
       el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
-    this.nameClass("there"); // until there is a class
-    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How a grid begins", "aria-keyshortcuts": ";" }, ...this.startButtons);
+    this.nameClass("");
+    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How tiles start", "aria-keyshortcuts": ";" }, ...this.startButtons);
     this.sum = el("span", { class: "sum" });
     this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
-      el("span", {}, "Decide"), this.sum, kbd("Enter"));
+      el("span", {}, "Save all"), this.sum, kbd("Enter"));
   }
 
   /** @param {string} name of the class that is asked about */
   nameClass(name) {
-    write(this.startButtons[0], `All are ${name}: mark the wrong ones`);
-    write(this.startButtons[1], "None is: mark the right ones");
+    write(this.startButtons[0], "Start with all Yes");
+    write(this.startButtons[1], "Start with all No");
+    this.startButtons[0].title = name && `All tiles start as ${name}: mark the wrong ones`;
+    this.startButtons[1].title = name && `No tile starts as ${name}: mark the right ones`;
   }
 
   /** @param {import("./tiles.js").Tiles} view @param {string} name */

@@ -25,7 +25,7 @@ export class Enlarged {
         step("Previous image", "ArrowLeft", "‹", () => onMove(-1)),
         step("Next image", "ArrowRight", "›", () => onMove(1)),
         this.name,
-        el("div", { class: "states", role: "group", "aria-label": "Is it there" }, ...this.buttons, kbd(" ")),
+        el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons, kbd(" ")),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
       this.stage.element);
     this.dialog.addEventListener("close", () => {

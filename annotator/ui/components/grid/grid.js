@@ -7,7 +7,7 @@
 import { Board } from "./board.js";
 import { Choice, SIZES } from "./choice.js";
 import { Counting } from "./counting.js";
-import { HINTS, KEYS, batchInWords } from "./words.js";
+import { HINTS, KEYS } from "./words.js";
 import { Page } from "../shared/page.js";
 import { Picker } from "./picker.js";
 import { onward } from "../shared/placeholder.js";
@@ -138,7 +138,7 @@ export default class GridPage extends Page {
 
   /** @param {any} step @param {"undone" | "redone"} how */
   foreignStep({ entry }, how) {
-    this.session.say(batchInWords(entry, how, this.session.names));
+    this.told(how, this.inWords(entry));
     this.recount();
   }
 

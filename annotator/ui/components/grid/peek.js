@@ -71,9 +71,9 @@ export class Peek {
       this.lying = { view, index };
     }
     if (this.held && index != null && !picture) {
-      const none = view.grid.hidesPredictions ? "this is an audit" : "the model has not learned this class yet";
+      const none = view.grid.hidesPredictions ? "this is an audit" : "the model does not know this class yet";
       const why = spot ? map.problem : none;
-      this.say(why ? `No heat map: ${why}.` : "The heat map is being drawn.");
+      this.say(why ? `No heat map: ${why}.` : "Drawing the heat map...");
       this.excused = true;
     } else if (this.held && map?.note) {
       this.say(`${map.note}.`);

@@ -1,5 +1,5 @@
 // @ts-check
-/** Choosing the class of the grid: all classes by how much is probably still to be found, or by a few letters. */
+/** Choosing the class of the grid: all classes by how many images probably still show it, or by a few letters. */
 
 import { el, kbd } from "../shared/dom.js";
 import { fit } from "../shared/fit.js";
@@ -34,7 +34,7 @@ export class Picker {
         el("button", { type: "button", onclick: () => this.#leave(onAudit) }, "Audit grid"),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Close", kbd("Esc"))),
       el("div", { class: "row titles", "aria-hidden": "true" },
-        ...["Class", "Probably to be found", "Present", "Absent", "Unsure", "Unknown"].map((text) => el("span", {}, text))),
+        ...["Class", "Expected to find", "Present", "Absent", "Unsure", "Unanswered"].map((text) => el("span", {}, text))),
       this.list,
       this.more);
   }
@@ -82,7 +82,7 @@ export class Picker {
     this.list.replaceChildren(...this.matches.slice(0, MOST_ROWS).map((class_, place) => this.#row(class_, place, most)));
     const over = this.matches.length - MOST_ROWS;
     this.more.replaceChildren(
-      this.matches.length === 0 ? "No class has these letters." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
+      this.matches.length === 0 ? "No matching class." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
     this.#moveTo(this.at);
   }
 
@@ -98,14 +98,14 @@ export class Picker {
         class: "row", role: "option", id: `picker-${place}`, "data-class": class_.id, "aria-selected": "false",
         onclick: () => this.#take(place), onpointermove: () => place !== this.at && this.#moveTo(place, false),
       },
-      el("span", { class: "name" }, class_.name, ...(class_.id === this.current ? [el("span", { class: "now" }, "now")] : [])),
+      el("span", { class: "name" }, class_.name, ...(class_.id === this.current ? [el("span", { class: "now" }, "current")] : [])),
       el("span", { class: "likely" },
         el("span", { class: "bar" }, el("span", { style: `width:${likely == null ? 0 : Math.round((100 * likely) / most)}%` })),
-        number(likely, "probably to be found,")),
+        number(likely, "expected to find,")),
       number(counts?.present, "present,"),
       number(counts?.absent, "absent,"),
       number(counts?.unsure, "unsure,"),
-      number(counts?.unknown, "unknown"),
+      number(counts?.unknown, "unanswered"),
     );
   }
 

@@ -1,11 +1,11 @@
 // @ts-check
-/** What is around the tiles: the class and its counts, how the grid begins, its size, and the button that decides it. */
+/** What is around the tiles: the class and its counts, how the grid begins, its size, and the button that saves it. */
 
 import { Deciding, write } from "./deciding.js";
-import { el, kbd, keyButton } from "../shared/dom.js";
+import { counted, el, kbd, keyButton } from "../shared/dom.js";
 
 const BEST = "Next best class";
-const AUDIT = "Audit grid: drawn at random, and shown without what the model thinks.";
+const AUDIT = "Audit grid: random images, predictions hidden.";
 
 /** @typedef {import("./picker.js").Counts} Counts */
 /** @typedef {{id: number, name: string, description: string}} Class */
@@ -60,8 +60,8 @@ export class Surroundings {
     const { length } = grid.tiles;
     const behind = Math.max(0, (grid.waiting ?? 0) - length);
     const after = behind ? `, ${behind.toLocaleString("en")} more to answer` : ", the last ones";
-    const expected = grid.share == null ? `${length} images` : `About ${Math.round(grid.share * length)} of ${length}`;
-    write(this.summary, grid.waiting == null ? expected : `${length} images${after}`);
+    const expected = grid.share == null ? counted(length, "image") : `About ${Math.round(grid.share * length)} of ${length} expected`;
+    write(this.summary, grid.waiting == null ? expected : counted(length, "image") + after);
   }
 
   /** Nothing is on screen. @param {Class | undefined} class_ @param {Map<number, Counts>} counts */
@@ -78,8 +78,8 @@ export class Surroundings {
     const number = (/** @type {number} */ value) => Math.round(value).toLocaleString("en");
     const words = [`${number(counts.present)} present`, `${number(counts.absent)} absent`];
     if (counts.unsure) words.push(`${number(counts.unsure)} unsure`);
-    words.push(`${number(counts.unknown)} unknown`);
-    if (counts.likely != null) words.push(`about ${number(counts.likely)} to be found`);
+    words.push(`${number(counts.unknown)} unanswered`);
+    if (counts.likely != null) words.push(`about ${number(counts.likely)} to find`);
     write(this.progress, words.join(" · "));
   }
 
@@ -92,7 +92,7 @@ export class Surroundings {
   setChoice({ selection, audit }) {
     this.audit = audit;
     this.selection.hidden = !selection && !audit;
-    write(this.chosen, audit ? AUDIT : `${(selection?.count ?? 0).toLocaleString("en")} images selected on the map`);
+    write(this.chosen, audit ? AUDIT : `${counted(selection?.count ?? 0, "image")} selected on the map`);
     write(this.leave, audit ? "Leave the audit grid" : "Leave the selection");
     write(this.bestText, audit ? "Next class" : BEST);
     if (audit) write(this.progress, "");
@@ -100,7 +100,7 @@ export class Surroundings {
 
   /** @param {Class | undefined} class_ */
   #name(class_) {
-    write(this.className, class_?.name ?? (this.audit ? "Audit grid" : "Choosing a class"));
+    write(this.className, class_?.name ?? (this.audit ? "Audit grid" : "Choosing a class..."));
     write(this.description, class_?.description ?? "");
     if (class_) this.deciding.nameClass(class_.name);
   }

@@ -70,7 +70,7 @@ export class MapCard {
     const item = await this.#item(id);
     if (!item) return "";
     const labels = item.labels.map((label) => `${this.className(label.class)} ${STATE_WORDS[label.state]}`);
-    return `${item.name}: ${labels.join(", ") || "no label yet"}`;
+    return `${item.name}: ${labels.join(", ") || "no labels yet"}`;
   }
 
   /** @param {any} item @param {number} most */
@@ -81,7 +81,7 @@ export class MapCard {
       el("span", { class: "chip", "data-state": STATE_WORDS[label.state] }, this.className(label.class) + (label.state ? "" : " ?")));
     const more = positive.length - chips.length;
     const rest = [more ? `${more} more` : "", negative ? `${negative} absent` : ""].filter(Boolean).join(", ");
-    const note = rest || (item.labels.length ? "" : "No label yet");
+    const note = rest || (item.labels.length ? "" : "No labels yet");
     return el("div", { class: "chips" }, ...chips, ...(note ? [el("span", { class: "quiet" }, note)] : []));
   }
 

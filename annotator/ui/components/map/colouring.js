@@ -16,13 +16,13 @@ const RADIUS = 6;
  */
 const KINDS = {
   stage: [
-    { key: "open", name: "No label yet", shape: "dot", from: 0, to: 0 },
+    { key: "open", name: "No answers yet", shape: "dot", from: 0, to: 0 },
     { key: "skipped", name: "Skipped", shape: "ring", from: 1, to: 1 },
-    { key: "labels", name: "Has labels", shape: "disc", from: 2, to: 2 },
+    { key: "labels", name: "Some answers", shape: "disc", from: 2, to: 2 },
     { key: "complete", name: "Complete", shape: "square", from: 3, to: 3 },
   ],
   class: [
-    { key: "open", name: "Not answered", shape: "dot", from: 0, to: 0 },
+    { key: "open", name: "Unanswered", shape: "dot", from: 0, to: 0 },
     { key: "absent", name: "Absent", shape: "cross", from: 2, to: 2 },
     { key: "unsure", name: "Unsure", shape: "triangle", from: 3, to: 3 },
     { key: "present", name: "Present", shape: "disc", from: 1, to: 1 },
@@ -47,14 +47,14 @@ export class Colouring {
     this.by = "stage";
     /** @type {Class[]} */
     this.classes = [];
-    this.buttons = [["stage", "How far we are"], ["class", "Labels of a class"], ["probability", "Probability"]].map(([by, text]) =>
+    this.buttons = [["stage", "Progress"], ["class", "Answers for a class"], ["probability", "Probability"]].map(([by, text]) =>
       el("button", { type: "button", "data-by": by, "aria-pressed": String(by === "stage"),
         onclick: () => this.set(/** @type {"stage" | "class" | "probability"} */ (by)) }, text));
     this.select = el("select", { "aria-label": "Class", hidden: true, onchange: () => this.onChange() });
     this.legend = el("ul", { class: "legend", "aria-label": "Legend" });
-    this.element = el("section", { class: "colouring", "aria-label": "Colours" },
-      el("h3", {}, "Coloured by"),
-      el("div", { class: "switch", role: "group", "aria-label": "Coloured by" }, ...this.buttons),
+    this.element = el("section", { class: "colouring", "aria-label": "Colors" },
+      el("h3", {}, "Color by"),
+      el("div", { class: "switch", role: "group", "aria-label": "Color by" }, ...this.buttons),
       this.select, this.legend);
     this.#drawLegend();
   }

@@ -11,22 +11,22 @@ export const HELP = [
   {
     title: "Select",
     rows: /** @type {[string | string[], string][]} */ ([
-      [["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"], "to the next image in that direction"],
-      ["Enter", "begin a rectangle here, and end it"],
-      ["Shift + arrows", "draw the rectangle larger or smaller"],
-      ["A", "select all that is in view"],
+      [["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"], "go to the next image in that direction"],
+      ["Enter", "start a rectangle here, then finish it"],
+      ["Shift + arrows", "resize the rectangle"],
+      ["A", "select everything in view"],
       ["G", "send the selection to the grid"],
-      ["Esc", "drop the selection"],
+      ["Esc", "clear the selection"],
     ]),
   },
   {
     title: "Look",
     rows: /** @type {[string | string[], string][]} */ ([
-      [" ", "show the image at the crosshair in large"],
-      [["PageUp", "PageDown"], "nearer, further away (or the wheel)"],
+      [" ", "enlarge the image at the crosshair"],
+      [["PageUp", "PageDown"], "zoom in, zoom out (or scroll)"],
       ["Home", "the whole map"],
       ["Space + drag", "move the map (or two fingers, or Move)"],
-      ["?", "these keys"],
+      ["?", "this list (also F1)"],
     ]),
   },
 ];

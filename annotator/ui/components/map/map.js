@@ -6,7 +6,7 @@
 
 import { Api, ApiError } from "../shared/api.js";
 import { Colouring } from "./colouring.js";
-import { capital, el, kbd, keyButton } from "../shared/dom.js";
+import { capital, counted, el, kbd, keyButton } from "../shared/dom.js";
 import { Gestures } from "./gestures.js";
 import { Help } from "../shared/help.js";
 import { listen, typing } from "../shared/keys.js";
@@ -20,9 +20,9 @@ const REFRESH_WITHOUT_MAP = 3000;
 const NEAR = 14; // pixels from a point within which a click means it
 
 const HINTS = [
-  "Each point is an image; alike ones lie together.",
-  "Draw around some to select them, then send them to the grid.",
-  "The wheel comes nearer; a click shows an image in large.",
+  "Each point is an image; similar images are close together.",
+  "Draw around points to select them, then send them to the grid.",
+  "Scroll to zoom; click to enlarge.",
 ];
 
 export default class MapPage {
@@ -85,17 +85,17 @@ export default class MapPage {
     this.words = el("p", { class: "words", role: "status" });
     this.field = el("div", {
       class: "field", tabindex: "0", role: "application",
-      "aria-label": "Map of the images. Arrow keys go from image to image, Enter begins and ends a rectangle, ? lists all keys.",
+      "aria-label": "Map of the images. Arrow keys go from image to image, Enter starts and finishes a rectangle, ? lists all keys.",
     });
     this.send = el("button", { type: "button", class: "main", "aria-keyshortcuts": "g", disabled: true, onclick: () => this.#send() });
     this.clear = el("button", { type: "button", "aria-keyshortcuts": "Escape", disabled: true, onclick: () => this.#drop() },
-      el("span", {}, "Drop selection"), kbd("Esc"));
+      el("span", {}, "Clear selection"), kbd("Esc"));
     this.modes = [["Select", false], ["Move", true]].map(([text, moving]) =>
       el("button", { type: "button", "aria-pressed": String(!moving), onclick: () => this.#setMoving(Boolean(moving)) }, String(text)));
     const tools = el("div", { class: "maptools", role: "group", "aria-label": "View" },
-      el("button", { type: "button", "aria-label": "Nearer", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.view.step(1) }, "+"),
-      el("button", { type: "button", "aria-label": "Further away", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.view.step(-1) }, "−"),
-      el("button", { type: "button", "aria-label": "The whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.view.showAll() }, "⤢"));
+      el("button", { type: "button", "aria-label": "Zoom in", "aria-keyshortcuts": "PageUp", onclick: () => this.plane.view.step(1) }, "+"),
+      el("button", { type: "button", "aria-label": "Zoom out", "aria-keyshortcuts": "PageDown", onclick: () => this.plane.view.step(-1) }, "−"),
+      el("button", { type: "button", "aria-label": "Whole map", "aria-keyshortcuts": "Home", onclick: () => this.plane.view.showAll() }, "⤢"));
     const left = el("div", { class: "left" },
       el("div", { class: "plane" }, this.plane.base, this.plane.over, this.field, this.empty, this.card.element, tools),
       this.count);
@@ -103,7 +103,7 @@ export default class MapPage {
       this.colouring.element,
       el("section", { class: "selecting", "aria-label": "Selection" },
         el("h3", {}, "Selection"),
-        el("div", { class: "switch", role: "group", "aria-label": "What a drag does" }, ...this.modes),
+        el("div", { class: "switch", role: "group", "aria-label": "Drag to" }, ...this.modes),
         keyButton("Select all in view", "a", () => this.#selectView()),
         this.send, this.clear, this.words),
       el("div", { class: "tools" }, keyButton("Keys", "?", () => this.help.open())));
@@ -139,13 +139,13 @@ export default class MapPage {
     this.plane.changed();
     const { of, images, points } = this.data;
     const number = (/** @type {number} */ value) => value.toLocaleString("en");
-    const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${number(of)} images are drawn; a selection takes all. ` : `${number(of)} images. `;
-    const later = images > of ? `${number(images - of)} newer ones come with the next map.` : "";
+    const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${counted(of, "image")} drawn; a selection includes all of them. ` : `${counted(of, "image")}. `;
+    const later = images > of ? `${counted(images - of, "new image")} not on the map yet.` : "";
     this.count.replaceChildren(of ? drawn + later : "");
     this.empty.hidden = of > 0;
     this.empty.replaceChildren(images
-      ? "The map is being made. It comes by itself, once the worker has looked at every image."
-      : "There is no image in this project yet.");
+      ? "The map is being made. It appears once every image has been analyzed."
+      : "There are no images yet.");
     this.field.dataset.points = String(points.ids.length);
   }
 
@@ -232,11 +232,11 @@ export default class MapPage {
       const answer = await this.api.post("/api/map/select", { polygon });
       if (this.plane.polygon !== polygon) return; // another one since
       this.selection = { id: answer.selection, images: answer.kept };
-      const more = answer.kept < answer.images ? " More than anybody looks through: some from everywhere are sent." : "";
-      this.words.replaceChildren(answer.images ? `${images(answer.images)} selected.${more}` : "No image lies inside.");
+      const more = answer.kept < answer.images ? ` An even sample of ${answer.kept.toLocaleString("en")} will be sent.` : "";
+      this.words.replaceChildren(answer.images ? `${counted(answer.images, "image")} selected.${more}` : "No image inside.");
       this.help.gone();
     } catch (error) {
-      this.words.replaceChildren(`${capital(error.message)}. The selection was not made.`);
+      this.words.replaceChildren(`${capital(error.message)}. Nothing was selected.`);
       if (error instanceof ApiError && error.status === 401) this.renew();
     }
     this.#showSelection();
@@ -255,7 +255,7 @@ export default class MapPage {
   #showSelection() {
     const { id, images: count } = this.selection;
     this.send.disabled = !id;
-    this.send.replaceChildren(el("span", {}, id ? `Send ${images(count)} to the grid` : "Send to the grid"), kbd("g"));
+    this.send.replaceChildren(el("span", {}, id ? `Send ${counted(count, "image")} to the grid` : "Send to the grid"), kbd("g"));
     this.clear.disabled = !this.plane.polygon.length;
   }
 
@@ -305,9 +305,4 @@ export default class MapPage {
     if (key !== "Home" && crosshair.index >= 0) this.#ring(crosshair.index);
     return true;
   }
-}
-
-/** @param {number} count */
-function images(count) {
-  return count === 1 ? "1 image" : `${count.toLocaleString("en")} images`;
 }

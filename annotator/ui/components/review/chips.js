@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The suggestions of one image as a list: likeliest first, one of them selected, with the line between those that are
- * accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
+ * The suggestions of one image as a list: likeliest first, one of them selected, with the threshold between those that
+ * are accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
  */
 
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
@@ -74,7 +74,7 @@ export class Chips {
     this.line = line;
     const below = this.rows.find((_, at) => this.item.suggestions[at].probability < line);
     if (this.item.suggestions.some((chip) => chip.known != null)) return; // answered cells are asked one by one
-    this.marker.textContent = `the line: ${percent(line)}`;
+    this.marker.textContent = `threshold ${percent(line)}`;
     this.element.insertBefore(this.marker, below?.row ?? null);
   }
 
@@ -108,10 +108,10 @@ export function percent(share) {
 
 /** "Ann said present, Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
 function disagreement(item, chip) {
-  const by = item.labels.find((label) => label.class === chip.class_id)?.by || "somebody";
+  const by = item.labels.find((label) => label.class === chip.class_id)?.by || "unknown";
   const said = chip.said.length ? chip.said : [[by, chip.known]];
   const people = said.map(([who, state]) => `${who} said ${STATE_WORDS[state]}`).join(", ");
-  return chip.probability == null ? people : `${people}; the model says ${chance(chip.probability)}`;
+  return chip.probability == null ? people : `${people}; model: ${chance(chip.probability)}`;
 }
 
 let last = "";

@@ -10,8 +10,8 @@ import { el, kbd } from "../shared/dom.js";
  */
 /** Beside missing labels: answers that are asked again, with the words and title of their button. @type {[Kind, string, string][]} */
 const RELABEL_KINDS = [
-  ["likely_mistakes", "Likely mistakes", "Answers of people that the model is sure are wrong"],
-  ["annotator_disagreements", "People disagree", "Answers of two people that contradict each other: another answer settles it"],
+  ["likely_mistakes", "Likely mistakes", "Answers that the model disagrees with"],
+  ["annotator_disagreements", "People disagree", "Two people answered differently: your answer decides"],
 ];
 /** @type {Chosen} */
 const EVERYTHING = { class: null, from: null, to: 100, kind: "missing", by: "" };
@@ -92,7 +92,7 @@ export class Filter {
   #build(annotators) {
     this.names = el("datalist", { id: "filter-classes" });
     this.field = el("input", {
-      type: "search", list: "filter-classes", placeholder: "any class", autocomplete: "off", "aria-keyshortcuts": "/",
+      type: "search", list: "filter-classes", placeholder: "Any class", autocomplete: "off", "aria-keyshortcuts": "/",
       onchange: () => this.#changed(this.field), onsearch: () => this.#changed(this.field),
     });
     const share = () => {
@@ -113,9 +113,9 @@ export class Filter {
       }, words),
     }));
     this.by = el("select", { onchange: () => this.#changed(this.by) },
-      el("option", { value: "" }, "anybody's images"),
+      el("option", { value: "" }, "Everyone"),
       ...annotators.map((name) => el("option", { value: name }, name)));
-    this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear the filter");
+    this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear filter");
     this.fields = el("div", { class: "fields", id: "filter-fields" },
       el("span", { class: "named" }, el("label", {}, el("span", {}, "Class"), this.field), kbd("/")),
       this.names, this.range, ...this.kinds.map(({ button }) => button),
@@ -212,7 +212,7 @@ export class Filter {
     const shares = from != null || to < 100 ? `${from ?? this.lowest} to ${to} %` : "";
     const chosenKind = this.kinds.find(({ kind }) => kind === this.chosen.kind)?.words.toLowerCase();
     const words = [name, chosenKind ?? shares, by];
-    this.opener.replaceChildren(`Filter: ${words.filter(Boolean).join(", ") || "everything"}`);
+    this.opener.replaceChildren(`Filter: ${words.filter(Boolean).join(", ") || "none"}`);
   }
 
   /** @param {string[]} annotators */

@@ -10,7 +10,7 @@ export class Known {
     /** Whose labels are shown, and which. */
     this.item = undefined;
     this.answers = "";
-    this.complete = el("span", { class: "more" }, "nothing else here");
+    this.complete = el("span", { class: "more" }, "complete");
     this.element = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
   }
 
@@ -32,12 +32,12 @@ export class Known {
     const chips = shown.map((label) => {
       const by = label.by && label.by !== me ? `· ${label.by}` : "";
       const words = [this.name(label.class), label.state === 0 ? "(unsure)" : "", by].filter(Boolean).join(" ");
-      const title = `${STATE_WORDS[label.state]}, said ${label.by || "somebody"} (${label.source})`;
+      const title = `${STATE_WORDS[label.state]}, by ${label.by || "unknown"}`;
       return el("span", { class: "chip", "data-state": STATE_WORDS[label.state], title }, words);
     });
-    const list = absent.map((label) => `${this.name(label.class)} (${label.by || "somebody"})`).join(", ");
+    const list = absent.map((label) => `${this.name(label.class)} (${label.by || "unknown"})`).join(", ");
     if (absent.length) chips.push(el("span", { class: "more", title: list }, `${absent.length} absent`));
-    return chips.length ? chips : [el("span", { class: "more" }, "No label yet")];
+    return chips.length ? chips : [el("span", { class: "more" }, "No labels yet")];
   }
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The line: the probability from which on suggestions are accepted all at once, and the button that does it. */
+/** The threshold: the probability from which on suggestions are accepted all at once, and the button that does it. */
 
 import { el, keyButton } from "../shared/dom.js";
 
@@ -12,14 +12,14 @@ export class Line {
     this.onMove = onMove;
     this.slider = el("input", {
       type: "range", min: "5", max: "99", value: String(recalled(this.store)),
-      "aria-label": "The line: accept all from this probability on",
+      "aria-label": "Threshold: accept all from this probability on",
       oninput: () => this.#move(),
     });
     this.output = el("output", {});
     this.button = keyButton("", "A", onAccept);
     this.words = /** @type {HTMLElement} */ (this.button.firstElementChild);
     this.element = el("div", { class: "above" }, this.button,
-      el("div", { class: "row" }, el("span", { class: "label" }, "The line"), this.slider, this.output));
+      el("div", { class: "row" }, el("span", { class: "label" }, "Threshold"), this.slider, this.output));
     this.open = 0;
     this.#tell();
   }

@@ -12,7 +12,7 @@ import { Page } from "../shared/page.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
 import { typing } from "../shared/keys.js";
 
-const NEWEST = "The next image is a new one: Space goes on to it.";
+const NEWEST = "This is the newest image. Press Space to go on.";
 const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
 export default class ReviewPage extends Page {
@@ -110,7 +110,7 @@ export default class ReviewPage extends Page {
     if (!item) return;
     const places = openAbove(item, this.screen.line.at);
     if (!places.length) {
-      this.session.say(`No open suggestion is above the line (${percent(this.screen.line.at)}).`);
+      this.session.say(`No open suggestion is above the threshold (${percent(this.screen.line.at)}).`);
       return;
     }
     const chips = places.map((at) => item.suggestions[at]);
@@ -214,11 +214,10 @@ export default class ReviewPage extends Page {
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
   async foreignStep({ entry }, how) {
-    const words = how === "undone" ? "Taken back" : "Done again";
     const cells = entry.cells ?? (entry.class == null ? [] : [[entry.image, entry.class, entry.state, entry.score]]);
     const id = entry.image ?? cells[0]?.[0];
     if (cells.some(([image]) => image !== id)) {
-      this.session.say(`${words}: ${cells.length} answers of the Grid page.`);
+      this.told(how, this.inWords(entry));
       return;
     }
     const item = this.inHand(id) ?? (await this.session.fetchItem(id));
@@ -234,8 +233,7 @@ export default class ReviewPage extends Page {
     this.screen.lists.delete(item); // it may have become longer
     if (this.hand.current === item) this.screen.show();
     else this.hand.bringBack(item);
-    const names = cells.map(([, class_id]) => this.screen.className(class_id)).join(", ");
-    this.session.say(`${words}: ${names || entry.action} on ${item.name}.`);
+    this.told(how, this.inWords(entry));
   }
 
   /** @param {number} id @returns {any} */

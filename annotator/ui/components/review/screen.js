@@ -146,9 +146,9 @@ export class ReviewScreen {
     const answers = el("div", { class: "answers first", role: "group", "aria-label": "Answer" },
       ...buttons.map(({ button }) => button));
     const goOn = el("div", { class: "answers", role: "group", "aria-label": "Go on" },
-      keyButton("Nothing else here", "Enter", done), keyButton("Next", " ", pass));
+      keyButton("Nothing else here", "Enter", done), keyButton("Skip", " ", pass));
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
-      keyButton("Earlier", "ArrowLeft", earlier), keyButton("Later", "ArrowRight", later));
+      keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
     const { foot, help, words, toolbar, element } = this.session;
     const left = el("div", { class: "left" }, this.stage.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
@@ -182,7 +182,7 @@ export class ReviewScreen {
   }
 
   #unfilter() {
-    return el("button", { type: "button", class: "main", onclick: () => this.filter.clear() }, "Clear the filter");
+    return el("button", { type: "button", class: "main", onclick: () => this.filter.clear() }, "Clear filter");
   }
 
   #drawLine() {

@@ -8,12 +8,12 @@ export const KEYS = [
   {
     title: "Answer",
     rows: [
-      ["Y", "accept: it is on the image"],
-      ["N", "reject: it is not"],
-      ["U", "unsure"],
-      ["A", "accept all above the line, as one decision"],
-      ["Enter", "nothing else here: every class not answered is absent, the image is complete"],
-      [" ", "next image; what is open here stays open"],
+      ["Y", "accept: mark present"],
+      ["N", "reject: mark absent"],
+      ["U", "mark unsure"],
+      ["A", "accept all above the threshold; undone together"],
+      ["Enter", "nothing else here: mark every unanswered class absent, which completes the image"],
+      [" ", "skip: next image, without answering the rest"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
     ],
@@ -21,10 +21,10 @@ export const KEYS = [
   {
     title: "Look",
     rows: [
-      [["1", "9"], "choose a suggestion (also ↑ and ↓, or the pointer)"],
+      [["1", "9"], "select a suggestion (also ↑ and ↓, or the pointer)"],
       ["H", "heat map on or off"],
-      [["-", "+"], "weaker or stronger heat map (also [ and ])"],
-      [["ArrowLeft", "ArrowRight"], "earlier image, later image"],
+      [["-", "+"], "heat map weaker, stronger (also [ and ])"],
+      [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       ["/", "filter by class (also Ctrl+K)"],
       ["?", "this list (also F1)"],
       ...STAGE_KEYS,
@@ -33,7 +33,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "The warm colours show where the model looked. Y accepts, N rejects, U is unsure.",
-  "A accepts everything above the line at once; you choose where the line is.",
-  "Enter says that nothing else is there, Space goes on, Backspace takes back.",
+  "Warm colors show where the model looked. Y accepts, N rejects, U is unsure.",
+  "A accepts everything above the threshold at once; you set the threshold.",
+  "Enter: nothing else here. Space skips, Backspace undoes.",
 ];

@@ -4,7 +4,8 @@
  * them, and can be read, downloaded, and sent again.
  */
 
-import { STATE_WORDS, el, kbd } from "./dom.js";
+import { capital, el, kbd } from "./dom.js";
+import { inWords } from "./steps.js";
 
 /** @typedef {{decision: any, reason: string, at: string}} SetAside  at: when it was set aside, ISO 8601 */
 
@@ -97,7 +98,7 @@ export class AsideDialog {
     this.list = el("ul");
     this.element = el("dialog", { class: "aside", "aria-label": "Decisions not saved" },
       el("h2", {}, "Decisions not saved"),
-      el("p", { class: "quiet" }, "The server cannot store these decisions. They are kept in this browser until you dismiss them."),
+      el("p", { class: "quiet" }, "The server refused these decisions. They stay in this browser until you dismiss them."),
       this.list,
       el("div", { class: "tools" },
         el("button", { type: "button", onclick: () => this.download() }, "Download as JSON"),
@@ -134,7 +135,7 @@ export class AsideDialog {
   #draw() {
     this.list.replaceChildren(...[...this.aside.entries].reverse().map(([uuid, { decision, reason }]) =>
       el("li", { "data-uuid": uuid },
-        el("div", {}, el("b", {}, inWords(decision, this.names())), el("span", { class: "quiet" }, reason)),
+        el("div", {}, el("b", {}, withPerson(decision, this.names())), el("span", { class: "quiet" }, reason)),
         el("button", { type: "button", onclick: () => {
           this.aside.dismiss(uuid);
           if (this.aside.size) this.#draw();
@@ -143,18 +144,7 @@ export class AsideDialog {
   }
 }
 
-/** What a decision said. @param {any} entry @param {Map<number, string>} names of the classes */
-function inWords(entry, names) {
-  const by = entry.annotator ? `, by ${entry.annotator}` : "";
-  const name = (/** @type {number} */ id) => names.get(id) ?? `class ${id}`;
-  const on = entry.image == null ? "" : ` on image ${entry.image}`;
-  const words = {
-    label: () => `${name(entry.class)}: ${STATE_WORDS[entry.state] ?? entry.state}${on}`,
-    batch: () => `${entry.cells?.length ?? 0} answers: ${[...new Set((entry.cells ?? []).map((/** @type {any} */ cell) => name(cell?.[1])))].slice(0, 3).join(", ")}`,
-    done: () => `Nothing else${on}`,
-    skip: () => `Skip${on}`,
-    flag: () => `Flag "${String(entry.note).slice(0, 80)}"${on}`,
-    undo: () => "Undo",
-  }[entry.action];
-  return `${words ? words() : "A decision that cannot be read"}${by}`;
+/** What a decision said, and who gave it. @param {any} entry @param {Map<number, string>} names of the classes */
+function withPerson(entry, names) {
+  return capital(inWords(entry, names)) + (entry.annotator ? `, by ${entry.annotator}` : "");
 }

@@ -49,6 +49,14 @@ export function capital(text) {
 }
 
 /**
+ * A number with its noun: "1 image", "1,234 images".
+ * @param {number} count @param {string} noun one of them @param {string} [plural] where it is not the noun with an s
+ */
+export function counted(count, noun, plural = `${noun}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
+}
+
+/**
  * A model's probability in percent. It is never shown as 100 % or 0 %, which are for counts.
  * @param {number} probability 0..1
  */

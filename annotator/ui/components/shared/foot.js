@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * The status line: decisions saved, waiting and failed, progress, and what the worker does.
+ * The status line: decisions saved, unsent and failed, progress, and what the worker does.
  *
  * During quick work it is redrawn only in the frame of the next picture: a frame of its own just before a key would delay
  * the next picture by a sixtieth of a second.
  */
 
-import { capital, el } from "./dom.js";
+import { capital, counted, el } from "./dom.js";
 
 const QUIET = 700; // milliseconds without a new picture after which it is redrawn by itself
 
@@ -36,7 +36,7 @@ export class Foot {
     this.#count(outbox);
     const waiting = outbox.waiting.size;
     const { aside } = outbox;
-    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting} waiting · ${aside.size} failed`);
+    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting.toLocaleString("en")} unsent · ${aside.size} failed`);
     const trouble = outbox.trouble || hand?.trouble || "";
     const refused = aside.newest;
     if (this.aside.hidden !== !refused) this.aside.hidden = !refused;
@@ -50,7 +50,7 @@ export class Foot {
     const labeled = Math.min(of, of - left);
     this.bar.setAttribute("value", of ? String(labeled / of) : "0");
     const open = incomplete > 0 ? `, ${incomplete.toLocaleString("en")} incomplete` : "";
-    write(this.far, `${labeled.toLocaleString("en")} of ${of.toLocaleString("en")} images have a label${open} · ${mine.toLocaleString("en")} decisions by you`);
+    write(this.far, `${labeled.toLocaleString("en")} of ${counted(of, "image")} labeled${open} · ${counted(mine, "decision")} by you`);
     write(this.worker, worker);
   }
 

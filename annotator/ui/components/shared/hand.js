@@ -383,7 +383,7 @@ export class Hand {
       return (await response.json()).error ?? `the server answered ${response.status}`;
     } catch {
       window.setTimeout(() => this.current === item && !this.closed && this.#load(item), RETRY);
-      return "the server cannot be reached; it is tried again";
+      return "the server cannot be reached; trying again";
     }
   }
 

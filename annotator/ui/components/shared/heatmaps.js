@@ -100,7 +100,7 @@ export class Heatmaps {
         map.asked += 1;
         if (map.asked < PATIENCE) return;
         const again = performance.now() + ASK_AGAIN;
-        Object.assign(map, { asked: 0, problem: "the worker has not drawn it yet", again });
+        Object.assign(map, { asked: 0, problem: "not drawn yet", again });
       } else {
         map.problem = (await response.json().catch(() => ({}))).error ?? `the server answered ${response.status}`;
         map.again = response.status === 410 ? Infinity : performance.now() + ASK_AGAIN;

@@ -98,7 +98,7 @@ export class Outbox {
             this.#forget(uuid);
             this.saved += 1;
           } else if (answer.refused) {
-            this.#setAside(uuid, answer.refused[uuid] ?? answer.refused[`#${place + 1}`] ?? "the server does not know what it is");
+            this.#setAside(uuid, answer.refused[uuid] ?? answer.refused[`#${place + 1}`] ?? "the server did not recognize it");
           }
         });
         this.pause = FIRST_PAUSE;
@@ -138,7 +138,7 @@ export class Outbox {
   #setAside(uuid, reason) {
     const entry = this.waiting.get(uuid);
     this.#forget(uuid); // first: a full storage has no room for both
-    if (!this.aside.add(uuid, entry, String(reason))) this.trouble = "this browser keeps nothing: download what was not saved";
+    if (!this.aside.add(uuid, entry, String(reason))) this.trouble = "this browser's storage is full: download what was not saved";
   }
 
   /** Send the refused decisions again: the server may know the image by now, or the annotator is another one. */
@@ -182,7 +182,7 @@ export class Outbox {
       localStorage.setItem(this.prefix + entry.uuid, JSON.stringify(entry));
       this.inStorage.add(entry.uuid);
     } catch {
-      this.trouble = "this browser keeps nothing: do not close the page before all is saved";
+      this.trouble = "this browser's storage is full: keep this page open until everything is saved";
     }
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The base of the hot pages (Annotate, Review, Grid, Autopilot): one item on screen, a key decides, the next item is
- * there in the next frame. It wires the session (decisions that are never lost, undo, keys, help, status line) to the
+ * shown in the next frame. It wires the session (decisions that are never lost, undo, keys, help, status line) to the
  * hand (the items fetched ahead, and their leases) and follows Streamlit's reruns.
  *
  * A page is a subclass. Its constructor calls super, puts its elements into session.element and calls begin() with what
@@ -15,6 +15,7 @@
  */
 
 import { Hand } from "./hand.js";
+import { inWords } from "./steps.js";
 import { Session } from "./session.js";
 
 /** @typedef {import("./hand.js").Item} Item */
@@ -97,23 +98,39 @@ export class Page {
    * @param {any} entry the decision without its uuid; null where there is nothing to store
    * @param {{forward: () => void, back: () => void, words?: string}} screen
    *   forward, back   put the screen as it is after the step, and as it was before
-   *   words           of the step, to be said when it is undone or redone
+   *   words           of the step, said when it is undone or redone; without them the entry's own
    */
-  perform(entry, { forward, back, words }) {
-    const say = (/** @type {string} */ how) => words && this.session.say(`${how}: ${words}.`);
+  perform(entry, { forward, back, words = this.inWords(entry) }) {
     const screen = {
       back: () => {
         back();
-        say("Taken back");
+        this.told("undone", words);
       },
       again: () => {
         forward();
-        say("Done again");
+        this.told("redone", words);
       },
     };
     if (entry) this.session.decide(entry, screen); // safe in the browser before anything changes on screen
     else this.session.visit(screen);
     forward();
+  }
+
+  /** Say what was undone or redone. @param {"undone" | "redone"} how @param {string} words of the step, "" for none */
+  told(how, words) {
+    if (words) this.session.say(`${how === "undone" ? "Undid" : "Redid"}: ${words}.`);
+  }
+
+  /** A decision in words, with the name of its image where that is in hand. @param {any} entry null: "" */
+  inWords(entry) {
+    const id = entry?.image ?? entry?.cells?.[0]?.[0];
+    return entry ? inWords(entry, this.session.names, id == null ? "" : this.imageName(id)) : "";
+  }
+
+  /** The name of an image, "" where it is not in hand. @param {number} id */
+  imageName(id) {
+    const { current, queue, earlierItems } = this.hand;
+    return [current, ...queue, ...earlierItems].find((item) => item?.id === id)?.name ?? "";
   }
 
   /** Have an item on screen that may have been left since. @param {Item} item */
@@ -129,7 +146,7 @@ export class Page {
   }
 
   async earlier() {
-    if (!(await this.hand.earlier())) this.session.say("There is no earlier image.");
+    if (!(await this.hand.earlier())) this.session.say("There is no previous image.");
   }
 
   /** @param {string} words where the next image is a new one */

@@ -5,13 +5,13 @@ import { el } from "./dom.js";
 
 /** Words for the place of the current item while it cannot be shown. @param {import("./hand.js").Hand} hand */
 export function placeholder({ current, news }) {
-  if (!current) return news.empty || "One moment...";
+  if (!current) return news.empty || "Loading...";
   return current.broken ? notShown(current.name, current.broken) : "Loading image...";
 }
 
 /** @param {string} name of an image @param {string} reason */
 export function notShown(name, reason) {
-  return `${name} cannot be shown: ${reason} Press Space to go on.`;
+  return `${name} cannot be shown: ${reason.replace(/[.\s]*$/, "")}. Press Space to go on.`;
 }
 
 /**

@@ -99,7 +99,7 @@ export class Session {
   undo() {
     const step = this.history.pop();
     if (!step) {
-      this.say("Nothing left to undo.");
+      this.say("Nothing to undo.");
       return;
     }
     if (step.uuid) {
@@ -114,7 +114,7 @@ export class Session {
   redo() {
     const step = this.undone.pop();
     if (!step) {
-      this.say("Nothing left to redo.");
+      this.say("Nothing to redo.");
       return;
     }
     if (step.uuid) step.uuid = this.outbox.add(step.entry);

@@ -32,10 +32,10 @@ const SHAPES = {
 
 /** Rows for the help overlay of every page with a stage. @type {[string | string[], string][]} */
 export const STAGE_KEYS = [
-  [["PageUp", "PageDown"], "closer, further away (also the wheel or two fingers)"],
-  ["Home", "the whole picture, or every pixel as it is (1:1)"],
-  [["Shift", "Arrow keys"], "move about in the picture (also by dragging)"],
-  [["Shift", "PageUp", "PageDown"], "the picture brighter, darker; with Home as it was (its file stays as it is)"],
+  [["PageUp", "PageDown"], "zoom in, zoom out (also scroll, or pinch)"],
+  ["Home", "fit the window, or actual pixels (1:1)"],
+  [["Shift", "Arrow keys"], "move the picture (also by dragging)"],
+  [["Shift", "PageUp", "PageDown"], "picture brighter, darker; with Home back to normal (the file is not changed)"],
 ];
 
 export class Stage {
@@ -131,14 +131,14 @@ export class Stage {
   }
 
   #buildTools() {
-    this.fitButton = toolButton("whole", "Whole picture or 1:1", "Home", () => this.fitOrPixels());
+    this.fitButton = toolButton("whole", "Fit, or actual pixels", "Home", () => this.fitOrPixels());
     this.level = el("span", { class: "level", role: "status", "aria-label": "View" });
     return el(
       "div",
       { class: "stage-tools", role: "toolbar", "aria-label": "View of the picture" },
       this.level,
-      toolButton("further", "Further away", "PageDown", () => this.view.step(-1)),
-      toolButton("closer", "Closer", "PageUp", () => this.view.step(1)),
+      toolButton("further", "Zoom out", "PageDown", () => this.view.step(-1)),
+      toolButton("closer", "Zoom in", "PageUp", () => this.view.step(1)),
       this.fitButton,
       toolButton("darker", "Darker picture", "Shift+PageDown", () => this.lighten(1 / BRIGHTER)),
       toolButton("brighter", "Brighter picture", "Shift+PageUp", () => this.lighten(BRIGHTER)),
@@ -164,7 +164,7 @@ export class Stage {
     const words = [];
     const { scale } = this.view;
     if (scale !== 1 && this.item) words.push(`${Math.round((100 * scale) / this.#pixels())} %`);
-    if (this.brightness !== 1) words.push(`light ${Math.round(100 * this.brightness)} %`);
+    if (this.brightness !== 1) words.push(`brightness ${Math.round(100 * this.brightness)} %`);
     this.level.replaceChildren(words.join(", "));
   }
 
