@@ -6,14 +6,13 @@ component, updated after every rerun of the page's script, unmounted when the pa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from streamlit.components.v2 import component
 
-from annotator.store import classes, versions
 from annotator.ui import context, frame, navigation
+from annotator.ui.class_adding import all_classes
 from annotator.ui.keys import storage_name
 
 HERE = Path(__file__).parent
@@ -49,15 +48,10 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
     styles   style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of
     more     what only this component needs, as JSON
     """
-    db = context.db()
-    with db.reading():
-        version, known = versions.class_version(db), classes.in_order(db)
-    data = {
+    data = all_classes(context.db()) | {
         "token": frame.token(),
         "annotator": frame.annotator_name(),
-        "project": storage_name(db),
-        "class_version": version,
-        "classes": [asdict(class_) for class_ in known],
+        "project": storage_name(context.db()),
         "pages": navigation.titles_and_addresses(),
     }
     _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)

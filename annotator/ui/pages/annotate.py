@@ -2,7 +2,7 @@
 
 from annotator.queues import query_order
 from annotator.store import classes
-from annotator.ui import context, frame
+from annotator.ui import class_adding, context, frame
 from annotator.ui.components import mount
 from annotator.ui.pages.class_form import first_form
 
@@ -17,4 +17,4 @@ def page() -> None:
     choices = [
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
-    mount("annotate", orders=choices, order=query_order.chosen(db))
+    mount("annotate", orders=choices, order=query_order.chosen(db), adds_classes=class_adding.is_allowed(db))

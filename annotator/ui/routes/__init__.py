@@ -4,6 +4,14 @@ They hold no rules: what comes next is asked of the engine. Anything that touche
 synchronous database call in an async route would stall every browser.
 """
 
-from annotator.ui.routes import autopilot, decide, gallery, map, pictures, work
+from annotator.ui.routes import autopilot, classes, decide, gallery, map, pictures, work
 
-ROUTES = [*work.ROUTES, *autopilot.ROUTES, *decide.ROUTES, *gallery.ROUTES, *map.ROUTES, *pictures.ROUTES]
+ROUTES = [
+    *work.ROUTES,
+    *autopilot.ROUTES,
+    *classes.ROUTES,
+    *decide.ROUTES,
+    *gallery.ROUTES,
+    *map.ROUTES,
+    *pictures.ROUTES,
+]

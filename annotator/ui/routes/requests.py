@@ -105,6 +105,13 @@ class NeighboursRequest(Struct):
     by: Literal["name", "time"] = "name"
 
 
+class AddClassRequest(Struct):
+    """A class to add; sure: the person has seen what may be a surprise."""
+
+    name: Annotated[str, Meta(max_length=1000)]
+    sure: bool = False
+
+
 class ExamplesRequest(Struct):
     """A class to show examples of."""
 

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
 from annotator.store import cells
-from annotator.store.classes import in_order
+from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -97,10 +97,9 @@ async def classes(request: Request, annotator: str) -> Response:
 
 
 async def examples(request: Request, annotator: str) -> Response:
-    """POST {class} -> {images}: on which people saw this class, the newest first."""
+    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first."""
     asked = parsed(await body_of(request), ExamplesRequest)
-    image_ids = await run_sync(cells.confirmed, context.db(), asked.class_id, EXAMPLES)
-    return JSONResponse({"images": image_ids}, headers=FRESH)
+    return JSONResponse({"images": await run_sync(_examples, asked.class_id)}, headers=FRESH)
 
 
 ROUTES = [
@@ -120,6 +119,12 @@ def _work(wanted: Wanted) -> dict[str, Any]:
 def _grids(wanted: WantedGrids) -> dict[str, Any]:
     next_grids = audit_grid.next_grids if wanted.hide_predictions else grid.next_grids
     return shapes.work(next_grids(context.db(), wanted), shapes.grid)
+
+
+def _examples(class_id: int) -> list[int]:
+    db = context.db()
+    chosen = next((class_.examples for class_ in all_classes(db) if class_.id == class_id), ())
+    return list(dict.fromkeys([*chosen, *cells.confirmed(db, class_id, EXAMPLES)]))[:EXAMPLES]
 
 
 def _classes() -> dict[str, Any]:

@@ -86,6 +86,7 @@ export default class AnnotatePage extends Page {
       onTake: (class_, stay) => this.choose(class_, stay),
       // Without room beside the list, a card would cover the list itself.
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
+      ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.hand.restart() });

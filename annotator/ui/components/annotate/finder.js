@@ -3,38 +3,49 @@
  * The field that finds a class among any number: as one types, the names that fit, the likeliest on this image first;
  * with nothing typed, all by how likely they are here. Enter takes the chosen row: the first one once something is
  * typed, none in an empty field until an arrow is pressed. The last line of the list says what Enter does. A search
- * changes no label of the image.
+ * changes no label of the image. Where the project allows it, the last row adds a class of the name that was typed; it is
+ * taken only after an arrow or a click, so that a slip adds none.
  */
 
+import { fitOf, inFull, swatch } from "../shared/classes.js";
 import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
-import { fit } from "../shared/fit.js";
 
 const MOST = 40; // rows; more are found by typing more
 
-/** @typedef {import("../shared/session.js").Class} Class */
+/**
+ * @typedef {import("../shared/session.js").Class} Class
+ * @typedef {{class_: Class, synonym: string}} Match  synonym: by which it was found, "" for its name
+ */
 
 export class Finder {
   /**
    * @param {{likely: () => Map<number, number>, states: () => Map<number, number>,
    *          meaning: (class_: Class) => string, onTake: (class_: Class, stay: boolean) => void, onNothing: () => void,
-   *          onPoint: (class_: Class | null, row: HTMLElement | null) => void}} options
+   *          onPoint: (class_: Class | null, row: HTMLElement | null) => void,
+   *          onAdd?: (name: string, sure: boolean) => Promise<{class_?: Class, surprises?: string[]}>}} options
    *   likely     probability of each class on this image, as far as there is one
    *   states     what is known of this image: class -> state
    *   meaning    what taking this class does, as the end of a sentence that begins with "Enter"
    *   onNothing  Enter closed the finder without a class
    *   onPoint    which row is chosen at the moment
+   *   onAdd      adds a class of this name, or says what may be a surprise about it; without it, none is added here
    */
-  constructor({ likely, states, meaning, onTake, onNothing, onPoint }) {
+  constructor({ likely, states, meaning, onTake, onNothing, onPoint, onAdd }) {
     this.likely = likely;
     this.states = states;
     this.meaning = meaning;
     this.onTake = onTake;
     this.onNothing = onNothing;
     this.onPoint = onPoint;
-    /** @type {{class_: Class, name: string}[]} */
-    this.names = [];
+    this.onAdd = onAdd;
     /** @type {Class[]} */
+    this.classes = [];
+    /** @type {Match[]} */
     this.matches = [];
+    /** The row that adds a class; null where none is offered. @type {HTMLElement | null} */
+    this.adding = null;
+    /** What may be a surprise about adding this name: shown, and taken as known by the next Enter. */
+    this.warned = "";
     /** The chosen row; -1 for none. */
     this.at = -1;
     this.field = el("input", {
@@ -43,6 +54,7 @@ export class Finder {
       spellcheck: "false", enterkeyhint: "done", oninput: () => this.#search(), onfocus: () => this.#open(), onblur: () => this.#shut(),
     });
     this.list = el("div", { class: "found", id: "found", role: "listbox", "aria-label": "Matching classes", hidden: true });
+    this.note = el("p", { class: "note" });
     this.enter = el("p", { class: "note enter" });
     this.count = el("span", { class: "sr-only", role: "status" });
     // The field keeps the focus while a row is clicked, else the list would be gone before the click is done.
@@ -53,7 +65,7 @@ export class Finder {
 
   /** @param {Class[]} classes */
   setClasses(classes) {
-    this.names = classes.map((class_) => ({ class_, name: class_.name.toLowerCase() }));
+    this.classes = classes;
     if (this.open) this.#search();
   }
 
@@ -63,7 +75,7 @@ export class Finder {
 
   /** The class that Enter would take, and its row. @returns {[Class | null, HTMLElement | null]} */
   get chosen() {
-    return [this.matches[this.at] ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
+    return [this.matches[this.at]?.class_ ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
   }
 
   /** Ready to type, with nothing typed. */
@@ -112,44 +124,56 @@ export class Finder {
     const typed = this.field.value.trim().toLowerCase();
     const likely = this.likely();
     const states = this.states();
-    const ranked = rank(this.names, typed, likely, states);
+    const ranked = rank(this.classes, typed, likely, states);
     this.matches = ranked.slice(0, MOST);
-    const rows = this.matches.map((class_, index) => row(class_, index, likely.get(class_.id), states.get(class_.id)));
+    const rows = this.matches.map((match, index) => row(match, index, likely.get(match.class_.id), states.get(match.class_.id)));
     const more = ranked.length - rows.length;
-    const note = ranked.length === 0 ? "No matching class. New classes are added on the Settings page." : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
-    this.list.replaceChildren(...rows, ...(note ? [el("p", { class: "note" }, note)] : []), this.enter);
+    const known = this.classes.some((class_) => [class_.name, ...class_.synonyms].some((name) => name.toLowerCase() === typed));
+    this.adding = this.onAdd && typed && !known ? this.#addRow() : null;
+    const none = `No matching class.${this.adding ? "" : " New classes are added on the Classes page."}`;
+    const note = ranked.length === 0 ? none : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
+    this.note.replaceChildren(note);
+    this.warned = "";
+    this.list.replaceChildren(...rows, ...(this.adding ? [this.adding] : []), this.note, this.enter);
     this.list.scrollTop = 0;
     this.count.replaceChildren(typed ? `${ranked.length} found` : "");
     this.at = -1;
-    if (typed) this.#select(0);
+    if (typed && ranked.length) this.#select(0);
     else this.#unselect();
+  }
+
+  #addRow() {
+    const props = { class: "option add", role: "option", id: "found-add", "aria-selected": "false" };
+    return el("div", props, el("span", { class: "words" }, `Add “${this.field.value.trim()}” as a new class`));
   }
 
   /** @param {number} index */
   #select(index) {
     this.list.children[this.at]?.setAttribute("aria-selected", "false");
-    if (!this.matches.length) {
+    const rows = this.matches.length + Number(this.adding != null);
+    if (!rows) {
       this.#unselect();
       return;
     }
-    this.at = (index + this.matches.length) % this.matches.length;
+    this.at = (index + rows) % rows;
     const chosen = /** @type {HTMLElement} */ (this.list.children[this.at]);
     chosen.setAttribute("aria-selected", "true");
     chosen.scrollIntoView({ block: "nearest" });
     this.field.setAttribute("aria-activedescendant", chosen.id);
-    this.enter.textContent = `Enter ${this.meaning(this.matches[this.at])}`;
-    this.onPoint(this.matches[this.at], chosen);
+    const match = this.matches[this.at];
+    this.enter.textContent = match ? `Enter ${this.meaning(match.class_)}` : "Enter adds the class and labels the image";
+    this.onPoint(match?.class_ ?? null, match ? chosen : null);
   }
 
   #unselect() {
     this.field.removeAttribute("aria-activedescendant");
-    this.enter.textContent = this.field.value.trim() ? "" : "Enter closes the finder";
+    this.enter.textContent = this.adding ? "↓ then Enter adds the class" : this.field.value.trim() ? "" : "Enter closes the finder";
     this.onPoint(null, null);
   }
 
   /** @param {boolean} stay */
   #enter(stay) {
-    if (this.matches[this.at]) this.#take(this.matches[this.at], stay);
+    if (this.list.children[this.at]) this.#takeRow(this.at, stay);
     else if (!this.field.value.trim()) {
       this.close();
       this.onNothing();
@@ -159,7 +183,34 @@ export class Finder {
   /** @param {MouseEvent} event */
   #click(event) {
     const chosen = /** @type {Element} */ (event.target).closest("[role=option]");
-    if (chosen) this.#take(this.matches[[...this.list.children].indexOf(chosen)], event.shiftKey);
+    if (chosen) this.#takeRow([...this.list.children].indexOf(chosen), event.shiftKey);
+  }
+
+  /** @param {number} index @param {boolean} stay */
+  #takeRow(index, stay) {
+    if (this.list.children[index] === this.adding) this.#add(stay);
+    else this.#take(this.matches[index]?.class_, stay);
+  }
+
+  /**
+   * Add a class of the name that was typed and label the image with it, unless the person has gone on meanwhile.
+   * @param {boolean} stay
+   */
+  async #add(stay) {
+    const name = this.field.value.trim();
+    const row = this.adding;
+    if (!this.onAdd || !row || row.ariaBusy === "true") return;
+    row.ariaBusy = "true";
+    const { class_, surprises = [] } = await this.onAdd(name, this.warned === name);
+    row.ariaBusy = "false";
+    if (!this.open || this.field.value.trim() !== name) return;
+    if (class_) {
+      this.#take(class_, stay);
+      return;
+    }
+    this.warned = name;
+    this.note.replaceChildren(...surprises.map((text) => el("span", { class: "surprise", role: "alert" }, text)));
+    this.enter.textContent = "Enter adds the class all the same";
   }
 
   /** @param {Class | undefined} class_ @param {boolean} stay */
@@ -176,23 +227,23 @@ export class Finder {
 /**
  * The classes that fit what was typed, best first; equally good ones by their probability, then in the project's order.
  * With nothing typed what is answered already comes last.
- * @param {{class_: Class, name: string}[]} names @param {string} typed lower case
- * @param {Map<number, number>} likely @param {Map<number, number>} states
+ * @param {Class[]} classes @param {string} typed lower case
+ * @param {Map<number, number>} likely @param {Map<number, number>} states @returns {Match[]}
  */
-function rank(names, typed, likely, states) {
-  return names
-    .map(({ class_, name }, index) => ({
-      class_, index, fit: typed ? fit(name, typed) : Number(states.has(class_.id)), likely: likely.get(class_.id) ?? -1,
-    }))
+function rank(classes, typed, likely, states) {
+  return classes
+    .map((class_, index) => {
+      const fits = typed ? fitOf(class_, typed) : { fit: Number(states.has(class_.id)), synonym: "" };
+      return { class_, index, ...fits, likely: likely.get(class_.id) ?? -1 };
+    })
     .filter((entry) => entry.fit < Infinity)
-    .sort((a, b) => a.fit - b.fit || b.likely - a.likely || a.index - b.index)
-    .map((entry) => entry.class_);
+    .sort((a, b) => a.fit - b.fit || b.likely - a.likely || a.index - b.index);
 }
 
-/** @param {Class} class_ @param {number} index @param {number | undefined} likely @param {number | undefined} state */
-function row(class_, index, likely, state) {
+/** @param {Match} match @param {number} index @param {number | undefined} likely @param {number | undefined} state */
+function row({ class_, synonym }, index, likely, state) {
   const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": class_.id };
-  const node = el("div", props, el("span", { class: "name" }, class_.name));
+  const node = el("div", props, ...swatch(class_), el("span", { class: "name" }, inFull(class_.name, synonym)));
   if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
   if (likely != null) node.append(el("span", { class: "percent" }, chance(likely)));
   if (class_.key) node.append(kbd(class_.key));

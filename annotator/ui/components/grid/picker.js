@@ -2,11 +2,12 @@
 /** Choosing the class of the grid: all classes by how many images probably still show it, or by a few letters. */
 
 import { el, kbd } from "../shared/dom.js";
-import { fit } from "../shared/fit.js";
+import { fitOf, inFull, swatch } from "../shared/classes.js";
 
 const MOST_ROWS = 80; // the rest is found by typing
 
 /**
+ * @typedef {import("../shared/session.js").Class} Class
  * @typedef {{id: number, present: number, absent: number, unsure: number, unknown: number, likely: number | null}} Counts
  */
 
@@ -14,11 +15,11 @@ export class Picker {
   /** @param {{onPick: (id: number) => void, onBest: () => void, onAudit: () => void}} options */
   constructor({ onPick, onBest, onAudit }) {
     this.onPick = onPick;
-    /** @type {{id: number, name: string, description: string}[]} */
+    /** @type {Class[]} */
     this.classes = [];
     /** @type {Map<number, Counts>} */
     this.counts = new Map();
-    /** @type {{id: number, name: string, description: string}[]} */
+    /** What fits, with the synonym by which it was found. @type {{class_: Class, synonym: string}[]} */
     this.matches = [];
     this.at = 0;
     this.input = el("input", {
@@ -39,7 +40,7 @@ export class Picker {
       this.more);
   }
 
-  /** @param {{id: number, name: string, description: string}[]} classes @param {number | null} current */
+  /** @param {Class[]} classes @param {number | null} current */
   open(classes, current) {
     this.classes = classes;
     this.current = current;
@@ -74,20 +75,19 @@ export class Picker {
     const typed = this.input.value.trim().toLowerCase();
     const likely = (/** @type {{id: number}} */ class_) => this.counts.get(class_.id)?.likely ?? -1;
     this.matches = this.classes
-      .map((class_, index) => ({ class_, index, rank: typed ? fit(class_.name.toLowerCase(), typed) : 0 }))
-      .filter((entry) => entry.rank < Infinity)
-      .sort((a, b) => a.rank - b.rank || likely(b.class_) - likely(a.class_) || a.index - b.index)
-      .map((entry) => entry.class_);
-    const most = Math.max(1, ...this.matches.map(likely));
-    this.list.replaceChildren(...this.matches.slice(0, MOST_ROWS).map((class_, place) => this.#row(class_, place, most)));
+      .map((class_, index) => ({ class_, index, ...(typed ? fitOf(class_, typed) : { fit: 0, synonym: "" }) }))
+      .filter((entry) => entry.fit < Infinity)
+      .sort((a, b) => a.fit - b.fit || likely(b.class_) - likely(a.class_) || a.index - b.index);
+    const most = Math.max(1, ...this.matches.map(({ class_ }) => likely(class_)));
+    this.list.replaceChildren(...this.matches.slice(0, MOST_ROWS).map((match, place) => this.#row(match, place, most)));
     const over = this.matches.length - MOST_ROWS;
     this.more.replaceChildren(
       this.matches.length === 0 ? "No matching class." : over > 0 ? `${over.toLocaleString("en")} more: type to find them.` : "");
     this.#moveTo(this.at);
   }
 
-  /** @param {{id: number, name: string, description: string}} class_ @param {number} place @param {number} most */
-  #row(class_, place, most) {
+  /** @param {{class_: Class, synonym: string}} match @param {number} place @param {number} most */
+  #row({ class_, synonym }, place, most) {
     const counts = this.counts.get(class_.id);
     const number = (/** @type {number | null | undefined} */ value, /** @type {string} */ what) =>
       el("span", { class: "number" }, value == null ? "–" : Math.round(value).toLocaleString("en"), el("span", { class: "sr-only" }, ` ${what}`));
@@ -98,7 +98,9 @@ export class Picker {
         class: "row", role: "option", id: `picker-${place}`, "data-class": class_.id, "aria-selected": "false",
         onclick: () => this.#take(place), onpointermove: () => place !== this.at && this.#moveTo(place, false),
       },
-      el("span", { class: "name" }, class_.name, ...(class_.id === this.current ? [el("span", { class: "now" }, "current")] : [])),
+      el("span", { class: "name" }, ...swatch(class_), inFull(class_.name, synonym),
+        ...(class_.heading ? [el("span", { class: "of" }, class_.heading)] : []),
+        ...(class_.id === this.current ? [el("span", { class: "now" }, "current")] : [])),
       el("span", { class: "likely" },
         el("span", { class: "bar" }, el("span", { style: `width:${likely == null ? 0 : Math.round((100 * likely) / most)}%` })),
         number(likely, "expected to find,")),
@@ -122,7 +124,7 @@ export class Picker {
 
   /** @param {number} place */
   #take(place) {
-    const class_ = this.matches[place];
+    const class_ = this.matches[place]?.class_;
     if (class_) this.#leave(() => this.onPick(class_.id));
   }
 

@@ -4,6 +4,7 @@
  * follow the theme; here is which byte of the server's means which of them.
  */
 
+import { underHeadings } from "../shared/classes.js";
 import { dot } from "./dots.js";
 import { el } from "../shared/dom.js";
 
@@ -37,7 +38,7 @@ const KINDS = {
   ],
 };
 
-/** @typedef {{id: number, name: string}} Class */
+/** @typedef {import("../shared/session.js").Class} Class */
 
 export class Colouring {
   /** @param {() => void} onChange */
@@ -70,11 +71,13 @@ export class Colouring {
 
   /** @param {Class[]} classes */
   setClasses(classes) {
-    const same = classes.length === this.classes.length && classes.every((class_, at) => class_.name === this.classes[at].name);
-    if (same) return;
+    if (JSON.stringify(classes) === JSON.stringify(this.classes)) return;
     const chosen = this.select.value;
     this.classes = classes;
-    this.select.replaceChildren(...classes.map((class_) => el("option", { value: class_.id }, class_.name)));
+    this.select.replaceChildren(...underHeadings(classes).flatMap((group) => {
+      const options = group.classes.map((class_) => el("option", { value: class_.id }, class_.name));
+      return group.heading ? [el("optgroup", { label: group.heading }, ...options)] : options;
+    }));
     if (classes.some((class_) => String(class_.id) === chosen)) this.select.value = chosen;
     for (const button of this.buttons.slice(1)) button.disabled = !classes.length;
   }

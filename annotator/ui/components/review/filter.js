@@ -1,9 +1,11 @@
 // @ts-check
 /** The filter of Review: class and probability of the suggestions, answers to be asked again, whose images. */
 
+import { fitOf } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
 
 /**
+ * @typedef {import("../shared/session.js").Class} Class
  * @typedef {"missing" | "likely_mistakes" | "annotator_disagreements"} Kind
  * @typedef {{class: number | null, from: number | null, to: number, kind: Kind, by: string}} Chosen
  * `from` and `to` in percent; from null: as low as the model itself suggests
@@ -13,12 +15,13 @@ const RELABEL_KINDS = [
   ["likely_mistakes", "Likely mistakes", "Answers that the model disagrees with"],
   ["annotator_disagreements", "People disagree", "Two people answered differently: your answer decides"],
 ];
+const INSIDE = 2; // of fit.js: the letters stand together somewhere in the name
 /** @type {Chosen} */
 const EVERYTHING = { class: null, from: null, to: 100, kind: "missing", by: "" };
 
 export class Filter {
   /**
-   * @param {{project: string, threshold: number, classes: {id: number, name: string}[], annotators: string[],
+   * @param {{project: string, threshold: number, classes: Class[], annotators: string[],
    *          onChange: () => void}} options  threshold: 0..1, from where on the model suggests
    */
   constructor({ project, threshold, classes, annotators, onChange }) {
@@ -55,10 +58,13 @@ export class Filter {
     return JSON.stringify(this.chosen) !== JSON.stringify(EVERYTHING);
   }
 
-  /** @param {{id: number, name: string}[]} classes */
+  /** @param {Class[]} classes */
   setClasses(classes) {
     this.classes = classes;
-    this.names.replaceChildren(...classes.map((class_) => el("option", { value: class_.name })));
+    this.names.replaceChildren(...classes.flatMap(({ name, synonyms }) => [
+      el("option", { value: name }),
+      ...synonyms.map((synonym) => el("option", { value: synonym }, `synonym of ${name}`)),
+    ]));
     if (!classes.some((class_) => class_.id === this.chosen.class)) this.chosen.class = null;
     this.#tell();
   }
@@ -173,16 +179,15 @@ export class Filter {
     this.#choose({ from: low === this.lowest ? null : low, to: high });
   }
 
-  /** The class that is called this, or begins with it, or has it in its name. @param {string} typed */
+  /** The class with this name or synonym, or whose name or synonym begins with it or has it inside. @param {string} typed */
   #named(typed) {
     const wanted = typed.trim().toLowerCase();
     if (!wanted) return null;
-    const same = this.classes.find((class_) => class_.name === typed.trim());
+    const same = this.classes.find(({ name, synonyms }) => [name, ...synonyms].includes(typed.trim()));
     if (same) return same.id;
-    const all = this.classes.map((class_) => ({ class_, at: class_.name.toLowerCase().indexOf(wanted) }));
-    const places = all.filter(({ at }) => at >= 0);
-    places.sort((a, b) => a.at - b.at || a.class_.name.length - b.class_.name.length);
-    return places[0]?.class_.id ?? null;
+    const matches = this.classes.map((class_) => ({ class_, ...fitOf(class_, wanted) })).filter(({ fit }) => fit <= INSIDE);
+    matches.sort((a, b) => a.fit - b.fit || a.class_.name.length - b.class_.name.length);
+    return matches[0]?.class_.id ?? null;
   }
 
   /** @param {Partial<Chosen>} change */

@@ -149,6 +149,21 @@ export class Page {
     if (!(await this.hand.earlier())) this.session.say("There is no previous image.");
   }
 
+  /**
+   * Add a class while labeling. What may be a surprise about it, or went wrong, comes back instead of the class.
+   * @param {string} name @param {boolean} sure whether the person has seen what may be a surprise
+   */
+  async addClass(name, sure) {
+    try {
+      const answer = await this.session.api.post("/api/classes/add", { name, sure });
+      if (!answer.classes) return { surprises: answer.surprises };
+      if (this.session.takeClasses(answer)) this.showClasses();
+      return { class_: this.session.classes.find((class_) => class_.id === answer.class) };
+    } catch (error) {
+      return { surprises: [`${error.message}`] };
+    }
+  }
+
   /** @param {string} words where the next image is a new one */
   later(words) {
     if (!this.hand.later()) this.session.say(words);

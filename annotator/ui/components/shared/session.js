@@ -150,17 +150,23 @@ export class Session {
   fresh({ data, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     const renewed = data.token !== this.api.token;
-    const before = this.data.class_version;
-    this.#take(data);
+    const changed = this.takeClasses(data);
+    this.#take({ ...data, classes: this.classes, class_version: this.data.class_version });
     this.api.token = data.token;
     this.outbox.annotator = data.annotator;
     if (renewed) {
       this.outbox.flush();
       this.hand?.ask();
     }
-    const changed = this.data.class_version !== before;
-    if (changed) this.hand?.renewAll();
     return changed;
+  }
+
+  /** Take the classes of an answer, unless the page knows newer ones. @param {any} answer @returns {boolean} whether they are others */
+  takeClasses({ classes, class_version: version }) {
+    if (version <= this.data.class_version) return false;
+    this.#take({ ...this.data, classes, class_version: version });
+    this.hand?.renewAll();
+    return true;
   }
 
   /** The server has classes of this version: unless the page knows it, its script runs again. @param {number} version */

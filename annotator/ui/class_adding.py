@@ -1,0 +1,69 @@
+"""The classes as pages hold them, and adding one: what may be a surprise about it, and whether pages may do it where a
+class is missing.
+
+Adding is safe when two people add the same name at once: both get the same class. What somebody types as a new name and
+is one already, or the synonym of one, adds nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.records import Class
+from annotator.store import classes, overview, versions
+from annotator.store.database import Database
+
+ALLOWED = (
+    "classes_added_while_labeling"  # a setting; on unless it was turned off, since the app serves this computer only
+)
+
+
+def all_classes(db: Database) -> dict[str, Any]:
+    """Every class in the order of lists, as JSON, and the version of the classes that this is."""
+    with db.reading():
+        version, known = versions.class_version(db), classes.in_order(db)
+    return {"class_version": version, "classes": [asdict(class_) for class_ in known]}
+
+
+def is_allowed(db: Database) -> bool:
+    """Whether a class may be added where somebody looks for one that is missing (the finder of Annotate)."""
+    return bool(db.setting(ALLOWED, True))
+
+
+def allow(db: Database, allowed: bool) -> None:
+    """Let people add classes while they label, or not."""
+    db.set_setting(ALLOWED, allowed)
+
+
+def surprises(db: Database, names: Sequence[str]) -> list[str]:
+    """What may be a surprise about adding these classes, as sentences; [] where nothing is."""
+    known = classes.by_name(db)
+    new = [name for name in names if name not in known]
+    sentences = classes.name_warnings(new, known)
+    complete = overview.image_counts(db)["complete"]
+    if new and complete:
+        images = "1 image is" if complete == 1 else f"{complete:,} images are"
+        sentences.append(f"{images} complete now and will not be: each new class is still to be answered there.")
+    return sentences
+
+
+def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | None, list[str]]:
+    """Add one class while labeling: the class of this name, or None and what may be a surprise.
+
+    by      who adds it
+    sure    the person has seen what may be a surprise
+
+    Raises AnnotatorError where that is not allowed, and for a name that cannot be used.
+    """
+    name = " ".join(name.split())
+    if known := classes.by_name(db).get(name):
+        return known, []
+    if not is_allowed(db):
+        raise AnnotatorError("New classes are added on the Classes page.")
+    classes.refuse_unusable([(name, "")])
+    sentences = [] if sure else surprises(db, [name])
+    if sentences:
+        return None, sentences
+    classes.add_classes(db, [(name, "")])
+    return classes.by_name(db)[name], []

@@ -1,0 +1,32 @@
+"""Routes for changes of classes from hot pages: a class is added where somebody looks for one that is missing."""
+
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.ui import class_adding, context
+from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.requests import AddClassRequest, parsed
+
+
+async def add(request: Request, annotator: str) -> Response:
+    """POST {name, sure} -> {class, classes, class_version}: the class of this name, added unless there is one, and all.
+
+    {surprises: [...]} instead, and nothing added, where something may be a surprise and `sure` is false.
+    """
+    asked = parsed(await body_of(request), AddClassRequest)
+    return JSONResponse(await run_sync(_add, annotator, asked.name, asked.sure), headers=FRESH)
+
+
+ROUTES = [Route("/api/classes/add", guarded(add), methods=["POST"])]
+
+
+def _add(annotator: str, name: str, sure: bool) -> dict[str, Any]:
+    db = context.db()
+    class_, surprises = class_adding.add_class(db, annotator, name, sure)
+    if class_ is None:
+        return {"surprises": surprises}
+    return {"class": class_.id} | class_adding.all_classes(db)

@@ -1,0 +1,103 @@
+"""A class is added where somebody looks for one that is missing: once, whoever types it, and only where allowed."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from asked import Asked, asked
+from person import (
+    decided,
+    labels_of,
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_saved,
+)
+from playwright.sync_api import expect
+from served import Served
+
+from annotator.records import Decision
+from annotator.store import classes, decisions
+from annotator.store.database import Database
+from annotator.ui import class_adding
+
+
+@pytest.fixture
+def app(project) -> Iterator[Asked]:
+    with asked(project) as one:
+        yield one
+
+
+def names(db) -> list[str]:
+    return [class_.name for class_ in classes.all_classes(db)]
+
+
+def test_two_people_who_add_one_name_get_one_class(app, db):
+    first, second = (app.post("/api/classes/add", {"name": name}) for name in ("rain coat", " rain  coat "))
+    assert first == second and first[0] == 200
+    assert first[1]["class"] == 4 and [one["name"] for one in first[1]["classes"]] == names(db)
+    assert names(db) == ["fox", "heron", "deer", "rain coat"]
+
+
+def test_what_may_be_a_surprise_is_said_before_anything_is_added(app, db):
+    one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=1)
+    assert not decisions.decide(db, [one]).refused
+    status, answer = app.post("/api/classes/add", {"name": "Fox"})
+    assert (
+        status == 200
+        and "looks like 'fox'" in answer["surprises"][0]
+        and "1 image is complete" in answer["surprises"][1]
+    )
+    assert names(db) == ["fox", "heron", "deer"]
+    assert app.post("/api/classes/add", {"name": "Fox", "sure": True})[1]["class"] == 4
+
+
+def test_names_that_no_class_can_have_and_what_the_owner_forbids_are_refused(app, db):
+    for name, says in (("image", "first column"), ("", "blank"), ("a|b", "'|'")):
+        status, answer = app.post("/api/classes/add", {"name": name})
+        assert (status, says in answer["error"]) == (409, True), answer
+    class_adding.allow(db, False)
+    status, answer = app.post("/api/classes/add", {"name": "owl"})
+    assert status == 409 and "Classes page" in answer["error"]
+    assert names(db) == ["fox", "heron", "deer"]
+    assert app.post("/api/classes/add", {"name": "fox"})[1]["class"] == 1, "a class that is there needs no adding"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[Served]:
+    with served_photos(tmp_path_factory.mktemp("added"), 30, ["fox", "heron", "deer"]) as served:
+        yield served
+
+
+@pytest.mark.browser
+def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_soon(browser, served):
+    other = open_page(browser, served, "Ben")
+    wait_for_picture(other)
+    page = open_page(browser, served, "Ann")
+    wait_for_picture(page)
+    image_id = on_screen(page)
+    page.keyboard.press("/")
+    page.keyboard.type("raincoat")
+    expect(page.locator(".found")).to_contain_text("No matching class.")
+    expect(page.locator(".option.add")).to_have_text("Add “raincoat” as a new class")
+    page.keyboard.press("Enter")
+    assert on_screen(page) == image_id, "a slip adds nothing"
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".option.add")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    wait_for_another(page, image_id)
+    wait_until_saved(page, 1)
+    assert labels_of(served, image_id) == {4: 1}
+    assert names(Database(served.project)) == ["fox", "heron", "deer", "raincoat"]
+    expect(page.locator(".class[data-class='4'] kbd")).to_have_text("4")
+    page.keyboard.press("Backspace")
+    wait_until_saved(page, 2)
+    assert labels_of(served, image_id) == {}
+    expect(other.locator(".class[data-class='4']")).to_have_text("raincoat4", timeout=30_000)
+    shown = on_screen(other)
+    other.keyboard.press("4")
+    wait_until_saved(other, 1)
+    assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ben")] == [(shown, 4)]
+    assert page.troubles == [] and other.troubles == []
