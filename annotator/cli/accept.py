@@ -72,7 +72,7 @@ def auto_accept_status(db, outcomes: list) -> dict:
     from annotator.quality import guarantee
     from annotator.store import auto_accepted, classes
 
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    names = classes.names(db)
     wanted = guarantee.chosen(db)
 
     def named(record) -> dict:

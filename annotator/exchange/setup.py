@@ -84,9 +84,10 @@ def set_up(
             configuration.choose_method(db, method)
         if backbone is not None:
             configuration.choose_backbone(db, backbone)
-        warnings = classes.name_warnings(
-            (name for name, _ in listed), (class_.name for class_ in classes.all_classes(db))
-        )
+        gone = {class_.name for class_ in classes.archived(db)} - classes.by_name(db).keys()
+        warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
+        listed = [pair for pair in listed if pair[0] not in gone]
+        warnings += classes.name_warnings((name for name, _ in listed), classes.by_name(db))
         added = classes.add_classes(db, listed)
         return Setup(registered, added, warnings, *_import(db, labels, ids))
 
@@ -139,7 +140,7 @@ def _read_labels(
     db: Database | None, label_file: Path, paths: list[str], listed: list[tuple[str, str]]
 ) -> list[ImportedLabel]:
     names = images.with_short_names(dict.fromkeys(paths) | (images.names_to_ids(db) if db else {}))
-    known = [name for name, _ in listed] + ([class_.name for class_ in classes.all_classes(db)] if db else [])
+    known = [name for name, _ in listed] + (list(classes.by_name(db)) if db else [])
     return read_labels(label_file, names, known or None)
 
 
@@ -151,7 +152,7 @@ def _import(db: Database, labels: list[ImportedLabel], ids: dict[str, int]) -> t
     """
     if not labels:
         return 0, 0, []
-    class_ids = {class_.name: class_.id for class_ in classes.all_classes(db)}
+    class_ids = {name: class_.id for name, class_ in classes.by_name(db).items()}
     answered = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
     given: set[tuple[int, int]] = set()  # by this file, in which an image may have several names
     batch = str(uuid.uuid4())

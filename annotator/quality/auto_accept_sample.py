@@ -13,7 +13,7 @@ from annotator.quality import audit, guarantee
 from annotator.quality.guarantee import LARGEST_SAMPLE, Guarantee
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.predictions import Probabilities, read_predictions
-from annotator.store import audits
+from annotator.store import audits, classes
 from annotator.store.audits import OPEN, Audit, Population
 from annotator.store.database import Database
 from models.statistics.sequential_bound import CANDIDATES, Sample, sample_size
@@ -98,6 +98,7 @@ class AnsweredAudit:
         self.audit, self.population, self.cells = drawn, audits.population(db, drawn.id), audits.cells_of(db, drawn)
         self.samples = {sample.class_id: sample for sample in audit.samples_of(db, drawn, self.cells)}
         image_ids, class_ids = self.population.image_ids, self.population.class_ids
+        self.class_ids = [class_.id for class_ in classes.all_classes(db)]
         self.labels = audits.label_matrix(db, image_ids, class_ids)[0]
         if newest is None:
             self.newest = np.full(self.population.strata.shape, np.nan, np.float16)
@@ -119,7 +120,8 @@ class AnsweredAudit:
         return self._pool(state, inside, columns, strata[inside], sampled, sample.states[counted])
 
     def _pool_of_all(self, state: int) -> Pool | None:
-        rows, columns = np.nonzero(np.asarray(self.population.strata) == ALL_CLASSES[state])
+        active = np.isin(self.population.class_ids, self.class_ids)
+        rows, columns = np.nonzero((np.asarray(self.population.strata) == ALL_CLASSES[state]) & active)
         drawn = np.flatnonzero((self.cells.stratum == ALL_CLASSES[state]) & self.cells.shown)
         if not len(drawn):
             return None

@@ -13,6 +13,7 @@ import numpy as np
 from annotator.snapshot.predictions import VERSIONS_KEPT, Predictions
 from annotator.store import cells
 from annotator.store.database import Database
+from annotator.store.versions import class_version
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,8 @@ class _Newest:
 
 def read_delta(db: Database, predictions: Predictions) -> Delta:
     """What was answered since this version, up to now."""
-    version = (predictions.run.id, predictions.run.version)
+    # A class that was merged or restored has other labels, and no decision names them.
+    version = (predictions.run.id, predictions.run.version, class_version(db))
     newest = db.caches.get("delta", version, lambda: _Newest(Delta.empty(predictions)), VERSIONS_KEPT)
     with newest.lock:
         newest.delta = newest.delta.advanced(db)

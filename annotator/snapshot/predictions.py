@@ -1,6 +1,10 @@
-"""The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole."""
+"""The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole.
 
-from dataclasses import dataclass
+Archived classes have none. Until the next training, which a changed list of classes calls for, the columns of the
+others are copied into memory.
+"""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from annotator.indexing import CellIndex
 from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.rankings import Rankings
-from annotator.store import runs
+from annotator.store import classes, runs
 from annotator.store.arrays import open_array
 from annotator.store.database import Database
 
@@ -27,13 +31,37 @@ class Probabilities(CellIndex):
 
 @dataclass(frozen=True, eq=False)
 class Predictions(Probabilities):
-    """One version of a run's probabilities, mapped from disk."""
+    """One version of a run's probabilities, mapped from disk.
+
+    stored_columns    (C,) where the classes stand in the stored arrays; None: these are all
+    """
 
     run: Run
+    stored_columns: np.ndarray | None = None
 
 
 def read_predictions(db: Database) -> Predictions | None:
-    """The current run's predictions; None before the first run and where its arrays are damaged (see `damaged`)."""
+    """The current run's predictions, without archived classes; None before the first run and where its arrays are
+    damaged (see `damaged`)."""
+    predictions = stored_predictions(db)
+    if predictions is None:
+        return None
+    archived = np.isin(predictions.class_ids, classes.archived_ids(db))
+    return _of_columns(db, predictions, np.flatnonzero(~archived)) if archived.any() else predictions
+
+
+def _of_columns(db: Database, predictions: Predictions, columns: np.ndarray) -> Predictions:
+    run, class_ids = predictions.run, predictions.class_ids[columns]
+    version = (run.id, run.version, *columns.tolist())
+    probabilities = db.caches.get(
+        "probabilities of some classes", version, lambda: np.ascontiguousarray(predictions.probabilities[:, columns]), 1
+    )
+    run = replace(run, class_ids=class_ids.tolist())
+    return Predictions(predictions.image_ids, class_ids, probabilities, run, columns)
+
+
+def stored_predictions(db: Database) -> Predictions | None:
+    """The same with every class that the run was trained with."""
     # A newer version may replace the arrays between reading the row and opening the files.
     for _ in range(3):
         run = runs.current_run(db)
@@ -55,7 +83,7 @@ def damaged(db: Database) -> list[str]:
     """The runs that cannot be read, one sentence each; nothing is suggested from them until the next training."""
     problems = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
     run = runs.current_run(db)
-    if run is not None and read_predictions(db) is None:
+    if run is not None and stored_predictions(db) is None:
         problems.append(f"run {run.id}: its arrays are gone, damaged, or not of its {len(run.class_ids)} classes")
     return problems
 
@@ -63,13 +91,18 @@ def damaged(db: Database) -> list[str]:
 def rankings_of(db: Database, predictions: Predictions) -> Rankings | None:
     """The run's rankings. A run of an older version stored none: those of a small run are computed here, once; a large
     run has None until the next training."""
-    version = (predictions.run.id, predictions.run.version)
+    run, columns = predictions.run, predictions.stored_columns
+    version = (run.id, run.version, *(() if columns is None else columns.tolist()))
     return db.caches.get("rankings", version, lambda: _rankings(db, predictions), VERSIONS_KEPT)
 
 
 def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
     run, probabilities = predictions.run, predictions.probabilities
     stored = rankings.load(db.paths.run(run.id, run.version))
+    if stored is not None and predictions.stored_columns is not None:
+        return rankings.of_columns(
+            db, stored, predictions.stored_columns, predictions.image_ids, predictions.class_ids, probabilities
+        )
     if stored is None and probabilities.size <= rankings.SMALL:
         return rankings.build(db, run.last_decision_id, predictions.image_ids, predictions.class_ids, probabilities)
     return stored

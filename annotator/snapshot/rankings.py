@@ -117,6 +117,52 @@ class Ranker:
         )
 
 
+def of_columns(
+    db: Database,
+    rankings: Rankings,
+    columns: np.ndarray,
+    image_ids: np.ndarray,
+    class_ids: np.ndarray,
+    probabilities: np.ndarray,
+) -> Rankings:
+    """The rankings of some classes from those of all.
+
+    columns          (c,) of those classes, ascending
+    class_ids, probabilities    (c,) and (N, c), of those classes
+
+    Images are ranked anew by their open cells of now; those beyond the ones that were ranked stay out.
+    """
+    rows = rankings.by_image[rankings.by_image >= 0]
+    chances = np.nan_to_num(np.array(probabilities[rows], np.float16))
+    order = np.argsort(image_ids[rows])
+    for column, class_id in enumerate(class_ids.tolist()):
+        closed, _ = auto_accepted.accepted_of(db, class_id)
+        places, known = positions(closed, image_ids[rows], order)
+        chances[places[known], column] = 0
+    for place, answered in enumerate(_answered(db, image_ids[rows].tolist())):
+        chances[place, np.isin(class_ids, answered)] = 0
+    best = chances.max(1, initial=0)
+    order = np.lexsort((rows, -best.astype(np.float32)))[: np.count_nonzero(best)]
+    by_image, likeliest = np.full(len(rankings.by_image), -1, np.int32), np.zeros(len(rankings.by_image), np.float16)
+    by_image[: len(order)], likeliest[: len(order)] = rows[order], best[order]
+    doubted = rankings.disagreements[np.isin(rankings.disagreements[:, 1], columns)]
+    return Rankings(
+        rankings.by_class[columns],
+        rankings.scores[columns],
+        by_image,
+        likeliest,
+        rankings.expected[columns],
+        np.stack([doubted[:, 0], np.searchsorted(columns, doubted[:, 1])], 1).astype(np.int32),
+        rankings.cooccurrence[np.ix_(columns, columns)],
+    )
+
+
+def _answered(db: Database, image_ids: list[int]) -> list[list[int]]:
+    """The classes that people have answered on each of these images."""
+    answered = cells.answered(db, image_ids)
+    return [list(answered.get(image_id, ())) for image_id in image_ids]
+
+
 def save(folder: Path, rankings: Rankings) -> None:
     """Write rankings beside the run's probabilities, the folder synced to the disk at the end. Raises DiskFull."""
     names = [field.name for field in fields(Rankings)]

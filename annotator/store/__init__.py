@@ -10,7 +10,9 @@ records, settings, indexing, errors and models.catalogue. One noun a file, each 
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them
     image_columns.py image_names.py tiles.py                       images as the Gallery filters, orders and shows them
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
-    classes.py leases.py selections.py answer_times.py             classes, open work, map selections, times of answers
+    classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
+    class_labels.py archived.py                                    labels when classes are merged, archived, restored
+    leases.py selections.py answer_times.py                        open work, map selections, times of answers
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
     pixels.py colours.py originals.py copies.py memory.py          the only decoder, and copies for the browser

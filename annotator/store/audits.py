@@ -25,7 +25,8 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample."""
+    """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample,
+    without archived classes."""
 
     id: int
     run_id: int | None
@@ -110,7 +111,8 @@ def population(db: Database, audit_id: int) -> Population:
 
 
 def cells_of(db: Database, audit: Audit) -> AuditCells:
-    """All cells of an audit, by class and then in their random order; none that it cannot have drawn."""
+    """All cells of an audit, by class and then in their random order; none that it cannot have drawn, and none of an
+    archived class."""
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit', 0), i.problem = ''
@@ -118,7 +120,8 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
         LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
         LEFT JOIN decision d ON d.id = l.decision_id
         WHERE a.audit_id = ? AND typeof(a.stratum) = 'integer' AND typeof(a.place) = 'integer'
-          AND coalesce(l.state, 0) IN (1, -1, 0) ORDER BY a.class_id, a.place""",
+          AND coalesce(l.state, 0) IN (1, -1, 0) AND a.class_id NOT IN (SELECT id FROM class WHERE archived = 1)
+        ORDER BY a.class_id, a.place""",
         [OPEN, audit.last_decision_id, audit.id],
     )
     where = population(db, audit.id)
@@ -204,7 +207,8 @@ def _load(folder: Path) -> Population:
 def _newest(db: Database, limit: int) -> list[Audit]:
     rows = db.rows(
         """SELECT id, run_id, last_decision_id, drawn_at,
-        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id) AS cells
+        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id
+            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells
         FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
         [min(limit, KEPT)],
     )

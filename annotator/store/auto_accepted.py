@@ -68,12 +68,15 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
     """Replace the acceptance of a class and state by this one, in one transaction.
 
     batch      shared by the acceptances that are made together
-    returns    False when the present one has the same cells and the same guarantee: then nothing changes
+    returns    False when the present one has the same cells and the same guarantee, or the class was archived
+               meanwhile: then nothing changes
 
     Cells that a person has answered meanwhile are left out.
     """
     moment = time.time()
     with db.writing() as sql:
+        if sql.execute("SELECT archived FROM class WHERE id = ?", [new.class_id]).fetchone() == (1,):
+            return False
         held = _held(sql, new.class_id, new.state)
         wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
         same_precision = "SELECT 1 FROM acceptance WHERE id = ? AND precision = ?"
@@ -99,8 +102,13 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
     """Withdraw the acceptance of a class and state; False when there is none."""
     with db.writing() as sql:
-        held = _held(sql, class_id, state)
-        _withdraw(sql, held, reason, time.time())
+        return withdraw(sql, class_id, state, reason, time.time())
+
+
+def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
+    """The same, within a transaction."""
+    held = _held(sql, class_id, state)
+    _withdraw(sql, held, reason, moment)
     return bool(held)
 
 

@@ -12,6 +12,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
+from annotator.store.class_history import note_added
 from annotator.store.database import Database
 
 LONGEST_NAME = 200
@@ -29,6 +30,11 @@ def all_classes(db: Database) -> list[Class]:
 def archived(db: Database) -> list[Class]:
     """The archived classes, in the order in which they were added."""
     return _classes(db, archived=1)
+
+
+def archived_ids(db: Database) -> list[int]:
+    """The ids of the archived classes, for readers that ask at every request."""
+    return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
 
 
 def in_order(db: Database) -> list[Class]:
@@ -53,13 +59,14 @@ def _classes(db: Database, archived: int) -> list[Class]:
             ORDER BY id""",
             [archived],
         ).fetchall()
-    return [Class(*row, tuple(synonyms[row[0]]), tuple(examples[row[0]])) for row in rows]
+    return [Class(*row, synonyms=tuple(synonyms[row[0]]), examples=tuple(examples[row[0]])) for row in rows]
 
 
-def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
+def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> list[str]:
     """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
 
     new    (name, description) pairs; a synonym stands for its class
+    by     who adds them, for their history
 
     Each gets the first key of KEYS that is free, none when all are taken.
 
@@ -86,7 +93,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]]) -> list[str]:
                 sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
         # "Nothing else here" covered the classes of its time: complete images have an open class again.
         if added:
-            sql.execute("UPDATE image SET stage = 2 WHERE stage = 3")
+            note_added(sql, by, [known[name] for name in added])
     return added
 
 
@@ -121,7 +128,7 @@ def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
     with db.writing() as sql:
         rows = sql.execute("SELECT id, name, key FROM class").fetchall()
         names = {class_id: name for class_id, name, _ in rows}
-        problems = _key_problems(wanted, names)
+        problems = key_problems(wanted, names)
         if problems:
             raise several("These keys cannot be used:", problems)
         given = {key for key in wanted.values() if key}
@@ -161,6 +168,11 @@ def find_class(db: Database, name: str) -> Class:
     if any(class_.name == name for class_ in archived(db)):
         hint = f"It is archived: annotator classes restore {db.paths.project} {name!r} brings it back."
     raise AnnotatorError(f"No class is called {name!r}. {hint}")
+
+
+def names(db: Database) -> dict[int, str]:
+    """The name of every class by its id, archived ones included: for what is told of the past."""
+    return dict(db.tuples("SELECT id, name FROM class ORDER BY id"))
 
 
 def by_name(db: Database) -> dict[str, Class]:
@@ -233,7 +245,8 @@ def _looks(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
-def _key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+def key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+    """Why these keys (class id -> letter or digit, "" for none) cannot be given; names are of all classes."""
     problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
     for class_id, key in wanted.items():
         if key and not (len(key) == 1 and key.isalnum()):

@@ -24,14 +24,16 @@ _COUNTED = """SELECT kind, one, two, sum(n) FROM (
     UNION ALL SELECT kind, one, two, count(*) FROM counted c
         WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
 ) GROUP BY kind, one, two HAVING sum(n) != 0"""
+_OF_ARCHIVED = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
+    UNION ALL SELECT 'leased', image_id, class_id FROM lease"""
 _TALLY = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 
 def problems(db: Database) -> list[str]:
     """All inconsistencies, one sentence each; [] when there are none. Raises AnnotatorError for a damaged file.
 
-    Checked are SQLite's own integrity check, foreign keys, tallies against counts, and labels, stages and annotator
-    disagreements against a rebuild from the decisions.
+    Checked are SQLite's own integrity check, foreign keys, tallies against counts, what is left of archived classes,
+    and labels, stages and annotator disagreements against a rebuild from the decisions.
     """
     sentences = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
     if sentences:
@@ -39,6 +41,12 @@ def problems(db: Database) -> list[str]:
     copy = _copy(db)
     sentences = [f"foreign key: {tuple(row)}" for row in copy.execute("PRAGMA foreign_key_check").fetchall()]
     sentences += _differences("tally", set(copy.execute(_COUNTED).fetchall()), set(copy.execute(_TALLY).fetchall()))
+    sentences += [
+        f"archived class: {row} is still there"
+        for row in copy.execute(
+            f"SELECT * FROM ({_OF_ARCHIVED}) WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+        ).fetchall()
+    ]
     before = {name: set(copy.execute(statement).fetchall()) for name, statement in _FOLLOW.items()}
     _rebuild(copy)
     for name, statement in _FOLLOW.items():

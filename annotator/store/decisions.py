@@ -14,6 +14,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
 from annotator.store import refusals
+from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
 from annotator.store.odd_rows import STATES
@@ -21,9 +22,11 @@ from annotator.store.sources import in_sql
 
 _ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
-    WHERE d.annotator = ? AND d.action != 'undo' AND d.source != 'import'
+    WHERE d.annotator = ? AND d.action != 'undo' AND d.source NOT IN ('import', 'merge')
       AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
     ORDER BY d.id DESC"""
+# What a merging of classes has stored is taken back with the merging only (class_history.py).
+_UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
 
 
 def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
@@ -200,6 +203,11 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
         return
     if decision.action in OF_A_CELL:
         image_id, class_id, state, _ = _cell(decision)
+        archive = Archive(sql)
+        if class_id in archive:  # a page still shows a class that was archived or merged meanwhile
+            if archive.target(class_id, decision_id):
+                rebuild(sql, image_id, decision_id)
+            return
         if state is None:
             before = clear_label(sql, image_id, class_id)
         else:
@@ -229,11 +237,11 @@ def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) ->
 def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if decision.undoes is None:
         return _newest_active(sql, decision.annotator)
-    row = sql.execute("SELECT id FROM decision WHERE uuid = ? AND action != 'undo'", [decision.undoes]).fetchone()
+    row = sql.execute(f"SELECT id FROM decision WHERE uuid = ? {_UNDONE_ALONE}", [decision.undoes]).fetchone()
     if row is None:
         # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
         named = decision.undoes.removesuffix(":0")
-        row = sql.execute("SELECT id FROM decision WHERE batch = ? AND action != 'undo'", [named]).fetchone()
+        row = sql.execute(f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE}", [named]).fetchone()
     return row[0] if row else None
 
 
@@ -244,7 +252,7 @@ def _annotator_of(sql: sqlite_utils.Database, decision_id: int) -> str:
 def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
     row = sql.execute(
         f"""SELECT id FROM decision d WHERE {"annotator = ? AND" if annotator else ""} action != 'undo'
-          AND source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+          AND source NOT IN ('import', 'merge') AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ORDER BY id DESC LIMIT 1""",
         [annotator] if annotator else [],
     ).fetchone()

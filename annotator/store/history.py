@@ -1,15 +1,18 @@
 """Deriving an image's labels, stage and annotator disagreements from its decisions.
 
 The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
-the decisions that are not taken back.
+the decisions that are not taken back, and from which classes are archived (archived.py). Archived classes have no
+labels.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlite_utils
 
 from annotator.records import ABSENT, OF_A_CELL, UNSURE
+from annotator.store.archived import ACTIVE, Archive, Target
 
 UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
@@ -34,7 +37,7 @@ def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> boo
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
     """ "Nothing else here": every class without an answer becomes absent."""
     sql.execute(
-        """INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE true
+        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE {ACTIVE}
         ON CONFLICT (image_id, class_id) DO NOTHING""",
         [image_id, ABSENT, decision_id],
     )
@@ -44,7 +47,7 @@ def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> No
     """Set the image's stage from its labels; without any, by whether it was skipped."""
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
-        classes = sql.execute("SELECT count(*) FROM class").fetchone()[0]
+        classes = sql.execute(f"SELECT count(*) FROM class WHERE {ACTIVE}").fetchone()[0]
         stage = COMPLETE if answered >= classes else LABELED
     else:
         active = (row for row in _history(sql, image_id) if row["undone_by"] is None)
@@ -84,7 +87,8 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
     person's. The next answer to that cell, whoever gives it and whatever it is, settles it: only that answer and later
-    ones count from then on. Unsure and a cleared cell disagree with nobody, and imported labels are nobody's answers.
+    ones count from then on. Unsure disagrees with nobody, after a cell was cleared its former answers do not count, and
+    imported labels are nobody's answers.
     """
     standing: dict[int, dict[str, int]] = {}
     caused_by: dict[int, int] = {}
@@ -93,7 +97,9 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
             standing[class_id] = {}
         states = standing.setdefault(class_id, {})
         states.pop(annotator, None)
-        if state not in (UNSURE, None):
+        if state is None:
+            states.clear()
+        elif state != UNSURE:
             states[annotator] = state
         if len(set(states.values())) > 1:
             caused_by[class_id] = decision_id
@@ -106,46 +112,105 @@ def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, i
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
-    classes = sql.execute("SELECT id, since_decision FROM class").fetchall()
-    for row in history:
-        if row["undone_by"] is not None or row["source"] == "import":
-            continue
-        if row["action"] in OF_A_CELL:
-            yield row["id"], row["class_id"], row["state"], row["annotator"]
-        elif row["action"] == "done":
-            yield from ((row["id"], class_id, ABSENT, row["annotator"]) for class_id in _covered(history, row, classes))
+    for row, class_id, state in _Replay(sql, history).answers():
+        if row["source"] != "import":
+            yield row["id"], class_id, state, row["annotator"]
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
     """The image's labels by its decisions: class id -> state and the decision that gave it."""
-    history = _history(sql, image_id)
-    done = any(row["action"] == "done" and row["undone_by"] is None for row in history)
-    classes = sql.execute("SELECT id, since_decision FROM class").fetchall() if done else []
-    cells: dict[int, tuple[int, int]] = {}
-    for row in history:
-        if row["undone_by"] is not None:
-            continue
-        if row["action"] == "label":
-            cells[row["class_id"]] = (row["state"], row["id"])
-        elif row["action"] == "clear":
-            cells.pop(row["class_id"], None)
-        elif row["action"] == "done":
-            for class_id in _covered(history, row, classes):
-                cells.setdefault(class_id, (ABSENT, row["id"]))
-    return cells
+    replay = _Replay(sql, _history(sql, image_id))
+    for _ in replay.answers():
+        pass
+    return {class_id: (cell.state, cell.decision_id) for class_id, cell in replay.cells.items()}
 
 
-def _covered(history: Sequence[dict[str, Any]], done: dict[str, Any], classes: Iterable[tuple[int, int]]) -> list[int]:
-    """The classes that a "nothing else here" answers; classes are (id, the newest decision when it was added)."""
-    # Those that were open at the time, even if an answer of that time was taken back since.
-    answered: set[int] = set()
-    for other in history:
-        if other["id"] < done["id"] and (other["undone_by"] is None or other["undone_by"] > done["id"]):
-            if other["action"] == "label":
-                answered.add(other["class_id"])
-            elif other["action"] == "clear":
-                answered.discard(other["class_id"])
-    return [class_id for class_id, since in classes if since < done["id"] and class_id not in answered]
+@dataclass(frozen=True)
+class _Cell:
+    """is_merged: the answer was given to another class that was merged into this one."""
+
+    state: int
+    decision_id: int
+    is_merged: bool = False
+
+
+@dataclass(frozen=True)
+class _Coverage:
+    """Which "nothing else here" covers a class: those after `since` that do not lie in one of the intervals `away`."""
+
+    class_id: int
+    since: int
+    away: list[tuple[int, int]] = field(default_factory=list)
+
+    def covers(self, decision_id: int) -> bool:
+        return self.since < decision_id and not any(start < decision_id <= end for start, end in self.away)
+
+
+class _Replay:
+    """Goes through an image's decisions once more; `cells` are its labels up to there."""
+
+    def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
+        self.cells: dict[int, _Cell] = {}
+        self._history, self._archive = history, Archive(sql)
+        has_done = any(row["action"] == "done" and row["undone_by"] is None for row in history)
+        self._coverages = _coverages(sql) if has_done else []
+
+    def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
+        """Decisions that hold, oldest first, with a class each and its state (None: cleared)."""
+        for row in self._history:
+            if row["undone_by"] is not None:
+                continue
+            if row["action"] in OF_A_CELL:
+                effect = _effect(self._archive, self.cells, row)
+                if effect:
+                    _apply(self.cells, row, *effect)
+                    yield row, effect[0].class_id, effect[1]
+            elif row["action"] == "done":
+                for class_id in self._covered(row):
+                    self.cells.setdefault(class_id, _Cell(ABSENT, row["id"]))
+                    yield row, class_id, ABSENT
+
+    def _covered(self, done: dict[str, Any]) -> list[int]:
+        """The classes that a "nothing else here" answers."""
+        # Those that were open at the time, even if an answer of that time was taken back since.
+        answered: dict[int, _Cell] = {}
+        for other in self._history:
+            if other["id"] >= done["id"]:
+                break
+            held = other["undone_by"] is None or other["undone_by"] > done["id"]
+            if held and other["action"] in OF_A_CELL and (effect := _effect(self._archive, answered, other)):
+                _apply(answered, other, *effect)
+        return [
+            coverage.class_id
+            for coverage in self._coverages
+            if coverage.covers(done["id"]) and coverage.class_id not in answered
+        ]
+
+
+def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> tuple[Target, int | None] | None:
+    """The class that a decision about a cell counts for and its state there; None where it changes nothing."""
+    target = archive.target(row["class_id"], row["id"])
+    if target is None:
+        return None
+    cell = cells.get(target.class_id)
+    counts, state = target.effect(row["state"], cell is None, cell is not None and cell.is_merged)
+    return (target, state) if counts else None
+
+
+def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
+    if state is None:
+        cells.pop(target.class_id, None)
+    else:
+        cells[target.class_id] = _Cell(state, row["id"], target.is_other or row["source"] == "merge")
+
+
+def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
+    rows = sql.execute(f"SELECT id, since_decision FROM class WHERE {ACTIVE}").fetchall()
+    coverages = {class_id: _Coverage(class_id, since) for class_id, since in rows}
+    for class_id, start, end in sql.execute("SELECT class_id, since_decision, until_decision FROM class_away"):
+        if class_id in coverages:
+            coverages[class_id].away.append((start, end))
+    return list(coverages.values())
 
 
 def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:

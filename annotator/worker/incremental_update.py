@@ -13,7 +13,7 @@ from torch import Tensor
 from annotator.indexing import positions
 from annotator.records import Run
 from annotator.snapshot import rankings
-from annotator.snapshot.predictions import Predictions, arrays_of, read_predictions
+from annotator.snapshot.predictions import Predictions, arrays_of, stored_predictions
 from annotator.snapshot.rankings import Ranker
 from annotator.store import cells, decisions, runs
 from annotator.store.arrays import FeatureCache, save_array
@@ -61,7 +61,7 @@ class Updater:
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
-            trained = read_predictions(db)
+            trained = stored_predictions(db)
             if trained is None or trained.run.id != run.id:
                 return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():

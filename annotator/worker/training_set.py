@@ -43,8 +43,9 @@ class TrainingSet:
 
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for images with cached features."""
-    class_ids = [class_.id for class_ in classes.all_classes(db)]
-    learned, newest = decisions.training_cells(db)
+    with db.reading():  # classes come and go
+        class_ids = [class_.id for class_ in classes.all_classes(db)]
+        learned, newest = decisions.training_cells(db)
     cells = np.array(learned, np.int64).reshape(-1, 4)
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]

@@ -76,10 +76,12 @@ ALTER TABLE class ADD COLUMN heading TEXT NOT NULL DEFAULT '';
 ALTER TABLE class ADD COLUMN colour TEXT NOT NULL DEFAULT '';
 -- 1: nobody is asked about it, nothing is trained or exported of it; its decisions stay, its labels are taken out
 ALTER TABLE class ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
--- of an archived class: the newest decision when it was archived, and the class that later answers to it count for
+-- of an archived class: the newest decision when it was archived, the class that later answers to it count for, and
+-- whether both were names of one thing
 ALTER TABLE class ADD COLUMN archived_since INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE class ADD COLUMN merged_into INTEGER REFERENCES class (id);
-CREATE INDEX class_archived ON class (id, archived_since, merged_into) WHERE archived = 1;
+ALTER TABLE class ADD COLUMN merged_same INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX class_archived ON class (id, archived_since, merged_into, merged_same) WHERE archived = 1;
 
 -- from after which decision to which one a class was archived: "nothing else here" said then does not cover it
 CREATE TABLE class_away (

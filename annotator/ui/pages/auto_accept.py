@@ -28,7 +28,7 @@ EXPLAINED = (
 def card(db: Database) -> None:
     """Show the card."""
     current = guarantee.chosen(db)
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    names = classes.names(db)
     with st.container(border=True):
         st.markdown("#### Auto-accept confident labels")
         wanted = _controls(current)

@@ -185,7 +185,7 @@ def _together(db: Database, colours: Palette) -> None:
     if predictions is None or rankings is None:
         return
     with _card("Classes seen together"):
-        names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+        names = classes.names(db)
         table = charts.together_table(
             rankings.cooccurrence, [names[class_id] for class_id in predictions.class_ids.tolist()]
         )

@@ -1,0 +1,282 @@
+"""The commands that list and change classes; every change is noted with its author and can be taken back."""
+
+import json
+import time
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_table, printable
+from annotator.cli.work import login
+from annotator.errors import AnnotatorError, several
+from annotator.records import Class
+
+Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
+By = Annotated[str | None, typer.Option("--annotator", help="Who changes it [default: your login name].")]
+
+CHANGES = """
+Changes of classes are noted in a history, and each can be taken back as a whole. Other people may go on labeling:
+answers that their pages still give to a class that was merged count for the class that it became.
+"""
+
+
+class _ListsByDefault(TyperGroup):
+    """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+commands = typer.Typer(
+    cls=_ListsByDefault,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help=f"List and change the classes.\n{CHANGES}",
+    epilog=examples("annotator classes birds", 'annotator classes rename birds heron "grey heron"'),
+)
+
+
+@commands.command(
+    "list",
+    epilog=examples("annotator classes birds", "annotator classes birds --json"),
+)
+def listed(project: Project, as_json: AsJson = False) -> None:
+    """Show the classes as lists show them, with keys, headings, synonyms and how often each was answered."""
+    from annotator.store import classes, overview
+    from annotator.store.database import Database
+
+    db = Database(project)
+    counts, known, archived = overview.class_counts(db), classes.in_order(db), classes.archived(db)
+    if as_json:
+        rows = [
+            asdict(class_) | dict(zip(("present", "absent", "unsure"), counts[class_.id], strict=True))
+            for class_ in known
+        ]
+        print(json.dumps({"classes": rows, "archived": [asdict(class_) for class_ in archived]}))
+        return
+    titles = ("class", "key", "present", "absent", "unsure", "heading", "synonyms")
+    print_table(titles, [_row(class_, counts[class_.id]) for class_ in known])
+    if archived:
+        print(f"Archived: {', '.join(printable(class_.name) for class_ in archived)}")
+
+
+@commands.command(
+    epilog=examples('annotator classes rename birds heron "grey heron"', "annotator classes rename birds a b --keep")
+)
+def rename(
+    project: Project,
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the former name as a synonym.")] = False,
+    by: By = None,
+) -> None:
+    """Give a class another name; all its answers stay."""
+    db, class_ = _open(project, name)
+    synonyms = {*class_.synonyms, *([class_.name] if keep else [])} - {to.strip()}
+    _edit(db, by, {class_.id: {"name": to, "synonyms": sorted(synonyms)}})
+
+
+@commands.command(
+    epilog=examples(
+        "annotator classes merge birds egret --into heron",
+        "annotator classes merge birds egret heron --into wader --kinds --yes",
+    )
+)
+def merge(
+    project: Project,
+    names: Names,
+    into: Annotated[str, typer.Option(metavar="CLASS", help="The class that stays.", show_default=False)],
+    kinds: Annotated[
+        bool, typer.Option("--kinds", help="They are kinds of it, not names of one thing: absent says nothing then.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    by: By = None,
+) -> None:
+    """Merge classes into another one. They are archived, and their names become synonyms of the one that stays.
+
+    An image with one of them gets the class that stays, even where people said that it is absent: those images are
+    counted first. Absent counts where the class that stays has no answer yet.
+    """
+    from annotator.store import class_changes
+
+    db, target = _open(project, into)
+    merged = _find_all(db, names)
+    ids = [class_.id for class_ in merged]
+    counts = class_changes.preview(db, ids, target.id, same=not kinds)
+    listed = ", ".join(printable(class_.name) for class_ in merged)
+    print(
+        f"{listed} into {printable(target.name)}. Images that get it as present: {counts.present:,}; "
+        f"as absent: {counts.absent:,}; as unsure: {counts.unsure:,}."
+    )
+    if counts.conflicts:
+        print(f"Images among them of which people said that {printable(target.name)} is absent: {counts.conflicts:,}.")
+    if not yes and not typer.confirm("Merge them?"):
+        print("Nothing was changed.")
+        return
+    class_changes.merge(db, by or login(), ids, target.id, same=not kinds)
+    print(f"Merged. Take it back with: annotator classes undo {project}")
+
+
+@commands.command(epilog=examples('annotator classes split birds duck "tufted duck"'))
+def split(
+    project: Project,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Name of the new class.", show_default=False)],
+    by: By = None,
+) -> None:
+    """Add a class that is split off another one, and print the address of the grid that goes through its images."""
+    from annotator.store import class_changes
+
+    db, class_ = _open(project, name)
+    class_id, selection = class_changes.split(db, by or login(), class_.id, new)
+    print(f"{printable(new)} is split off {printable(class_.name)}. Go through its images at:")
+    print(f"  /grid?class={class_id}&selection={selection}")
+
+
+@commands.command(epilog=examples("annotator classes archive birds duck"))
+def archive(project: Project, names: Names, by: By = None) -> None:
+    """Ask nobody about classes any more, and leave them out of exports and trainings. Their answers are kept."""
+    from annotator.store import class_changes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    archived = _find_all(db, names)
+    class_changes.archive(db, by or login(), [class_.id for class_ in archived])
+    print(f"Archived: {', '.join(printable(class_.name) for class_ in archived)}")
+
+
+@commands.command(epilog=examples("annotator classes restore birds duck"))
+def restore(project: Project, names: Names, by: By = None) -> None:
+    """Bring archived or merged classes back, with all their answers."""
+    from annotator.store import class_changes, classes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    gone = {class_.name: class_.id for class_ in classes.archived(db)}
+    if unknown := [f"no archived class is called {name!r}" for name in names if name not in gone]:
+        raise several(f"Archived are: {', '.join(gone) or 'none'}.", unknown)
+    class_changes.restore(db, by or login(), [gone[name] for name in names])
+    print(f"Restored: {', '.join(map(printable, names))}")
+
+
+@commands.command(epilog=examples('annotator classes note birds heron "grey, with a long neck"'))
+def note(
+    project: Project,
+    name: Name,
+    text: Annotated[str, typer.Argument(help='What the class means; "" for nothing.', show_default=False)],
+    by: By = None,
+) -> None:
+    """Say what a class means."""
+    db, class_ = _open(project, name)
+    _edit(db, by, {class_.id: {"description": text}})
+
+
+@commands.command(
+    epilog=examples(
+        "annotator classes synonym birds heron egret", "annotator classes synonym birds heron egret --remove"
+    )
+)
+def synonym(
+    project: Project,
+    name: Name,
+    synonyms: Annotated[list[str], typer.Argument(metavar="SYNONYM", help="Other names.", show_default=False)],
+    remove: Annotated[bool, typer.Option("--remove", help="Take them away instead.")] = False,
+    by: By = None,
+) -> None:
+    """Add other names by which people find a class."""
+    db, class_ = _open(project, name)
+    if remove and (unknown := [repr(text) for text in synonyms if text not in class_.synonyms]):
+        raise AnnotatorError(f"{class_.name!r} has no synonym {', '.join(unknown)}.")
+    changed = {*class_.synonyms} - {*synonyms} if remove else {*class_.synonyms, *synonyms}
+    _edit(db, by, {class_.id: {"synonyms": sorted(changed)}})
+
+
+@commands.command(
+    epilog=examples(
+        "annotator classes order birds heron duck   (the others follow as they are)",
+        "annotator classes order birds heron duck --heading waterfowl",
+    )
+)
+def order(
+    project: Project,
+    names: Names,
+    heading: Annotated[
+        str | None, typer.Option(help='Put them under this heading; "" for none.', show_default=False)
+    ] = None,
+    by: By = None,
+) -> None:
+    """Let classes come first in lists, in this order. Arrays and exports keep the order in which classes were added."""
+    from annotator.store import class_changes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    ids = [class_.id for class_ in _find_all(db, names)]
+    change = class_changes.reorder(db, by or login(), ids, heading=heading)
+    print("Done." if change else "Nothing was changed.")
+
+
+@commands.command(epilog=examples("annotator classes undo birds", "annotator classes undo birds 12"))
+def undo(
+    project: Project,
+    number: Annotated[
+        int | None, typer.Argument(help="Which change, by its number in the history.", show_default=False)
+    ] = None,
+    by: By = None,
+) -> None:
+    """Take back a change of classes as a whole: the newest, whoever made it, or one of the history."""
+    from annotator.store import class_history, classes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    undone = class_history.undo_change(db, by or login(), number).undoes
+    [change] = [change for change in class_history.history(db) if change.id == undone]
+    print(f"Taken back: {printable(class_history.in_words(change, classes.names(db)))}")
+
+
+@commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
+def history(project: Project, as_json: AsJson = False) -> None:
+    """Show who changed what of the classes, newest first."""
+    from annotator.store import class_history, classes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    changes, names = class_history.history(db), classes.names(db)
+    if as_json:
+        print(json.dumps([asdict(change) | {"words": class_history.in_words(change, names)} for change in changes]))
+        return
+    for change in changes:
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
+        back = f" (taken back by change {change.undone_by})" if change.undone_by else ""
+        who = printable(change.annotator) or "-"
+        print(f"{change.id:>4}  {day}  {who}: {printable(class_history.in_words(change, names))}{back}")
+
+
+def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
+    return (class_.name, class_.key, *(f"{count:,}" for count in counts), class_.heading, ", ".join(class_.synonyms))
+
+
+def _open(project, name: str):
+    from annotator.store import classes
+    from annotator.store.database import Database
+
+    db = Database(project)
+    return db, classes.find_class(db, name)
+
+
+def _find_all(db, names: list[str]) -> list[Class]:
+    from annotator.store import classes
+
+    return [classes.find_class(db, name) for name in dict.fromkeys(names)]
+
+
+def _edit(db, by: str | None, changes: dict[int, dict]) -> None:
+    from annotator.store import class_changes, class_history, classes
+
+    change = class_changes.edit(db, by or login(), changes)
+    print(class_history.in_words(change, classes.names(db)) if change else "Nothing was changed.")

@@ -1,0 +1,286 @@
+"""Classes are edited, merged, split off, archived, restored; labels follow, and every change is undone as one."""
+
+import random
+import uuid
+
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.records import ABSENT, PRESENT, UNSURE, Batch, Decision
+from annotator.store import (
+    annotator_disagreement,
+    class_changes,
+    class_history,
+    classes,
+    consistency,
+    decisions,
+    overview,
+    selections,
+)
+
+FOX, HERON, DEER = 1, 2, 3
+
+
+def answer(db, image_id: int, class_id: int, state: int | None, by: str = "Ann") -> str:
+    name = str(uuid.uuid4())
+    action = "clear" if state is None else "label"
+    saved = decisions.decide(db, [Decision(name, action, by, "click", image_id, class_id, state)])
+    assert saved.saved == [name], saved
+    return name
+
+
+def done(db, image_id: int, by: str = "Ann") -> None:
+    assert not decisions.decide(db, [Decision(str(uuid.uuid4()), "done", by, "done", image_id)]).refused
+
+
+def labels(db, class_id: int) -> dict[int, int]:
+    return {label.image_id: label.state for label in decisions.all_labels(db) if label.class_id == class_id}
+
+
+def everything(db) -> dict[str, list]:
+    """What a change of classes changes, and its undo sets back."""
+    columns = "id, name, description, key, position, heading, colour, archived, merged_into"
+    return {
+        "classes": db.tuples(f"SELECT {columns} FROM class ORDER BY id"),
+        "synonyms": db.tuples("SELECT * FROM synonym ORDER BY name"),
+        "examples": db.tuples("SELECT * FROM example ORDER BY class_id, place"),
+        "labels": db.tuples("SELECT image_id, class_id, state, decision_id FROM label ORDER BY 1, 2"),
+        "stages": db.tuples("SELECT id, stage FROM image ORDER BY id"),
+        "disagreements": db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY 1, 2"),
+    }
+
+
+def test_an_edit_changes_all_that_is_said_of_classes_at_once_and_is_undone_as_one(db):
+    before = everything(db)
+    change = class_changes.edit(
+        db,
+        "Ann",
+        {
+            FOX: {"name": "heron", "key": "2", "synonyms": ["vixen ", "reynard"], "colour": "#FF8800"},
+            HERON: {"name": "fox", "heading": "birds", "examples": [4, 2], "position": 7, "description": "grey"},
+        },
+        "the-edit",
+    )
+    assert change is not None
+    fox, heron, deer = classes.all_classes(db)
+    assert (fox.name, fox.key, fox.synonyms, fox.colour) == ("heron", "2", ("reynard", "vixen"), "#ff8800")
+    assert (heron.name, heron.heading, heron.examples, heron.position) == ("fox", "birds", (4, 2), 7)
+    assert (heron.key, deer.key) == ("", "3"), "a key that is given away is lost by the class that had it"
+    assert class_changes.edit(db, "Ann", {FOX: {"name": "wolf"}}, "the-edit") == change, "repeated, it changes nothing"
+    assert class_changes.edit(db, "Ann", {DEER: {"name": "deer"}}) is None
+    class_history.undo_change(db, "Bob")
+    assert everything(db) == before
+    assert [(one.kind, one.annotator, one.undone_by) for one in class_history.history(db)[:2]] == [
+        ("undo", "Bob", None),
+        ("edit", "Ann", change.id + 1),
+    ]
+
+
+def test_all_that_is_wrong_with_an_edit_is_told_at_once_and_nothing_is_changed(db):
+    class_changes.edit(db, "Ann", {DEER: {"synonyms": ["roe"]}})
+    before = everything(db)
+    with pytest.raises(AnnotatorError) as told:
+        class_changes.edit(
+            db,
+            "Ann",
+            {
+                FOX: {"name": "a|b", "key": "/", "colour": "red", "examples": [1, 99], "size": 3},
+                HERON: {"description": "x" * 2001, "synonyms": ["ok", " "]},
+                77: {"name": "x"},
+            },
+        )
+    for words in (
+        "'a|b' contains '|'",
+        "'/' of 'fox'",
+        "'red' of",
+        "no image 99",
+        "'size' of",
+        "2,001",
+        "blank",
+        "no class 77",
+    ):
+        assert words in str(told.value), words
+    for taken, words in (
+        ({FOX: {"name": "heron"}}, "'heron' is the name of another class"),
+        ({FOX: {"name": "roe"}}, "the synonym 'roe' of 'deer' is the name of a class"),
+        ({FOX: {"synonyms": ["roe"]}}, "'roe' is a synonym of 'fox' already"),
+        ({FOX: {"synonyms": ["fox"]}}, "the synonym 'fox' of 'fox' is its own name"),
+    ):
+        with pytest.raises(AnnotatorError, match=words):
+            class_changes.edit(db, "Ann", taken)
+    assert everything(db) == before
+
+
+def test_an_archived_class_is_gone_and_comes_back_with_every_answer(db):
+    answer(db, 1, DEER, PRESENT)
+    answer(db, 1, DEER, ABSENT, "Bob")
+    done(db, 1)
+    done(db, 2)
+    for class_id in (FOX, HERON):
+        answer(db, 3, class_id, ABSENT)
+    answer(db, 4, DEER, PRESENT)
+    before = everything(db)
+    assert annotator_disagreement.count(db) == 1 and overview.image_counts(db)["complete"] == 2
+    class_changes.archive(db, "Ann", [DEER])
+    assert not labels(db, DEER) and annotator_disagreement.count(db) == 0
+    assert [row["class"] for row in overview.labels_by_class(db)] == ["fox", "heron"]
+    assert overview.image_counts(db) == {
+        "all": 24, "without_decision": 21, "skipped": 0, "incomplete": 0, "complete": 3,
+    }  # fmt: skip
+    late = answer(db, 5, DEER, PRESENT)  # by a page that still shows it
+    done(db, 6)
+    assert not labels(db, DEER) and consistency.problems(db) == []
+    class_changes.restore(db, "Ann", [DEER])
+    assert labels(db, DEER) == {1: ABSENT, 2: ABSENT, 4: PRESENT, 5: PRESENT}, "image 6 was done without deer"
+    assert annotator_disagreement.count(db) == 1 and consistency.problems(db) == []
+    decisions.decide(db, [Decision("back", "undo", "Ann", "click", undoes=late)])
+    decisions.decide(db, [Decision("back-2", "undo", "Ann", "click")])
+    assert everything(db) == before
+
+
+def test_merging_two_names_of_one_thing_joins_their_answers_and_its_undo_parts_them(db):
+    given = {
+        1: (PRESENT, None),
+        2: (ABSENT, PRESENT),
+        3: (None, PRESENT),
+        4: (None, ABSENT),
+        5: (None, UNSURE),
+        6: (ABSENT, UNSURE),
+    }
+    for image_id, (fox, heron) in given.items():
+        for class_id, state in ((FOX, fox), (HERON, heron)):
+            if state is not None:
+                answer(db, image_id, class_id, state, "Ann" if class_id == FOX else "Bob")
+    class_changes.edit(db, "Ann", {HERON: {"synonyms": ["egret"]}})
+    before = everything(db)
+    assert class_changes.preview(db, [HERON], FOX, same=True) == class_changes.MergePreview(2, 1, 1, 1)
+    assert class_changes.preview(db, [HERON], FOX, same=False) == class_changes.MergePreview(2, 0, 1, 1)
+    change = class_changes.merge(db, "Cy", [HERON], FOX, same=True, uuid="the-merge")
+    assert change.decisions == 4
+    assert labels(db, FOX) == {1: PRESENT, 2: PRESENT, 3: PRESENT, 4: ABSENT, 5: UNSURE, 6: ABSENT}
+    assert classes.find_class(db, "heron").synonyms == ("egret", "heron")
+    assert annotator_disagreement.newest(db, 9).tolist() == [[2, FOX]], "Ann said that there is none: people settle it"
+    assert consistency.problems(db) == []
+    assert class_changes.merge(db, "Cy", [HERON], FOX, same=True, uuid="the-merge") == change
+    with pytest.raises(AnnotatorError, match="no decision by Cy"):
+        decisions.undo(db, "Cy")
+    decisions.decide(db, [Decision("u", "undo", "Cy", "click", undoes="the-merge")])
+    assert labels(db, FOX)[3] == PRESENT, "a merge is taken back as a whole only"
+    class_history.undo_change(db, "Cy")
+    assert everything(db) == before and consistency.problems(db) == []
+
+
+def test_a_kind_of_a_class_says_present_only(db):
+    answer(db, 1, HERON, ABSENT)
+    answer(db, 2, HERON, PRESENT)
+    class_changes.merge(db, "Ann", [HERON], FOX, same=False)
+    assert labels(db, FOX) == {2: PRESENT}
+    answer(db, 3, HERON, ABSENT)
+    assert labels(db, FOX) == {2: PRESENT}
+
+
+def test_answers_of_pages_that_still_show_a_merged_class_count_for_the_class_that_it_became(db):
+    answer(db, 1, FOX, ABSENT)
+    answer(db, 2, FOX, PRESENT)
+    class_changes.merge(db, "Ann", [HERON], FOX, same=True)
+    sent = Decision("late", "label", "Bob", "click", 3, HERON, PRESENT)
+    assert decisions.decide(db, [sent, sent]).saved == ["late", "late"], "resent, it is recognised"
+    answer(db, 1, HERON, PRESENT, "Bob")
+    answer(db, 2, HERON, ABSENT, "Bob")
+    assert labels(db, FOX) == {1: PRESENT, 2: PRESENT, 3: PRESENT}
+    assert annotator_disagreement.newest(db, 9).tolist() == [[1, FOX]]
+    answer(db, 3, HERON, ABSENT, "Bob")
+    assert labels(db, FOX)[3] == ABSENT, "whoever said present may take it back"
+    answer(db, 3, HERON, None, "Bob")
+    assert 3 not in labels(db, FOX)
+    cells = [(4, FOX, ABSENT, None), (4, HERON, PRESENT, None), (4, DEER, ABSENT, None)]
+    assert decisions.decide(db, [Batch("grid", "Bob", "grid", cells)]).saved == ["grid"]
+    assert labels(db, FOX)[4] == PRESENT and overview.image_counts(db)["complete"] == 1
+    class_changes.merge(db, "Ann", [FOX], DEER, same=True)
+    answer(db, 5, HERON, PRESENT, "Bob")
+    assert labels(db, DEER) == {1: PRESENT, 2: PRESENT, 4: PRESENT, 5: PRESENT}
+    assert consistency.problems(db) == []
+    class_changes.restore(db, "Ann", [HERON])
+    assert labels(db, HERON) == {1: PRESENT, 2: ABSENT, 4: PRESENT, 5: PRESENT} and 5 not in labels(db, DEER)
+    assert consistency.problems(db) == []
+
+
+def test_a_split_class_has_the_images_of_the_old_one_to_go_through(db):
+    for image_id in (2, 5, 9):
+        answer(db, image_id, FOX, PRESENT)
+    done(db, 2)
+    new_id, selection = class_changes.split(db, "Ann", FOX, "arctic fox")
+    assert selections.load(db, selection).tolist() == [2, 5, 9]
+    assert [one.name for one in classes.in_order(db)] == ["fox", "arctic fox", "heron", "deer"]
+    assert classes.find_class(db, "arctic fox").description == "Split off from fox."
+    assert not labels(db, new_id) and overview.image_counts(db)["complete"] == 0
+    class_history.undo_change(db, "Ann")
+    assert overview.image_counts(db)["complete"] == 1
+    with pytest.raises(AnnotatorError, match="archived class: restore it"):
+        class_changes.split(db, "Ann", FOX, "arctic fox")
+
+
+def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
+    first = class_changes.merge(db, "Ann", [HERON], FOX, same=True)
+    second = class_changes.merge(db, "Bob", [FOX], DEER, same=True)
+    for later in (lambda: class_history.undo_change(db, "Ann", first.id),):
+        with pytest.raises(AnnotatorError, match=f"later changes of the same: {second.id}"):
+            later()
+    with pytest.raises(AnnotatorError, match="'fox' is archived"):
+        class_changes.merge(db, "Ann", [DEER], FOX, same=True)
+    for _ in range(2):
+        class_history.undo_change(db, "Ann")
+    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
+    with pytest.raises(AnnotatorError, match="taken back already"):
+        class_history.undo_change(db, "Ann", first.id)
+
+
+def change_at_random(db, rng: random.Random) -> None:
+    """One thing that somebody does: mostly decisions, sometimes a change of classes."""
+    by, image_id = rng.choice(["Ann", "Bob", "Cy"]), rng.randint(1, 6)
+    ids = list(classes.names(db))
+    kind = rng.choices(["label", "clear", "done", "skip", "import", "undo", "class"], [40, 8, 8, 3, 4, 14, 12])[0]
+    if kind == "undo":
+        decisions.decide(db, [Decision(str(rng.random()), "undo", by, "click")])
+    elif kind in ("label", "import"):
+        source, state = "import" if kind == "import" else "click", rng.choice([1, 1, -1, 0])
+        saved = decisions.decide(
+            db, [Decision(str(rng.random()), "label", by, source, image_id, rng.choice(ids), state)]
+        )
+        assert not saved.refused
+    elif kind == "clear":
+        answer(db, image_id, rng.choice(ids), None, by)
+    elif kind == "done":
+        done(db, image_id, by)
+    elif kind == "skip":
+        decisions.decide(db, [Decision(str(rng.random()), "skip", by, "click", image_id)])
+    else:
+        active, gone = ([one.id for one in of(db)] for of in (classes.all_classes, classes.archived))
+        what = rng.choice(["merge", "merge", "archive", "restore", "restore", "undo", "undo", "split", "add"])
+        try:
+            if what == "merge" and len(active) > 2:
+                *merged, into = rng.sample(active, rng.choice([2, 3]))
+                class_changes.merge(db, by, merged, into, same=rng.random() < 0.5)
+            elif what == "archive" and len(active) > 1:
+                class_changes.archive(db, by, [rng.choice(active)])
+            elif what == "restore" and gone:
+                class_changes.restore(db, by, [rng.choice(gone)])
+            elif what == "split" and active and len(ids) < 7:
+                class_changes.split(db, by, rng.choice(active), f"new {len(ids)}")
+            elif what == "add" and len(ids) < 7:
+                classes.add_classes(db, [(f"new {len(ids)}", "")], by)
+            elif what == "undo":
+                held = [one.id for one in class_history.history(db, 6) if one.kind != "undo" and not one.undone_by]
+                class_history.undo_change(db, by, rng.choice([None, *held]))
+        except AnnotatorError as error:
+            assert "change" in str(error), error
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_labels_follow_from_the_decisions_and_the_classes(db, seed):
+    rng = random.Random(seed)
+    for number in range(160):
+        change_at_random(db, rng)
+        if number % 8 == 7:
+            assert consistency.problems(db) == [], number
+    assert consistency.problems(db) == []
