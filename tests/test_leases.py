@@ -121,3 +121,11 @@ def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile
     assert leases.lost(db, "ann", ann) == bob
     assert leases.lost(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
     assert leases.lost(db, "bob", ann) == [ann[0], ann[1], ann[3]]
+
+
+def test_it_is_known_who_else_has_an_image_open_or_a_cell_of_it_and_never_oneself(db):
+    leases.take(db, "anns review", "Ann", [1, 2], 2)
+    leases.take_cells(db, "bobs grid", "Bob", [(3, 2)], 1)
+    assert leases.opened_by_others(db, [1, 2, 3, 4], "Ann") == {3: "Bob"}
+    assert leases.opened_by_others(db, [2, 3, 99], "Bob") == {2: "Ann"}
+    assert leases.opened_by_others(db, [], "Bob") == {}

@@ -138,6 +138,16 @@ def held(db: Database, but: str) -> list[tuple[int, int]]:
     return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
 
 
+def opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -> dict[int, str]:
+    """Of these images, those that another person has open, as a whole or one cell: image id -> that person."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.tuples(
+        f"SELECT image_id, annotator FROM lease WHERE image_id IN ({marks}) AND annotator != ? AND {_LIVE}",
+        [*image_ids, annotator, *_times()],
+    )
+    return dict(rows)
+
+
 def held_by_others(db: Database, holder: str) -> int:
     """How many images with an open class other holders lease, as a whole or one cell."""
     return db.value(

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
-from annotator.store import cells
+from annotator.store import cells, leases
 from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
 from annotator.ui.routes import shapes
@@ -75,10 +75,12 @@ async def grids(request: Request, annotator: str) -> Response:
 
 
 async def items(request: Request, annotator: str) -> Response:
-    """POST {images} -> {items}: those images again, with their labels as they are now (going back to one)."""
+    """POST {images} -> {items}: those images, with their labels as they are now and who else has them open (`with`).
+
+    No lease is taken or asked about first: a page may show any image, also one that is complete or unreadable.
+    """
     asked = parsed(await body_of(request), ItemsRequest)
-    work_items = await run_sync(annotate.items, context.db(), asked.images[:MOST_IMAGES])
-    return JSONResponse({"items": [shapes.item(item) for item in work_items]}, headers=FRESH)
+    return JSONResponse(await run_sync(_items, asked.images[:MOST_IMAGES], annotator), headers=FRESH)
 
 
 async def neighbours(request: Request, annotator: str) -> Response:
@@ -114,6 +116,13 @@ ROUTES = [
 
 def _work(wanted: Wanted) -> dict[str, Any]:
     return shapes.work(annotate.next_work(context.db(), wanted), shapes.item)
+
+
+def _items(image_ids: list[int], annotator: str) -> dict[str, Any]:
+    db = context.db()
+    others = leases.opened_by_others(db, image_ids, annotator)
+    work_items = annotate.items(db, image_ids)
+    return {"items": [shapes.item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
 
 
 def _grids(wanted: WantedGrids) -> dict[str, Any]:

@@ -9,52 +9,23 @@ import { ClassList, likelihoods } from "./classlist.js";
 import { STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
+import { HINTS, KEYS } from "./words.js";
+import { Opened } from "./opened.js";
 import { Order } from "./order.js";
 import { Page } from "../shared/page.js";
 import { onward, placeholder } from "../shared/placeholder.js";
-import { STAGE_KEYS, Stage } from "../shared/stage.js";
+import { Stage } from "../shared/stage.js";
+import { States, summary } from "./states.js";
 import { typing } from "../shared/keys.js";
 
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
+const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before, which had no such label
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
 const WIDE = window.matchMedia("(min-width: 761px)");
-
-const HINTS = [
-  "Press the key on a class: the image is labeled and the next image appears.",
-  "Press / and type to find any class by its name.",
-  "Backspace undoes; ? lists all keys.",
-];
-/** @type {{title: string, rows: [string | string[], string][]}[]} */
-const KEYS = [
-  {
-    title: "Label (Settings changes the keys of classes)",
-    rows: [
-      ["1", "label the image with the class of that key; the next image appears"],
-      [["Shift", "1"], "label it, and stay on this image"],
-      [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
-      [["/", "?"], "in the finder: what the selected class means, with examples"],
-      ["Enter", "nothing else here: mark every unanswered class absent"],
-      ["-", "mark the next class unsure"],
-      [".", "don't advance: stay on each image until you press Space"],
-    ],
-  },
-  {
-    title: "Go on, go back",
-    rows: [
-      [" ", "skip: the image comes back later; if you have labeled it, just go on"],
-      [["ArrowLeft", "ArrowRight"], "previous image, next image"],
-      [",", "flag the image with a note"],
-      ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
-      [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
-      ["?", "this list (also F1)"],
-    ],
-  },
-  { title: "Look closer", rows: STAGE_KEYS },
-];
 
 export default class AnnotatePage extends Page {
   /** @param {any} component */
@@ -62,6 +33,7 @@ export default class AnnotatePage extends Page {
     super(component, { name: "annotate", keys: KEYS, hints: HINTS });
     this.build();
     this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }) });
+    this.opened.follow();
   }
 
   build() {
@@ -76,21 +48,25 @@ export default class AnnotatePage extends Page {
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
     this.chips.addEventListener("click", (event) => this.chipClicked(event));
     this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.chipClicked(event));
-    this.card = new ClassCard(session.api);
-    this.list = new ClassList((class_, stay) => this.choose(class_, stay));
+    this.states = new States((id, state) => this.set(id, state));
+    this.card = new ClassCard(session.api, this.states);
+    /** Said until a picture has been on screen with it. */
+    this.notice = "";
+    this.opened = new Opened(session, (words) => this.tell(words));
+    this.list = new ClassList((class_, stay, alt) => this.choose(class_, stay, alt ? ABSENT : undefined));
     this.finder = new Finder({
       likely: () => likelihoods(this.hand.current, session),
       states: () => this.list.marked,
       meaning: ({ name }) => (this.unsure ? `marks ${name} unsure` : `labels ${name}`),
       onNothing: () => this.session.say("Nothing was labeled. Enter means \"Nothing else here\" again."),
-      onTake: (class_, stay) => this.choose(class_, stay),
+      onTake: (class_, stay) => this.give(class_, stay, this.unsure ? UNSURE : PRESENT),
       // Without room beside the list, a card would cover the list itself.
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.hand.restart() });
-    for (const part of [this.list.list, this.list.near]) this.card.watch(part, (id) => this.list.byId.get(id));
+    for (const part of [this.list.list, this.list.near, this.chips]) this.card.watch(part, (id) => this.list.byId.get(id));
     this.flagging = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
       keyButton("Previous", "ArrowLeft", () => this.earlier()),
@@ -105,7 +81,7 @@ export default class AnnotatePage extends Page {
       keyButton("Flag", ",", () => this.openFlag()));
     const about = el("div", { class: "about" }, this.caption, session.words);
     const left = el("div", { class: "left" }, this.stage.element, about, this.chips,
-      el("div", { class: "row" }, steps, this.order.element, session.toolbar));
+      el("div", { class: "row" }, this.opened.button, steps, this.order.element, session.toolbar));
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
       session.help.dialog, this.flagging.element, this.card.element);
@@ -122,7 +98,14 @@ export default class AnnotatePage extends Page {
     this.finder.setClasses(this.session.classes);
   }
 
+  /** @param {any} component */
+  update(component) {
+    super.update(component);
+    this.opened.follow(); // somebody followed a link to another image
+  }
+
   close() {
+    this.opened.close();
     clearTimeout(this.pause);
     this.card.hide();
   }
@@ -142,9 +125,10 @@ export default class AnnotatePage extends Page {
       if (key === "Escape") this.order.field.blur();
       return key === "Escape";
     }
-    const class_ = this.list.byKey.get(key);
+    const alt = key.startsWith("Alt+");
+    const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     if (class_) {
-      if (!event.repeat) this.choose(class_, event.shiftKey);
+      if (!event.repeat) this.choose(class_, event.shiftKey, alt ? ABSENT : undefined);
       return true;
     }
     if (this.stage.key(key, event)) return true;
@@ -159,21 +143,45 @@ export default class AnnotatePage extends Page {
       ",": once(() => this.openFlag()),
       ArrowLeft: () => this.earlier(),
       ArrowRight: () => this.later(NEWEST),
-      Escape: () => this.card.hide(),
+      Escape: () => (this.card.open ? this.card.hide() : this.opened.goBack()),
     }[key];
     if (!command) return false;
     command();
     return true;
   }
 
-  /** @param {{id: number, name: string}} class_ @param {boolean} stay */
-  choose(class_, stay) {
+  /**
+   * A class was pressed: it gets this state, or is unknown again where it has it already.
+   * @param {{id: number}} class_ @param {boolean} stay @param {number} [state] as armed: unsure, or present
+   */
+  choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
+    const item = this.ready();
+    const again = item && stateOf(item, class_.id) === state && this.hand.looked >= SEEN;
+    if (!again) return this.give(class_, stay, state);
+    if (this.unsure) this.toggleUnsure();
+    this.clear(item, class_.id);
+  }
+
+  /** A class was pressed, or found by its name, and has this state now. @param {{id: number}} class_ @param {boolean} stay @param {number} state */
+  give(class_, stay, state) {
     const item = this.ready();
     if (!item) return;
-    const state = this.unsure ? UNSURE : PRESENT;
-    const goOn = !stay && !this.stay && !this.unsure;
     if (this.unsure) this.toggleUnsure();
-    this.label(item, class_.id, state, goOn);
+    this.label(item, class_.id, state, state === PRESENT && !stay && !this.stay);
+  }
+
+  /** A state was chosen by the pointer, which has time: it stays. @param {number} id of the class @param {number | null} state */
+  set(id, state) {
+    const item = this.ready();
+    if (!item || stateOf(item, id) === state) return;
+    if (state == null) this.clear(item, id);
+    else this.label(item, id, state, false);
+  }
+
+  /** Nobody has said anything of this class on this image. @param {any} item @param {number} id */
+  clear(item, id) {
+    this.card.forget(id);
+    this.answer(item, { action: "clear", class: id }, item.labels.filter((label) => label.class !== id), false);
   }
 
   /** @param {any} item @param {number} id of the class @param {number} state @param {boolean} goOn */
@@ -188,7 +196,7 @@ export default class AnnotatePage extends Page {
     if (!item) return;
     // For an image that was answered just now, gone back to, or is complete, a skip only goes on. Any other image, with or
     // without answers, is stored as skipped and comes last.
-    const answered = item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
+    const answered = item.opened || item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
     if (item.passedOn || answered) this.hand.advance();
     else this.answer(item, { action: "skip" }, item.labels, true);
   }
@@ -210,7 +218,7 @@ export default class AnnotatePage extends Page {
     const before = item.labels;
     const all = this.session.classes.length;
     const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
-    const labeled = Number(before.length === 0 && labels.length > 0);
+    const labeled = Number(labels.length > 0) - Number(before.length > 0);
     const decided = Number(decision.action !== "skip");
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
@@ -262,9 +270,12 @@ export default class AnnotatePage extends Page {
     this.stayButton.setAttribute("aria-pressed", String(this.stay));
   }
 
-  /** The cross on a chip: the class is absent. @param {Event} event */
+  /** The cross on a chip: the class is absent; elsewhere on it: all its states. @param {Event} event */
   chipClicked(event) {
-    const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
+    const target = /** @type {Element} */ (event.target);
+    const button = /** @type {HTMLElement | null} */ (target.closest("button"));
+    const chip = /** @type {HTMLElement | null} */ (target.closest(".chip[data-class]"));
+    if (!button && chip) this.card.point(this.list.byId.get(Number(chip.dataset.class)), chip, 0);
     if (!button) return;
     const item = this.ready();
     if (button.dataset.class == null) this.openFlag();
@@ -280,12 +291,18 @@ export default class AnnotatePage extends Page {
   /** @param {any} item */
   comeTo(item) {
     super.comeTo(item);
-    this.showLabels();
+    this.#current(item);
   }
 
   /** @param {any} item */
   bringBack(item) {
     this.hand.bringBack(item);
+    this.#current(item);
+  }
+
+  /** What is on screen has these labels; it may have been fetched anew since. @param {any} item */
+  #current({ labels, flag }) {
+    Object.assign(this.hand.current, { labels, flag });
     this.showLabels();
   }
 
@@ -296,10 +313,7 @@ export default class AnnotatePage extends Page {
   async foreignStep({ entry }, how) {
     if (entry?.image != null) {
       const item = await this.hand.recall(entry.image);
-      if (item && this.hand.current?.id === item.id) {
-        Object.assign(this.hand.current, { labels: item.labels, flag: item.flag });
-        this.showLabels();
-      }
+      if (item && this.hand.current?.id === item.id) this.#current(item);
     }
     this.told(how, this.inWords(entry));
   }
@@ -322,14 +336,25 @@ export default class AnnotatePage extends Page {
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
     this.shown = item;
     this.session.shown();
+    this.opened.note();
+    if (this.notice) this.session.say(this.notice);
+    if (item) this.notice = "";
+  }
+
+  /** Say something that the next picture does not take away. @param {string} words */
+  tell(words) {
+    this.session.say(words);
+    if (!this.hand.current) this.notice = words;
   }
 
   showLabels() {
     const item = this.hand.current;
     const labels = (item?.labels ?? []).filter((label) => this.list.byId.has(label.class)); // not of an archived class
-    this.list.mark(new Map(labels.map((label) => [label.class, label.state])));
-    const partly = labels.length > 0 && ` · ${labels.length} of ${counted(this.session.classes.length, "class", "classes")} answered`;
-    this.caption.textContent = item ? item.name + (partly || "") : "";
+    const states = new Map(labels.map((label) => [label.class, label.state]));
+    this.list.mark(states);
+    this.states.mark(states);
+    const other = item?.with && `${item.with} has it open, too`;
+    this.caption.textContent = [item?.name, summary(labels, this.session.classes.length), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
@@ -344,11 +369,16 @@ export default class AnnotatePage extends Page {
   chip({ class: id, state, by }) {
     const name = this.session.names.get(id) ?? "?";
     const words = state === PRESENT ? name : `${name} (${STATE_WORDS[state]})`;
-    const chip = el("span", { class: "chip", "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
+    const chip = el("span", { class: "chip", "data-class": id, "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
     if (state !== ABSENT) {
       const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Mark absent (Delete)" };
       chip.append(el("button", cross, "×"));
     }
     return chip;
   }
+}
+
+/** @param {any} item @param {number} id of a class @returns {number | null} null: unknown */
+function stateOf(item, id) {
+  return item.labels.find((/** @type {any} */ label) => label.class === id)?.state ?? null;
 }

@@ -15,9 +15,13 @@ const GAP = 12;
 /** @typedef {import("../shared/session.js").Class} Class */
 
 export class ClassCard {
-  /** @param {import("../shared/api.js").Api} api */
-  constructor(api) {
+  /**
+   * @param {import("../shared/api.js").Api} api
+   * @param {import("./states.js").States} states what the class is on the image on screen, to be set with the pointer
+   */
+  constructor(api, states) {
     this.api = api;
+    this.states = states;
     /** @type {Map<number, {at: number, images: Promise<number[]>}>} */
     this.cache = new Map();
     /** @type {Class | null} */
@@ -25,7 +29,7 @@ export class ClassCard {
     /** @type {HTMLElement | null} */
     this.anchor = null;
     this.timer = 0;
-    this.element = el("div", { class: "card", id: "class-card", role: "tooltip", popover: "manual" });
+    this.element = el("div", { class: "card", id: "class-card", role: "group", "aria-label": "Class", popover: "manual" });
     this.element.addEventListener("pointerenter", () => clearTimeout(this.timer));
     this.element.addEventListener("pointerleave", () => this.leave());
   }
@@ -88,9 +92,11 @@ export class ClassCard {
     this.class_ = class_;
     this.anchor = anchor;
     anchor.setAttribute("aria-describedby", this.element.id);
+    this.states.show(class_.id);
     const examples = el("div", { class: "examples" });
     this.element.replaceChildren(
       el("p", { class: "title" }, el("strong", {}, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
+      this.states.element,
       ...(class_.description ? [el("p", {}, class_.description)] : []),
       examples,
     );

@@ -18,7 +18,7 @@ const NO_MODEL = 255;
 /** @typedef {import("../shared/session.js").Class} Class */
 
 export class ClassList {
-  /** @param {(class_: Class, stay: boolean) => void} onChoose */
+  /** @param {(class_: Class, stay: boolean, alt: boolean) => void} onChoose told what was held with the click */
   constructor(onChoose) {
     this.onChoose = onChoose;
     /** @type {Class[]} */
@@ -38,7 +38,7 @@ export class ClassList {
       part.addEventListener("click", (event) => {
         const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-class]"));
         const class_ = button && this.byId.get(Number(button.dataset.class));
-        if (class_) this.onChoose(class_, event.shiftKey);
+        if (class_) this.onChoose(class_, event.shiftKey, event.altKey);
       });
     }
   }
@@ -112,6 +112,7 @@ export class ClassList {
     if (state == null) delete button.dataset.state;
     else button.dataset.state = STATE_WORDS[state];
     button.setAttribute("aria-pressed", String(state === 1));
+    button.ariaDescription = STATE_WORDS[state] ?? "unknown";
   }
 }
 

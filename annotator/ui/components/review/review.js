@@ -220,7 +220,7 @@ export default class ReviewPage extends Page {
       this.told(how, this.inWords(entry));
       return;
     }
-    const item = this.inHand(id) ?? (await this.session.fetchItem(id));
+    const item = /** @type {any} */ (this.hand.find(id)) ?? (await this.session.fetchItem(id));
     if (!item) return;
     for (const [image_id, class_id, state, score] of cells) {
       let chip = item.suggestions.find((other) => other.class_id === class_id);
@@ -234,12 +234,6 @@ export default class ReviewPage extends Page {
     if (this.hand.current === item) this.screen.show();
     else this.hand.bringBack(item);
     this.told(how, this.inWords(entry));
-  }
-
-  /** @param {number} id @returns {any} */
-  inHand(id) {
-    const { current, queue, earlierItems } = this.hand;
-    return [current, ...queue, ...earlierItems].find((item) => item?.id === id);
   }
 
   /** Milliseconds since the image came, or since the answer before this one. */

@@ -9,9 +9,9 @@
  */
 
 import { afterPaint } from "./dom.js";
+import { holderNames } from "./holder.js";
+import { Loading } from "./loading.js";
 
-const AHEAD_PIXELS = 60e6; // pictures decoded before they are needed, 240 MB at most: all in hand, when they are small
-const DISPLAY_PIXELS = 1600 * 1600; // the server sends nothing larger
 const KEPT_BACK = 30; // pictures of earlier images kept decoded
 const RENEW = 8000; // milliseconds between two renewals of the leases, which also refresh the status line
 const LEARNED = 1200; // milliseconds after a decision until the model has probably learned from it
@@ -19,7 +19,7 @@ const RETRY = 1500;
 const IDLE = 30_000; // milliseconds without a key or click: leases of what is not on screen are released
 const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
-/** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
+/** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, opened?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
 
 /**
  * @typedef {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
@@ -51,7 +51,7 @@ export class Hand {
     this.want = want;
     this.steady = steady;
     this.follows = follows;
-    this.loadItem = load;
+    this.pictures = new Loading(this, load);
     this.cells = cells ?? ((item) => [item.id]);
     this.waiting = waiting ?? (() => session.outbox.images());
     const { holder, instead } = holderNames(mode);
@@ -67,6 +67,8 @@ export class Hand {
     this.passed = new Set();
     this.news = { left: null, of: null, incomplete: 0, mine: 0, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
+    /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
+    this.opening = null;
     this.shownAt = 0;
     this.asking = false;
     this.again = false;
@@ -118,10 +120,11 @@ export class Hand {
     this.news.incomplete += incomplete;
   }
 
-  /** Go on to the first item that has not been on screen, past those that were gone back over. */
+  /** Go on to the first item that has not been on screen, past those gone back over; from an opened one to where one was. */
   advance() {
+    const returns = this.current?.opened && !this.current.passedOn;
     this.#leaveCurrent();
-    while (this.queue[0]?.passedOn) this.earlierItems.push(/** @type {Item} */ (this.queue.shift()));
+    while (!returns && this.queue[0]?.passedOn) this.earlierItems.push(/** @type {Item} */ (this.queue.shift()));
     this.#show();
     this.refill();
   }
@@ -139,12 +142,48 @@ export class Hand {
     return true;
   }
 
-  /** Forward again after `earlier`; false where the next one is new. */
+  /** Forward again after `earlier` or `open`; false where the next one is new. */
   later() {
-    if (!this.current?.passedOn) return false;
+    if (!this.current?.passedOn && !this.current?.opened) return false;
     this.#leaveCurrent();
     this.#show();
+    this.refill();
     return true;
+  }
+
+  /**
+   * Put an image on screen that was asked for by its id, whoever has it; what was there comes right after it. Until it is
+   * here nothing is on screen, so that no key is about another image.
+   * @param {() => Promise<Item | null>} fetch null: there is none @returns {Promise<Item | null>} the opened one
+   */
+  async open(fetch) {
+    const turn = {};
+    this.opening = turn;
+    if (this.current) this.queue.unshift(this.current);
+    this.current = null;
+    this.onShow();
+    const fetched = await fetch();
+    if (this.closed || this.opening !== turn) return null;
+    this.stopOpening(fetched);
+    return fetched && this.current;
+  }
+
+  /** Show this, or what there was before. @param {Item | null} [fetched] */
+  stopOpening(fetched = null) {
+    this.opening = null;
+    if (!fetched) {
+      if (!this.current) this.#show();
+      return;
+    }
+    const known = this.find(fetched.id);
+    // What waits to be saved, the server does not know yet.
+    if (known && !this.session.outbox.images().includes(known.id)) Object.assign(known, fetched);
+    this.bringBack(Object.assign(known ?? fetched, { opened: true }));
+  }
+
+  /** An item that is on screen, comes next, or was there before. @param {any} id @returns {Item | undefined} */
+  find(id) {
+    return [this.current, ...this.queue, ...this.earlierItems].find((item) => item?.id === id);
   }
 
   /** Bring an item back on screen because its decision was undone; the current one comes right after it. @param {Item} item */
@@ -268,8 +307,8 @@ export class Hand {
     if (!lost.size) return;
     const taken = (/** @type {Item} */ item) => this.cells(item).some((cell) => lost.has(String(cell)));
     this.queue = this.queue.filter((item) => item.seen || !taken(item));
-    // It was put on screen while the server was asked: no key was accepted for it.
-    if (this.current?.unheld && taken(this.current)) this.#show();
+    // It was put on screen while the server was asked: no key was accepted for it. An opened one is shown, whoever has it.
+    if (this.current?.unheld && !this.current.opened && taken(this.current)) this.#show();
   }
 
   /** @param {any} news @param {Set<Item>} replaced what was asked for anew */
@@ -289,8 +328,8 @@ export class Hand {
     // The server does not know of the waiting decisions yet.
     this.count(waiting.size, this.session.outbox.waiting.size);
     this.trouble = "";
-    if (!this.current) this.#show();
-    this.#prefetch();
+    if (!this.current && !this.opening) this.#show();
+    this.pictures.ahead();
   }
 
   #inHand() {
@@ -306,7 +345,7 @@ export class Hand {
     if (this.closed) return;
     if (this.queue.length < this.low) this.ask();
     else if (this.follows === "version" && !this.asking && this.due > performance.now() + LEARNED) this.#askIn(LEARNED);
-    this.#prefetch();
+    this.pictures.ahead();
   }
 
   #leaveCurrent() {
@@ -316,7 +355,7 @@ export class Hand {
     this.earlierItems = this.earlierItems.filter((other) => other.id !== id);
     this.earlierItems.push(this.current);
     const far = this.earlierItems.at(-1 - KEPT_BACK);
-    if (far) forget(far);
+    if (far) this.pictures.forget(far);
     this.current = null;
   }
 
@@ -324,67 +363,10 @@ export class Hand {
     this.current = this.queue.shift() ?? null;
     if (this.current) {
       this.current.seen = true;
-      this.#load(this.current);
+      this.pictures.load(this.current);
       if (this.current.loaded) this.shownAt = performance.now();
     }
     this.onShow();
-  }
-
-  #prefetch() {
-    if (this.loadItem) {
-      for (const item of this.queue) this.#load(item);
-      return;
-    }
-    let room = AHEAD_PIXELS;
-    for (const item of this.queue) {
-      room -= Math.min(item.width * item.height, DISPLAY_PIXELS);
-      if (room > 0) this.#load(item);
-      else forget(item); // far back again, after many were undone
-    }
-  }
-
-  /** @param {Item} item */
-  #load(item) {
-    if (item.coming) return;
-    item.broken = "";
-    item.coming = (this.loadItem ? this.loadItem(item) : this.#loadPicture(item))
-      .then(() => {
-        item.loaded = true;
-      })
-      .catch(async () => {
-        item.broken = await this.#reason(item);
-        item.picture = item.coming = undefined;
-      })
-      .finally(() => {
-        if (this.current === item && !this.closed) {
-          this.shownAt = performance.now();
-          this.onShow();
-        }
-      });
-  }
-
-  /** @param {Item} item */
-  #loadPicture(item) {
-    const picture = new Image();
-    picture.decoding = "sync";
-    picture.draggable = false;
-    picture.alt = item.name;
-    picture.dataset.image = String(item.id);
-    picture.src = this.api.url(`/api/image/${item.id}`);
-    item.picture = picture;
-    return picture.decode();
-  }
-
-  /** Why the picture did not come. @param {Item} item */
-  async #reason(item) {
-    try {
-      const response = await fetch(this.api.url(`/api/image/${item.id}`));
-      if (response.ok) return "this browser cannot show it";
-      return (await response.json()).error ?? `the server answered ${response.status}`;
-    } catch {
-      window.setTimeout(() => this.current === item && !this.closed && this.#load(item), RETRY);
-      return "the server cannot be reached; trying again";
-    }
   }
 
   async #fetchOlder() {
@@ -395,33 +377,3 @@ export class Hand {
     if (item) this.earlierItems.push({ ...item, passedOn: true });
   }
 }
-
-/** @param {Item} item */
-function forget(item) {
-  item.picture = item.loaded = item.coming = undefined;
-}
-
-/**
- * The lease holder of this page load, and the one from before a reload, whose images come back. They differ, because a
- * closing page's release request can arrive after its replacement's first request.
- * @param {string} mode
- */
-function holderNames(mode) {
-  const key = `annotator:holder:${mode}`;
-  const holder = crypto.randomUUID();
-  let instead = "";
-  try {
-    const known = sessionStorage.getItem(key) ?? "";
-    // A duplicated tab copies sessionStorage: that holder is still in use by the tab it was copied from.
-    const reloaded = /** @type {any} */ (performance.getEntriesByType("navigation")[0])?.type === "reload";
-    if (reloaded || ours.has(known)) instead = known;
-    sessionStorage.setItem(key, holder);
-  } catch {
-    // Without storage the images of before come back when their lease has run out.
-  }
-  ours.add(holder);
-  return { holder, instead };
-}
-
-/** Holders of the pages that this window has shown. @type {Set<string>} */
-const ours = new Set();

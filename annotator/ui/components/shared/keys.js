@@ -85,8 +85,9 @@ export function typing(event) {
   return target.matches("textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])");
 }
 
-/** Undo, redo and find, which keep the keys they have everywhere. @param {KeyboardEvent} event */
+/** Undo, redo and find, which keep the keys they have everywhere; and "Alt+1". @param {KeyboardEvent} event */
 function commandName(event) {
+  if (event.altKey && !event.ctrlKey && !event.metaKey) return altName(event);
   const control = (event.ctrlKey || event.metaKey) && !event.altKey;
   const key = event.key.toLowerCase();
   if (control && key === "z") return event.shiftKey ? "redo" : "undo";
@@ -94,6 +95,12 @@ function commandName(event) {
   if (control && key === "k") return "find";
   if (!control && !event.altKey && event.shiftKey && event.key === "Backspace") return "redo";
   return "";
+}
+
+/** A letter or digit with Alt; on a Mac, Alt makes another character of it. @param {KeyboardEvent} event */
+function altName({ key, code }) {
+  const plain = /^[a-z]$/i.test(key) ? key : /^(?:Key|Digit|Numpad)(\w)$/.exec(code)?.[1];
+  return plain ? `Alt+${plain.toLowerCase()}` : "";
 }
 
 /** Whether the key goes to a field that is not ours, or to one of Streamlit's widgets. */

@@ -4,7 +4,8 @@
 import { el } from "./dom.js";
 
 /** Words for the place of the current item while it cannot be shown. @param {import("./hand.js").Hand} hand */
-export function placeholder({ current, news }) {
+export function placeholder({ current, opening, news }) {
+  if (opening) return "Opening the image...";
   if (!current) return news.empty || "Loading...";
   return current.broken ? notShown(current.name, current.broken) : "Loading image...";
 }

@@ -1,0 +1,40 @@
+// @ts-check
+/** What the help of the Annotate page lists, and what a first visit begins with. */
+
+import { STAGE_KEYS } from "../shared/stage.js";
+
+export const HINTS = [
+  "Press the key on a class: the image is labeled and the next image appears.",
+  "Press / and type to find any class by its name.",
+  "Backspace undoes; ? lists all keys.",
+];
+/** @type {{title: string, rows: [string | string[], string][]}[]} */
+export const KEYS = [
+  {
+    title: "Label (Settings changes the keys of classes)",
+    rows: [
+      ["1", "label the image with the class of that key; the next image appears"],
+      [["Shift", "1"], "label it, and stay on this image"],
+      [["Alt", "1"], "mark the class of that key absent"],
+      ["-", "mark the next class unsure"],
+      ["1", "again, where the class is labeled already: take the label back (the same for Alt and -)"],
+      [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
+      [["/", "?"], "in the finder: what the selected class means, with examples"],
+      ["Enter", "nothing else here: mark every unanswered class absent"],
+      [".", "don't advance: stay on each image until you press Space"],
+    ],
+  },
+  {
+    title: "Go on, go back",
+    rows: [
+      [" ", "skip: the image comes back later; if you have labeled it, just go on"],
+      [["ArrowLeft", "ArrowRight"], "previous image, next image"],
+      ["Esc", "back to the page that opened this image"],
+      [",", "flag the image with a note"],
+      ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
+      [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
+      ["?", "this list (also F1)"],
+    ],
+  },
+  { title: "Look closer", rows: STAGE_KEYS },
+];
