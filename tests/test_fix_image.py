@@ -127,7 +127,7 @@ def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_fo
         page.keyboard.type(keys)
     assert states(page) == {}
     page.keyboard.press("Backspace")
-    expect(page.locator(".words")).to_have_text("Taken back: deer unknown.")
+    expect(page.locator(".words")).to_contain_text("Undid: deer cleared")
     assert states(page) == {3: "unsure"}
     page.keyboard.press("Control+y")
     assert states(page) == {}
