@@ -223,7 +223,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     _, written = export(db, tmp_path / "labels.csv", "csv", "absent")
     assert [path.name for path in written[-2:]] == ["labels.card.md", "labels.card.json"]
     card = json.loads((tmp_path / "labels.card.json").read_text())
-    assert card["files"] == ["labels.csv", "labels.provenance.csv"]
+    assert card["files"] == ["labels.csv", "labels.provenance.csv", "labels.notes.csv"]
     fox = card["classes"][0]
     assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
     assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72

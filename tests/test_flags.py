@@ -1,5 +1,6 @@
-"""A flag is a note to people: exports of labels are the same with it, one says it beside them."""
+"""Flags and comments are notes to people: exports of labels are the same with them, and say them beside the labels."""
 
+import csv
 import json
 
 from annotator.exchange.export import export
@@ -28,6 +29,31 @@ def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp
     assert [row["image"] for row in after if "flag" in row] == [name]
     assert [row.pop("flag", None) for row in after].count("blurred") == 1
     assert after == before
+
+
+def test_notes_are_exported_in_both_formats_with_who_wrote_them_and_no_spreadsheet_runs_them(db, tmp_path):
+    formula, lines = "=HYPERLINK(1)", 'two\nlines, "quoted"'
+    comment = Decision("a-comment", "comment", "@Bob", "click", 2, note=formula)
+    decisions.decide(
+        db, [flag(1, "old"), flag(1, lines), comment, Decision("two", "comment", "Ann", "click", 2, note="b")]
+    )
+    decisions.decide(db, [Decision("gone", "comment", "Ann", "click", 3, note="taken back")])
+    decisions.decide(db, [Decision("undo-it", "undo", "Ann", "click", undoes="gone")])
+    export(db, tmp_path / "labels.csv", "csv")
+    export(db, tmp_path / "labels.jsonl", "jsonl")
+    one, two = (images.images(db, [1, 2])[id_].name for id_ in (1, 2))
+    with (tmp_path / "labels.notes.csv").open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["image", "kind", "note", "annotator", "written_at"]
+    assert sorted(row[:4] for row in rows) == [
+        [one, "flag", lines, "Ann"],
+        [two, "comment", f"'{formula}", "'@Bob"],
+        [two, "comment", "b", "Ann"],
+    ]
+    objects = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
+    noted = {each["image"]: each for each in objects if "flag" in each or "comments" in each}
+    assert noted.keys() == {one, two} and noted[one]["flag"] == lines
+    assert [(each["text"], each["annotator"]) for each in noted[two]["comments"]] == [(formula, "@Bob"), ("b", "Ann")]
 
 
 def test_status_says_how_many_images_are_flagged(db):

@@ -75,6 +75,8 @@ def db(tmp_path_factory) -> Database:
             say(ANN, image_id, class_id, 1 if (image_id + class_id) % 2 else -1)
     say(BEN, 1, 2, -1)
     say(BEN, 4, None, None, "flag", note=MARKUP[0] + MARKUP[1])
+    for image_id in range(1, 13):
+        say(BEN, image_id, None, None, "comment", note=MARKUP[1] + MARKUP[2])
     chances = chance.uniform(0.55, 0.99, (12, 9))
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
     audit.draw(db, 81)
@@ -171,6 +173,11 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, se
         page.wait_for_load_state("networkidle")
         assert page.evaluate(FOUND) == [], name
         page.wait_for_function(DRAWN)
+        if name in ("annotate", "review"):
+            page.keyboard.press(";")
+            page.locator(".history li", has_text=MARKUP[1]).first.wait_for()
+            assert page.evaluate(FOUND) == [], name
+            page.keyboard.press("Escape")
         assert foreign == [] and page.troubles == [] and troubles == [], name
     page.get_by_label("One class a line").fill("\n".join(f"image\n{name}{200 * 'x'}" for name in (*MARKUP, ANN)))
     page.get_by_role("button", name="Add classes").click()

@@ -135,7 +135,7 @@ def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_o
         ("Dana Lee", None, "Dana Lee"),
         ("Ben", None, "Ben"),
     ):
-        test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30).run()
+        test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
         test.text_input(key="name_given").input(given)
         test.button[0].click().run()
         assert bool(test.warning) == (button is not None), given
@@ -147,6 +147,6 @@ def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_o
 
 def test_a_blank_name_is_asked_for_again(project):
     context.open_project(project)
-    test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30).run()
+    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()
     assert "Please type a name" in test.warning[0].value

@@ -70,10 +70,20 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
     tables = [table.value for table in test.dataframe]
     fates = next(table for table in tables if "accepted" in table)
     assert fates[["run", "accepted", "rejected"]].to_numpy().tolist() == [[1, 4, 4]]
-    flags = next(table for table in tables if "note" in table)
-    assert flags["note"].tolist() == ["blurred | <b>"]
     curve = next(table for table in tables if "shown from" in table)
     assert curve[["present", "absent"]].sum().tolist() == [4, 4]
+
+
+def test_flags_come_first_and_open_their_image_with_comments_beside_them(project, db):
+    for image_id, action, note in ((3, "flag", "blurred | <b>"), (5, "comment", "tail\nonly"), (3, "comment", "no")):
+        one = Decision(str(uuid.uuid4()), action, "<i>Ann", "click", image_id=image_id, note=note)
+        assert not decisions.decide(db, [one]).refused
+    test = shown(project)
+    assert titles(test)[:2] == ["Flagged images", "Comments"]
+    flags, comments = (one.value for one in test.get("html"))
+    assert "blurred | &lt;b&gt;" in flags and 'href="./?image=3"' in flags and "&lt;i&gt;Ann, today " in flags
+    assert comments.index("<p>no</p>") < comments.index("<p>tail\nonly</p>") and 'href="./?image=5"' in comments
+    assert "thumb" not in flags  # nobody has given a name: no token
 
 
 def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, db):
@@ -151,6 +161,6 @@ def test_states_differ_in_lightness_and_stand_out_from_the_ground(colours):
 
 
 def test_every_kind_of_decision_has_a_name_and_a_colour_of_its_own():
-    assert set(charts.KINDS) == set(SOURCES) - {"import"} | {"skip", "flag"}
+    assert set(charts.KINDS) == set(SOURCES) - {"import"} | {"skip", "flag", "clear", "comment"}
     for colours in (theme.LIGHT, theme.DARK):
         assert len(set(colours.kinds)) == len(charts.KINDS) == len(set(charts.KINDS.values()))

@@ -21,8 +21,9 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from annotator.records import BadFile
+from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.store.configuration import shown, source
+from annotator.store.image_history import Event
 from annotator.store.images import by_reason
 
 PAGE = 110  # characters a line, where the terminal has as many
@@ -174,6 +175,32 @@ def print_status(status: dict) -> None:
         print("  last error")
         for line in status["last_error"].splitlines():
             print(f"    {line}")
+
+
+def print_history(events: Sequence[Event]) -> None:
+    """The history of an image, one line a decision."""
+    for event in events:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(event.at))
+        undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
+        print(printable(f"{when}  {event.annotator}: {_in_words(event)}{undone}"))
+    if not events:
+        print("Nothing was decided about this image yet.")
+
+
+def _in_words(event: Event) -> str:
+    if event.action == "done":
+        return f"nothing else here: {', '.join(event.covered) or 'no class'} absent"
+    if event.action == "flag":
+        return f"flag: {event.note}" if event.note else "flag removed"
+    if event.action == "comment":
+        return f"comment: {event.note}"
+    if event.action == "skip":
+        return "skipped"
+    answer = "no answer any more" if event.state is None else STATE_NAMES.get(event.state, str(event.state))
+    about = SOURCES[event.source].about if event.source in SOURCES else event.source
+    details = [about, f"the model said {event.score:.0%}" if event.score is not None else ""]
+    details.append(f"counts for {event.merged_into}" if event.merged_into else "")
+    return f"{event.class_name}: {answer} ({', '.join(filter(None, details))})"
 
 
 def changed(parameters: dict) -> str:

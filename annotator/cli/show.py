@@ -75,6 +75,25 @@ def status(project: Project, as_json: AsJson = False) -> None:
     print(json.dumps(state)) if as_json else printing.print_status(state)
 
 
+@commands.command(epilog=examples("annotator history birds site1/0118.jpg", "annotator history birds 0118.jpg --json"))
+def history(
+    project: Project,
+    image: Annotated[str, typer.Argument(help="The image, by name or path.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Show who decided what about an image and when, what was undone by whom, its flags and comments."""
+    from annotator.store.database import Database
+    from annotator.store.image_history import history_of
+    from annotator.store.images import find_image
+
+    db = Database(project)
+    events = history_of(db, find_image(db, image).id)
+    if as_json:
+        print(json.dumps([asdict(event) for event in events]))
+        return
+    printing.print_history(events)
+
+
 @commands.command(
     epilog=examples(
         "annotator export birds labels.csv --format csv",
@@ -112,7 +131,8 @@ def export(
     """Write the data set: one row per image, one value per class, and the source of each label.
 
     Unanswered image-class pairs stay empty unless you choose otherwise. What the model fills in, and how much of it is
-    expected to be wrong, is printed first. Only files written by an export are replaced.
+    expected to be wrong, is printed first. Flags and comments come along: in labels.notes.csv beside a CSV,
+    in each image's object of JSON lines. Only files written by an export are replaced.
     """
     from annotator.exchange.export import prepare, write
     from annotator.exchange.thresholds import Limits

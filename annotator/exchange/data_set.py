@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.formats.table import UNKNOWN_CHOICES, Accepted, Table
+from annotator.exchange.formats.table import UNKNOWN_CHOICES, Accepted, Note, Table
 from annotator.exchange.thresholds import Fill, Limits, expect, thresholds
 from annotator.records import Class, Image
 from annotator.snapshot import suggestions
 from annotator.snapshot.predictions import read_predictions
 from annotator.store import auto_accepted, classes, decisions, images, overview
+from annotator.store.comments import comments
 from annotator.store.database import Database
 
 
@@ -44,7 +45,7 @@ def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, 
             )
         all_images, all_classes = images.all_images(db), classes.all_classes(db)
         labels = {(label.image_id, label.class_id): label for label in decisions.all_labels(db)}
-        flags = {row["id"]: row["note"] for row in overview.flagged(db)}
+        notes = _notes(db)
         accepted, missing = _accepted(db), images.missing_ids(db)
     probabilities = suggestions.aligned(predictions, all_images, all_classes)
     fill, present_from, absent_to = None, np.full(len(all_classes), np.nan), np.full(len(all_classes), np.nan)
@@ -62,7 +63,7 @@ def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, 
         unknown,
         present_from,
         absent_to,
-        flags,
+        notes,
         accepted,
         raw,
         missing,
@@ -87,6 +88,15 @@ def _open(images: list[Image], classes: list[Class], known: list[tuple[int, int]
     if cells:
         open_[tuple(np.array(cells).T)] = False
     return open_
+
+
+def _notes(db: Database) -> dict[int, list[Note]]:
+    """The flags and comments of all images that have any, the oldest first."""
+    rows = [("flag", row) for row in overview.flagged(db)] + [("comment", row) for row in comments(db)]
+    notes: dict[int, list[Note]] = {}
+    for kind, row in sorted(rows, key=lambda note: note[1]["at"]):
+        notes.setdefault(row["id"], []).append(Note(kind, row["note"], row["annotator"], row["at"]))
+    return notes
 
 
 def _accepted(db: Database) -> dict[tuple[int, int], Accepted]:

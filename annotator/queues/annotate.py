@@ -12,6 +12,7 @@ from annotator.shares import counted
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
+from annotator.store.comments import comment_counts
 from annotator.store.database import Database
 from annotator.store.sequences import SEQUENCES
 from models.query_strategies.incomplete import INCOMPLETE
@@ -29,6 +30,7 @@ class WorkItem:
     likely           the probability of every class (suggestions.probability_bytes); b"" where there is none
     note             the note of its flag, "" without one
     class_version    of the classes that `likely` is about (versions.class_version)
+    comments         how many it has
     """
 
     image: Image
@@ -37,6 +39,7 @@ class WorkItem:
     likely: bytes = b""
     note: str = ""
     class_version: int = 0
+    comments: int = 0
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,7 @@ def items(
     labels: dict[int, list[Label]] = {}
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
-    notes = overview.notes(db, list(image_ids))
+    notes, comments = overview.notes(db, list(image_ids)), comment_counts(db, list(image_ids))
     with db.reading():
         class_version, known = versions.class_version(db), classes.all_classes(db)
     likely_classes = probability_bytes(read_predictions(db), image_ids, known)
@@ -251,6 +254,7 @@ def items(
             likely_classes.get(image_id, b""),
             notes.get(image_id, ""),
             class_version,
+            comments.get(image_id, 0),
         )
         for image_id in image_ids
         if image_id in records

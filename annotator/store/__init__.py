@@ -9,6 +9,7 @@ records, settings, indexing, errors and models.catalogue. One noun a file, each 
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them
     image_columns.py image_names.py tiles.py                       images as the Gallery filters, orders and shows them
+    comments.py image_history.py today.py                          comments, the history of an image, a person's day
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
     class_labels.py archived.py                                    labels when classes are merged, archived, restored

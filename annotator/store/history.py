@@ -152,7 +152,7 @@ class _Replay:
     def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
         self.cells: dict[int, _Cell] = {}
         self._history, self._archive = history, Archive(sql)
-        has_done = any(row["action"] == "done" and row["undone_by"] is None for row in history)
+        has_done = any(row["action"] == "done" for row in history)
         self._coverages = _coverages(sql) if has_done else []
 
     def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
@@ -166,11 +166,11 @@ class _Replay:
                     _apply(self.cells, row, *effect)
                     yield row, effect[0].class_id, effect[1]
             elif row["action"] == "done":
-                for class_id in self._covered(row):
+                for class_id in self.covered(row):
                     self.cells.setdefault(class_id, _Cell(ABSENT, row["id"]))
                     yield row, class_id, ABSENT
 
-    def _covered(self, done: dict[str, Any]) -> list[int]:
+    def covered(self, done: dict[str, Any]) -> list[int]:
         """The classes that a "nothing else here" answers."""
         # Those that were open at the time, even if an answer of that time was taken back since.
         answered: dict[int, _Cell] = {}
@@ -211,6 +211,13 @@ def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
         if class_id in coverages:
             coverages[class_id].away.append((start, end))
     return list(coverages.values())
+
+
+def covered(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
+    """What each "nothing else here" of an image answered, also one that was taken back: its decision -> class ids."""
+    history = _history(sql, image_id)
+    replay = _Replay(sql, history)
+    return {row["id"]: replay.covered(row) for row in history if row["action"] == "done"}
 
 
 def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:

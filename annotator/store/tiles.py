@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from annotator.records import Image
 from annotator.store import overview
+from annotator.store.comments import comment_counts
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE
 
@@ -45,15 +46,7 @@ def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
             ids,
         ).fetchall():
             labels.setdefault(image_id, []).append((class_id, state))
-        comments = dict(
-            sql.execute(
-                f"""SELECT image_id, count(*) FROM decision d INDEXED BY decision_comment
-                WHERE action = 'comment' AND image_id IN ({marks})
-                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id""",
-                ids,
-            ).fetchall()
-        )
-        notes = overview.notes(db, ids)
+        notes, comments = overview.notes(db, ids), comment_counts(db, ids)
     return [
         Tile(
             Image(*images[image_id][:5]),

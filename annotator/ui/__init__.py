@@ -3,6 +3,7 @@
     server.py watch.py ending.py streamlit_options.py      starting, the worker beside it, the end, Streamlit's options
     door.py keys.py tokens.py sockets.py readers.py        what a request passes; threads that read image files
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
+    note_list.py                                           flags and comments as a list
     navigation.py pages/ components/                       the table of pages, a file per page, their ES modules
     adding.py                                              folders of images that are being added
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script

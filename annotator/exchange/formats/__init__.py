@@ -2,13 +2,15 @@
 
 from annotator.exchange.formats.csv_table import write_provenance, write_values
 from annotator.exchange.formats.json_lines import write_lines
+from annotator.exchange.formats.notes import write_notes
 from annotator.exchange.formats.table import File
 
 EXPORTS = {
     "csv": (
         File("", "text/csv", write_values, "one row per image, one column per class"),
         File(".provenance.csv", "text/csv", write_provenance, "who or what gave each label, and when"),
+        File(".notes.csv", "text/csv", write_notes, "flags and comments: who wrote what, and when"),
     ),
-    "jsonl": (File("", "application/jsonl", write_lines, "one object per image, provenance inside"),),
+    "jsonl": (File("", "application/jsonl", write_lines, "one object per image, with provenance, flag and comments"),),
 }
 """Format -> the files it consists of. The first one is written to the name that a person gives."""

@@ -42,6 +42,9 @@ def write_provenance(table: Table, file: TextIO) -> None:
 
 def when(cell: Cell) -> str:
     """The time of a decision as ISO 8601 in UTC, empty where no person decided."""
-    if cell.decided_at is None:
-        return ""
-    return datetime.fromtimestamp(cell.decided_at, UTC).isoformat(timespec="milliseconds")
+    return "" if cell.decided_at is None else iso_time(cell.decided_at)
+
+
+def iso_time(at: float) -> str:
+    """Unix seconds as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

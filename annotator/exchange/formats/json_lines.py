@@ -3,13 +3,14 @@
 import json
 from typing import TextIO
 
-from annotator.exchange.formats.csv_table import GUARANTEE, when
+from annotator.exchange.formats.csv_table import GUARANTEE, iso_time, when
 from annotator.exchange.formats.table import Table
 
 
 def write_lines(table: Table, file: TextIO) -> None:
     """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "flag" with the note of a flagged image, "missing" with why the image cannot be shown any more."""
+    "flag" with the note of a flagged image, "comments" with [{"text", "annotator", "written_at"}] of one with comments,
+    "missing" with why the image cannot be shown any more."""
     for image, cells in table.rows():
         named = list(zip((class_.name for class_ in table.classes), cells, strict=True))
         row = {
@@ -31,8 +32,14 @@ def write_lines(table: Table, file: TextIO) -> None:
                 if cell.source
             },
         }
-        if image.id in table.flags:
-            row["flag"] = table.flags[image.id]
+        notes = table.notes.get(image.id, ())
+        for note in notes:
+            if note.kind == "flag":
+                row["flag"] = note.text
+        if comments := [note for note in notes if note.kind == "comment"]:
+            row["comments"] = [
+                {"text": note.text, "annotator": note.annotator, "written_at": iso_time(note.at)} for note in comments
+            ]
         if image.id in table.missing:
             row["missing"] = table.missing[image.id]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,6 +1,6 @@
 """What an export holds, before any format: one row per image, one cell per class, and where each value came from."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -47,13 +47,23 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Note:
+    """What a person wrote about an image. kind: flag or comment; at: unix seconds."""
+
+    kind: str
+    text: str
+    annotator: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Table:
     """Everything a format needs to write the data set.
 
     probabilities    (N, C) of the current run in the order of images and classes, nan where it has none; or None
     present_from, absent_to    (C,) for `unknown` "model": from which probability on, and up to which, an unknown cell
                      becomes present or absent; between them, and where a threshold is nan, it stays unknown
-    flags            image id -> what somebody noted about the image
+    notes            image id -> its flag and comments, the oldest first
     accepted         (image id, class id) -> the acceptance of an auto-accepted cell
     missing          image id -> why it cannot be shown any more, of the images concerned
     raw              text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
@@ -66,7 +76,7 @@ class Table:
     unknown: str
     present_from: np.ndarray
     absent_to: np.ndarray
-    flags: Mapping[int, str] = field(default_factory=dict)
+    notes: Mapping[int, Sequence[Note]] = field(default_factory=dict)
     accepted: Mapping[tuple[int, int], Accepted] = field(default_factory=dict)
     raw: bool = False
     missing: Mapping[int, str] = field(default_factory=dict)

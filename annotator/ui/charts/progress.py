@@ -33,6 +33,10 @@ KINDS = {
     "done": "Nothing else",
     "skip": "Skipped",
     "flag": "Flagged",
+    "gallery": "Gallery",
+    "clear": "Cleared",
+    "comment": "Commented",
+    "merge": "Merged classes",
 }
 """What the page calls the sources of decisions, in the order of the chart."""
 

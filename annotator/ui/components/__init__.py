@@ -6,11 +6,14 @@ component, updated after every rerun of the page's script, unmounted when the pa
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+import streamlit as st
 from streamlit.components.v2 import component
 
+from annotator.store.today import today
 from annotator.ui import context, frame, navigation
 from annotator.ui.class_adding import all_classes
 from annotator.ui.keys import storage_name
@@ -55,6 +58,15 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
         "pages": navigation.titles_and_addresses(),
     }
     _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)
+
+
+def mount_who() -> None:
+    """Put the line on the page that says who is at work and what they have done today; it stands in the bar at the top
+    (frame.STYLE). Asks for the name where it is not known yet."""
+    name = frame.annotator_name()
+    data = {"token": frame.token(), "annotator": name, "today": asdict(today(context.db(), name))}
+    with st.container(key="who"):
+        _component("who", ())(data=data, key="who_line", on_change_change=frame.forget_name)
 
 
 @cache

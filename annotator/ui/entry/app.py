@@ -5,6 +5,7 @@ from importlib import import_module
 import streamlit as st
 
 from annotator.ui import frame
+from annotator.ui.components import mount_who
 from annotator.ui.navigation import PAGES, Entry
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
@@ -29,4 +30,5 @@ st.set_page_config(page_title="Annotator", page_icon=ICON, layout="wide", initia
 frame.style()
 page = st.navigation([_page(entry) for entry in PAGES], position="top")
 with frame.errors_shown():
+    mount_who()
     page.run()

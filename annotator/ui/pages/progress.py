@@ -17,9 +17,9 @@ from annotator.settings import FIRST_RUN_AT
 from annotator.shares import counted, percent
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import status
-from annotator.store import classes, overview, runs
+from annotator.store import classes, comments, overview, runs
 from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.ui import context, frame, note_list
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
@@ -29,7 +29,7 @@ DOING = {"idle": "up to date", "embedding": "analyzing images"}  # states of the
 DAY = 24 * 3600
 HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
 STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
-FLAGS_SHOWN = 200
+NOTES_SHOWN = 200  # flags, and comments
 LISTED = 200  # kept-out files and missing images
 PAIRS_LISTED = 1000
 HELP = {
@@ -49,6 +49,7 @@ def _live() -> None:
         db, colours = context.db(), _colours()
         status_, run = status(db, LISTED), runs.current_run(db)
         _numbers(status_)
+        _notes(db)
         _worker(status_)
         left, right = st.columns(2)
         with left:
@@ -59,7 +60,6 @@ def _live() -> None:
             _labels(db, colours)
             _training(run, colours)
         _together(db, colours)
-        _flagged(db)
         _kept_out(status_)
 
 
@@ -198,17 +198,17 @@ def _together(db: Database, colours: Palette) -> None:
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 
 
-def _flagged(db: Database) -> None:
-    rows = overview.flagged(db, FLAGS_SHOWN)
-    if not rows:
-        return
-    with _card("Flagged images"):
-        zone = _zone()
-        table = pd.DataFrame(rows)[["image", "note", "annotator", "at"]]
-        table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
-        st.dataframe(
-            table, hide_index=True, column_config={"at": st.column_config.DatetimeColumn(format="D MMM, HH:mm")}
-        )
+def _notes(db: Database) -> None:
+    """Flagged images first of all, since somebody waits for an answer; comments beside them."""
+    flags, said = overview.flagged(db, NOTES_SHOWN), comments.comments(db, NOTES_SHOWN)
+    token = frame.token() if st.session_state.get("name") else ""
+    shown = [("Flagged images", flags, overview.count_flagged(db)), ("Comments", said, comments.count_comments(db))]
+    shown = [part for part in shown if part[1]]
+    for column, (title, rows, count) in zip(st.columns(len(shown)) if shown else (), shown, strict=True):
+        with column, _card(title):
+            if count > len(rows):
+                st.caption(f"The newest {len(rows):,} of {count:,}.")
+            note_list.show(rows, title, token, _zone())
 
 
 def _kept_out(status_: dict[str, Any]) -> None:

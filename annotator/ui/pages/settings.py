@@ -1,4 +1,4 @@
-"""Settings: who is at work, the training method with its parameters, the classes."""
+"""Settings: the order of images, the training method with its parameters, the classes."""
 
 from collections.abc import Sequence
 from zlib import crc32
@@ -24,13 +24,6 @@ def page() -> None:
 
 def _settings() -> None:
     db = context.db()
-    name = frame.annotator_name()
-    st.subheader("You")
-    st.write(f"You are labeling as **{frame.escaped(name)}**.")
-    if st.button("Switch user"):
-        frame.forget_name()
-        st.rerun()
-
     st.subheader("Annotate")
     _order(db)
 

@@ -4,7 +4,7 @@ They hold no rules: what comes next is asked of the engine. Anything that touche
 synchronous database call in an async route would stall every browser.
 """
 
-from annotator.ui.routes import autopilot, classes, decide, gallery, map, pictures, work
+from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, work
 
 ROUTES = [
     *work.ROUTES,
@@ -12,6 +12,7 @@ ROUTES = [
     *classes.ROUTES,
     *decide.ROUTES,
     *gallery.ROUTES,
+    *history.ROUTES,
     *map.ROUTES,
     *pictures.ROUTES,
 ]

@@ -1,5 +1,7 @@
 """Decisions in, and those that a person can still take back."""
 
+from dataclasses import asdict
+
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -8,6 +10,7 @@ from starlette.routing import Route
 from annotator.records import Batch, Decision, Saved
 from annotator.store import audits, decisions
 from annotator.store.database import Database
+from annotator.store.today import today
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import (
@@ -36,15 +39,17 @@ async def recent(request: Request, annotator: str) -> Response:
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}}; the same decisions again change nothing.
+    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, today}; sent again, they change nothing.
 
-    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved.
+    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved. today: what
+    this person has done today, these decisions included (store/today.py).
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
     refused |= more | result.refused
     saved = [uuid for uuid in result.saved if uuid not in refused]  # one uuid with two contents is told as refused
-    return JSONResponse({"saved": saved, "refused": refused}, headers=FRESH)
+    day = await run_sync(today, context.db(), annotator)
+    return JSONResponse({"saved": saved, "refused": refused, "today": asdict(day)}, headers=FRESH)
 
 
 ROUTES = [

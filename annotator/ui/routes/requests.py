@@ -112,6 +112,12 @@ class AddClassRequest(Struct):
     sure: bool = False
 
 
+class HistoryRequest(Struct):
+    """An image whose history is wanted."""
+
+    image: Id
+
+
 class ExamplesRequest(Struct):
     """A class to show examples of."""
 

@@ -36,6 +36,7 @@ def item(work_item: WorkItem) -> dict[str, Any]:
             for label in work_item.labels
         ],
         "flag": work_item.note or None,
+        "comments": work_item.comments,
         "likely": base64.b64encode(work_item.likely).decode(),
         "class_version": work_item.class_version,
         "suggestions": [vars(chip) for chip in work_item.suggestions],

@@ -13,6 +13,7 @@ import { HINTS, KEYS } from "./words.js";
 import { Opened } from "./opened.js";
 import { Order } from "./order.js";
 import { Page } from "../shared/page.js";
+import { commentsInWords } from "../shared/history.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
@@ -78,7 +79,8 @@ export default class AnnotatePage extends Page {
       keyButton("Skip", " ", () => this.skip()),
       this.unsureButton,
       this.stayButton,
-      keyButton("Flag", ",", () => this.openFlag()));
+      keyButton("Flag", ",", () => this.openFlag()),
+      keyButton("History", ";", () => this.session.showHistory()));
     const about = el("div", { class: "about" }, this.caption, session.words);
     const left = el("div", { class: "left" }, this.stage.element, about, this.chips,
       el("div", { class: "row" }, this.opened.button, steps, this.order.element, session.toolbar));
@@ -102,6 +104,14 @@ export default class AnnotatePage extends Page {
   update(component) {
     super.update(component);
     this.opened.follow(); // somebody followed a link to another image
+  }
+
+  pictured() {
+    return this.hand.current;
+  }
+
+  showComments() {
+    this.showLabels();
   }
 
   close() {
@@ -301,8 +311,8 @@ export default class AnnotatePage extends Page {
   }
 
   /** What is on screen has these labels; it may have been fetched anew since. @param {any} item */
-  #current({ labels, flag }) {
-    Object.assign(this.hand.current, { labels, flag });
+  #current({ labels, flag, comments }) {
+    Object.assign(this.hand.current, { labels, flag, comments });
     this.showLabels();
   }
 
@@ -354,7 +364,7 @@ export default class AnnotatePage extends Page {
     this.list.mark(states);
     this.states.mark(states);
     const other = item?.with && `${item.with} has it open, too`;
-    this.caption.textContent = [item?.name, summary(labels, this.session.classes.length), other].filter(Boolean).join(" · ");
+    this.caption.textContent = [item?.name, summary(labels, this.session.classes.length), commentsInWords(item), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")

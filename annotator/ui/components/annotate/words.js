@@ -31,6 +31,7 @@ export const KEYS = [
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],
+      [";", "the image's history, and comments on it"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
       ["?", "this list (also F1)"],

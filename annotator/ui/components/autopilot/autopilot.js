@@ -83,6 +83,14 @@ export default class AutopilotPage extends Page {
     this.picture.setClasses();
   }
 
+  pictured() {
+    return this.picture.action?.item ?? null;
+  }
+
+  showComments() {
+    this.picture.name();
+  }
+
   close() {
     this.board.close();
   }

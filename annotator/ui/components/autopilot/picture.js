@@ -8,6 +8,7 @@ import { ClassList, likelihoods } from "../annotate/classlist.js";
 import { Finder } from "../annotate/finder.js";
 import { STATE_WORDS, el, kbd, keyButton, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
+import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 import { notShown } from "../shared/placeholder.js";
 import { typing } from "../shared/keys.js";
@@ -81,7 +82,7 @@ export class Picture {
     action.marks ??= startOf(action);
     if (item.broken) this.stage.empty(notShown(item.name, item.broken));
     else this.stage.show({ ...item, picture });
-    this.caption.textContent = item.name;
+    this.name();
     if (this.unsure) this.toggleUnsure();
     this.finder.close();
     this.#mark();
@@ -90,6 +91,12 @@ export class Picture {
     whenDrawn(() => {
       if (this.action === action) this.seen = true;
     });
+  }
+
+  /** The image's name, and how many comments it has. */
+  name() {
+    const item = this.action?.item;
+    if (item) this.caption.textContent = [item.name, commentsInWords(item)].filter(Boolean).join(" · ");
   }
 
   /** Something else is on screen. */

@@ -54,6 +54,7 @@ export const KEYS = [
       [["Shift", "1"], "label the class, and stay on the image"],
       ["-", "mark the next class unsure"],
       [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
+      [";", "the image's history, and comments on it"],
       ...STAGE_KEYS,
     ],
   },

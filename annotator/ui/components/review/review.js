@@ -51,6 +51,14 @@ export default class ReviewPage extends Page {
     this.screen.rename();
   }
 
+  pictured() {
+    return this.hand.current;
+  }
+
+  showComments() {
+    this.screen.rest();
+  }
+
   close() {
     this.screen.close();
   }

@@ -5,6 +5,7 @@
  */
 
 import { Chips, answerText } from "./chips.js";
+import { commentsInWords } from "../shared/history.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { Heat } from "./heat.js";
 import { Heatmaps } from "../shared/heatmaps.js";
@@ -165,7 +166,7 @@ export class ReviewScreen {
   #showRest() {
     /** @type {any} */
     const item = this.session.hand.current;
-    write(this.name, item?.name ?? "");
+    write(this.name, item ? [item.name, commentsInWords(item)].filter(Boolean).join(" · ") : "");
     this.known.show(item, this.session.data.annotator);
     this.line.element.hidden = this.filter.relabels;
     this.line.offer(item ? openAbove(item, this.line.at).length : 0);

@@ -25,6 +25,7 @@ export const KEYS = [
       ["H", "heat map on or off"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
+      [";", "the image's history, and comments on it"],
       ["/", "filter by class (also Ctrl+K)"],
       ["?", "this list (also F1)"],
       ...STAGE_KEYS,

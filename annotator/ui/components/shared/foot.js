@@ -34,6 +34,7 @@ export class Foot {
   draw(outbox, hand) {
     clearTimeout(this.timer);
     this.#count(outbox);
+    outbox.today.tell();
     const waiting = outbox.waiting.size;
     const { aside } = outbox;
     write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting.toLocaleString("en")} unsent · ${aside.size} failed`);
@@ -46,11 +47,11 @@ export class Foot {
     ];
     write(this.trouble, words.filter(Boolean).join(" "));
     if (!hand || hand.news.of == null) return;
-    const { left, of, incomplete, mine, worker } = hand.news;
+    const { left, of, incomplete, worker } = hand.news;
     const labeled = Math.min(of, of - left);
     this.bar.setAttribute("value", of ? String(labeled / of) : "0");
     const open = incomplete > 0 ? `, ${incomplete.toLocaleString("en")} incomplete` : "";
-    write(this.far, `${labeled.toLocaleString("en")} of ${counted(of, "image")} labeled${open} · ${counted(mine, "decision")} by you`);
+    write(this.far, `${labeled.toLocaleString("en")} of ${counted(of, "image")} labeled${open}`);
     write(this.worker, worker);
   }
 

@@ -70,6 +70,7 @@ export class Hand {
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
     this.shownAt = 0;
+    this.answeredAt = 0;
     this.asking = false;
     this.again = false;
     this.closed = false;
@@ -105,9 +106,9 @@ export class Hand {
     this.wake();
   }
 
-  /** Milliseconds for which the current item has been on screen. */
+  /** Milliseconds for which the current item has been on screen, or since the last answer: so that no time counts twice. */
   get looked() {
-    return Math.round(performance.now() - this.shownAt);
+    return Math.round(performance.now() - Math.max(this.shownAt, this.answeredAt));
   }
 
   /**

@@ -11,6 +11,7 @@
  */
 
 import { Aside, stored } from "./aside.js";
+import { Today } from "./today.js";
 import { afterPaint } from "./dom.js";
 
 const BATCH = 100;
@@ -32,6 +33,7 @@ export class Outbox {
     this.onExpired = onExpired;
     this.saved = 0;
     this.aside = new Aside(project, onChange);
+    this.today = new Today();
     this.trouble = "";
     /** @type {Map<string, any>} */
     this.waiting = new Map();
@@ -56,6 +58,7 @@ export class Outbox {
     const given = Object.entries(decision).map(([name, value]) => [name, typeof value === "string" ? wellFormed(value) : value]);
     const entry = { ...Object.fromEntries(given), uuid, annotator: this.annotator, pass: this.api.token, order: nextOrder() };
     this.#keep(entry);
+    this.today.add(uuid, entry);
     this.onChange();
     this.send(); // after the next frame: it is safe in the storage
     return uuid;
@@ -93,6 +96,7 @@ export class Outbox {
         const answer = await this.#post(batch);
         const saved = new Set(answer.saved);
         this.trouble = "";
+        if (answer.refused) this.today.take(batch.map(({ uuid }) => uuid), answer.today);
         batch.forEach(({ uuid }, place) => {
           if (saved.has(uuid)) {
             this.#forget(uuid);
@@ -115,13 +119,13 @@ export class Outbox {
 
   /**
    * Send a batch. If the server cannot read it, the next one has half the size, until the unreadable decision is alone.
-   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null}>}
+   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, today?: import("./today.js").Count}>}
    */
   async #post(batch) {
     try {
       const answer = await this.api.post("/api/decisions", { decisions: batch.map((entry) => this.#signed(entry)) }, { keepalive: true });
       this.most = Math.min(this.most * 2, BATCH);
-      return { saved: answer.saved, refused: answer.refused };
+      return answer;
     } catch (error) {
       if (!UNREADABLE.includes(error.status)) throw error;
       this.most = Math.ceil(batch.length / 2);
@@ -165,6 +169,7 @@ export class Outbox {
 
   close() {
     this.closed = true;
+    this.today.close();
     clearTimeout(this.timer);
     window.removeEventListener("online", this.online);
   }

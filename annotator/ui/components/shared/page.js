@@ -35,6 +35,9 @@ export class Page {
       onKey: (key, event) => this.press(key, event),
       onKeyUp: (key) => this.release(key),
       onUndo: (step, how) => this.foreignStep(step, how),
+      pictured: () => this.pictured(),
+      onComment: (item, note) => this.comment(item, note),
+      onRemove: (item, uuid, note) => this.removeComment(item, uuid, note),
     });
     this.name = name;
   }
@@ -91,6 +94,14 @@ export class Page {
   /** The page is left; its session is closed after this. */
   close() {}
 
+  /** The image on screen whose history `;` shows; null where previous answers are hidden. @returns {any} */
+  pictured() {
+    return null;
+  }
+
+  /** The image has another number of comments. */
+  showComments() {}
+
   // What a page does
 
   /**
@@ -131,6 +142,26 @@ export class Page {
   imageName(id) {
     const { current, queue, earlierItems } = this.hand;
     return [current, ...queue, ...earlierItems].find((item) => item?.id === id)?.name ?? "";
+  }
+
+  /** @param {any} item an image @param {string} note */
+  comment(item, note) {
+    const entry = { action: "comment", image: item.id, note, source: "click", milliseconds: this.hand?.looked };
+    this.perform(entry, { forward: this.#commented(item, 1), back: this.#commented(item, -1) });
+  }
+
+  /** @param {any} item an image @param {string} uuid of a comment of this person @param {string} note what it says */
+  removeComment(item, uuid, note) {
+    const entry = { action: "comment", image: item.id, note, source: "click" };
+    this.session.undoOne({ uuid, entry, back: this.#commented(item, -1), again: this.#commented(item, 1) });
+  }
+
+  /** @param {any} item @param {1 | -1} by */
+  #commented(item, by) {
+    return () => {
+      item.comments = Math.max(0, (item.comments ?? 0) + by);
+      this.showComments();
+    };
   }
 
   /** Have an item on screen that may have been left since. @param {Item} item */

@@ -9,6 +9,7 @@ import { AsideDialog } from "./aside.js";
 import { capital, el, keyButton } from "./dom.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
+import { HistoryDialog } from "./history.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
 
@@ -30,15 +31,21 @@ export class Session {
    * @param {any} component what Streamlit hands to mount()
    * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: string[],
    *          onKey: (key: string, event: KeyboardEvent) => boolean, onKeyUp?: (key: string) => void,
-   *          onUndo: (step: Step, how: "undone" | "redone") => void}} options
+   *          onUndo: (step: Step, how: "undone" | "redone") => void, pictured: () => any,
+   *          onComment: (item: any, note: string) => void, onRemove: (item: any, uuid: string, note: string) => void}} options
+   *   pictured: the image whose history may be seen; onComment, onRemove: a comment on it
    */
-  constructor({ data, parentElement, setTriggerValue }, { page, keys, hints, onKey, onKeyUp, onUndo }) {
+  constructor(
+    { data, parentElement, setTriggerValue },
+    { page, keys, hints, onKey, onKeyUp, onUndo, pictured, onComment, onRemove },
+  ) {
     this.renew = () => setTriggerValue("expired", Date.now());
     /** The version of the classes that was asked for last. */
     this.classesAsked = 0;
     this.root = parentElement;
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
     this.onUndo = onUndo;
+    this.pictured = pictured;
     this.onKey = onKey;
     /** @type {Step[]} */
     this.history = [];
@@ -60,7 +67,8 @@ export class Session {
     });
     this.aside = new AsideDialog(this.outbox.aside, { names: () => this.names, onRetry: () => this.outbox.retry() });
     this.foot.aside.addEventListener("click", () => this.aside.open());
-    this.foot.element.append(this.aside.element);
+    this.record = new HistoryDialog(this, { onComment, onRemove });
+    this.foot.element.append(this.aside.element, this.record.element);
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new Help(page, keys, hints);
     this.toolbar = el(
@@ -84,6 +92,7 @@ export class Session {
    */
   decide(entry, screen = {}) {
     const uuid = this.outbox.add(entry);
+    if (this.hand) this.hand.answeredAt = performance.now();
     this.#remember({ uuid, entry, ...screen });
     this.undone = [];
     this.help.decided();
@@ -102,6 +111,24 @@ export class Session {
       this.say("Nothing to undo.");
       return;
     }
+    this.#takeBack(step);
+  }
+
+  /** Undo one decision that is not the last. @param {{uuid: string, entry: any, back?: () => void, again?: () => void}} given */
+  undoOne(given) {
+    const place = this.history.findIndex(({ uuid }) => uuid === given.uuid);
+    this.#takeBack(place < 0 ? given : this.history.splice(place, 1)[0]);
+  }
+
+  /** Show the history of the image on screen. */
+  showHistory() {
+    const item = this.pictured();
+    if (item) this.record.open(item);
+    return Boolean(item);
+  }
+
+  /** @param {Step} step */
+  #takeBack(step) {
     if (step.uuid) {
       const undoes = step.entry.action === "batch" ? `${step.uuid}:0` : step.uuid;
       this.outbox.add({ action: "undo", undoes, source: step.entry.source ?? "click" });
@@ -205,10 +232,12 @@ export class Session {
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
     if (this.aside.isOpen) return this.aside.key(key);
+    if (this.record.isOpen) return this.record.key(key, event);
     const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
     if (!elsewhere) {
       const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };
       if (key === "?") commands["?"] = commands.F1;
+      if (key === ";" && !event.repeat && this.showHistory()) return true;
       if (commands[key]) {
         if (!event.repeat || key !== "F1") commands[key]();
         return true;

@@ -1,0 +1,52 @@
+"""The history of one image: who decided what about it and when, and what was taken back by whom."""
+
+from dataclasses import dataclass
+
+from annotator.store.database import Database
+from annotator.store.history import covered
+
+
+@dataclass(frozen=True)
+class Event:
+    """One decision about an image.
+
+    at             unix seconds
+    class_name     of a label or a cleared cell, also of an archived class; "" of others
+    merged_into    the class that the answer counts for, where that is another one by now; ""
+    covered        of "nothing else here": the names of the classes that it answered
+    score          the probability that was shown, None where there was none
+    undone_by      who took it back, and when; None while it holds
+    """
+
+    id: int
+    uuid: str
+    at: float
+    annotator: str
+    action: str
+    class_id: int | None
+    class_name: str
+    merged_into: str
+    state: int | None
+    note: str
+    source: str
+    score: float | None
+    covered: tuple[str, ...]
+    undone_by: str | None
+    undone_at: float | None
+
+
+def history_of(db: Database, image_id: int) -> list[Event]:
+    """Every decision about an image but undos, oldest first; those that were taken back name who did it."""
+    with db.reading() as sql:
+        rows = db.rows(
+            """SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
+            d.score, coalesce(c.name, '') AS class_name,
+            coalesce((SELECT name FROM class WHERE id = c.merged_into AND c.archived), '') AS merged_into,
+            u.annotator AS undone_by, u.decided_at AS undone_at
+            FROM decision d LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN class c ON c.id = d.class_id
+            WHERE d.image_id = ? AND d.action != 'undo' ORDER BY d.id""",
+            [image_id],
+        )
+        names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
+        answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
+    return [Event(**row, covered=answered.get(row["id"], ())) for row in rows]

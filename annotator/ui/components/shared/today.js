@@ -1,0 +1,82 @@
+// @ts-check
+/**
+ * What a person has done today, as it grows with their decisions: the server's count, and what the decisions that wait to
+ * be sent add to it. The line at the top of all pages (who/who.js) shows it; it hears of it by an event of the window.
+ */
+
+export const TODAY = "annotator:today";
+const LONGEST = 600_000; // milliseconds; after a longer time the person was away, as the server counts
+const REMEMBERED = 1000; // decisions whose undo can be counted at once
+const ANSWERS = ["label", "clear", "done", "batch"];
+
+/**
+ * @typedef {{milliseconds: number, images: number, labels: number, newest: number}} Count
+ *   newest: the newest decision when it was counted
+ * @typedef {{milliseconds: number, labels: number, images: number[]}} Part  images: those that count because of it
+ */
+
+export class Today {
+  constructor() {
+    /** @type {Count | null} */
+    this.counted = null;
+    /** What each decision adds; of an undo, what it takes away. @type {Map<string, {part: Part, sign: 1 | -1}>} */
+    this.parts = new Map();
+    /** @type {Set<string>} */
+    this.waiting = new Set();
+    /** Images that are counted, as far as this page knows: the server corrects it. @type {Set<number>} */
+    this.images = new Set();
+    this.closed = false;
+  }
+
+  /** A decision of this person waits to be sent. @param {string} uuid @param {any} entry */
+  add(uuid, entry) {
+    const undone = entry.action === "undo" ? this.parts.get(String(entry.undoes).replace(/:0$/, "")) : null;
+    if (entry.action === "undo" && !undone) return;
+    const part = undone?.part ?? this.#partOf(entry);
+    for (const image of part.images) undone ? this.images.delete(image) : this.images.add(image);
+    this.parts.set(uuid, { part, sign: undone ? -1 : 1 });
+    this.waiting.add(uuid);
+    if (this.parts.size > REMEMBERED) this.parts.delete(this.parts.keys().next().value ?? "");
+  }
+
+  /** The server has judged these decisions. @param {string[]} uuids @param {Count | undefined} count  its count since */
+  take(uuids, count) {
+    for (const uuid of uuids) this.waiting.delete(uuid);
+    if (count) this.counted = count;
+    if (this.closed) this.tell();
+  }
+
+  /** The page is left: what waits is sent from the next one; answers to what was sent still arrive. */
+  close() {
+    this.closed = true;
+    this.waiting.clear();
+    this.tell();
+  }
+
+  /** What the decisions that wait add to the server's count. */
+  get ahead() {
+    const sum = { milliseconds: 0, images: 0, labels: 0 };
+    for (const uuid of this.waiting) {
+      const { part, sign } = this.parts.get(uuid) ?? { part: { milliseconds: 0, labels: 0, images: [] }, sign: 1 };
+      sum.milliseconds += sign * part.milliseconds;
+      sum.labels += sign * part.labels;
+      sum.images += sign * part.images.length;
+    }
+    return sum;
+  }
+
+  /** Tell the line at the top. */
+  tell() {
+    window.dispatchEvent(new CustomEvent(TODAY, { detail: { counted: this.counted, ahead: this.ahead } }));
+  }
+
+  /** @param {any} entry @returns {Part} */
+  #partOf({ action, image, state, cells, milliseconds }) {
+    const answered = ANSWERS.includes(action) ? (cells ? cells.map(([id]) => id) : [image]) : [];
+    return {
+      milliseconds: milliseconds > 0 && milliseconds <= LONGEST ? milliseconds : 0,
+      labels: cells ? cells.filter(([, , given]) => given === 1).length : Number(action === "label" && state === 1),
+      images: [...new Set(answered)].filter((id) => !this.images.has(id)),
+    };
+  }
+}

@@ -1,0 +1,62 @@
+// @ts-check
+/** Who is at work and what they have done today: one line at the top of every page. */
+
+import { counted, el } from "../shared/dom.js";
+import { rememberName } from "../shared/api.js";
+import { TODAY } from "../shared/today.js";
+
+const COUNTED =
+  "Today, since midnight on the server: the time measured from seeing an image to answering it (pauses of more than 10 " +
+  "minutes are left out), the images you answered, and the labels (present) that you gave. What you undo does not count.";
+
+export default class Who {
+  /** @param {any} component */
+  constructor(component) {
+    this.name = el("b", { title: COUNTED });
+    this.figures = el("span", { class: "figures", title: COUNTED });
+    this.counted = component.data.today;
+    this.ahead = { milliseconds: 0, images: 0, labels: 0 };
+    const root = /** @type {HTMLElement} */ (component.parentElement.querySelector(".root"));
+    const button = el("button", { type: "button", onclick: () => this.change() }, "Switch user");
+    root.replaceChildren(this.name, this.figures, button);
+    this.hear = (/** @type {any} */ { detail }) => {
+      if (detail.counted?.newest >= this.counted.newest) this.counted = detail.counted;
+      this.ahead = detail.ahead;
+      this.draw();
+    };
+    window.addEventListener(TODAY, this.hear);
+    this.update(component);
+  }
+
+  /** @param {any} component */
+  update({ data, setTriggerValue }) {
+    rememberName(data.annotator);
+    const other = this.name.textContent !== data.annotator;
+    if (other) this.ahead = { milliseconds: 0, images: 0, labels: 0 };
+    if (other || data.today.newest >= this.counted.newest) this.counted = data.today;
+    this.change = () => setTriggerValue("change", Date.now());
+    write(this.name, data.annotator);
+    this.draw();
+  }
+
+  unmount() {
+    window.removeEventListener(TODAY, this.hear);
+  }
+
+  draw() {
+    const sum = (/** @type {"milliseconds" | "images" | "labels"} */ what) => Math.max(0, this.counted[what] + this.ahead[what]);
+    const time = timeInWords(sum("milliseconds"));
+    write(this.figures, `today ${time} · ${counted(sum("images"), "image")} · ${counted(sum("labels"), "label")}`);
+  }
+}
+
+/** @param {number} milliseconds */
+function timeInWords(milliseconds) {
+  const minutes = Math.floor(milliseconds / 60_000);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** @param {HTMLElement} node @param {string} text */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

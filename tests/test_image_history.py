@@ -1,0 +1,84 @@
+"""The history of an image tells all of it, in order, with what was taken back; comments are counted beside labels."""
+
+import random
+
+import pytest
+from test_tallies import anything
+
+from annotator.records import Batch, Decision
+from annotator.store import classes, decisions
+from annotator.store.comments import comment_counts, comments, count_comments
+from annotator.store.image_history import history_of
+
+
+def say(db, *given: Decision | Batch) -> None:
+    assert not decisions.decide(db, given).refused
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_decision_about_an_image_is_told_once_in_order_and_replaying_it_gives_the_labels(db, seed):
+    chance, given = random.Random(seed), []
+    for _ in range(200):
+        one = anything(chance, given)
+        decisions.decide(db, [one])
+        given.append(f"{one.uuid}:0" if isinstance(one, Batch) else one.uuid)
+    names = {class_.name: class_.id for class_ in classes.all_classes(db)}
+    for image_id in range(1, 25):
+        events = history_of(db, image_id)
+        rows = db.rows("SELECT id FROM decision WHERE image_id = ? AND action != 'undo' ORDER BY id", [image_id])
+        assert [event.id for event in events] == [row["id"] for row in rows]
+        cells: dict[int, int] = {}
+        for event in events:
+            if event.undone_by is not None:
+                assert event.undone_at >= event.at
+            elif event.action == "label":
+                cells[event.class_id] = event.state
+            elif event.action == "clear":
+                cells.pop(event.class_id, None)
+            elif event.action == "done":
+                cells = {names[name]: -1 for name in event.covered} | cells
+        assert cells == {label.class_id: label.state for label in decisions.labels(db, [image_id])}
+
+
+def test_it_says_who_took_what_back_and_what_nothing_else_here_covered(db):
+    fox, heron, deer = (class_.name for class_ in classes.all_classes(db))
+    say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))
+    say(db, Decision("the-rest", "done", "Bob", "done", 1), Decision("a-note", "flag", "Ann", "click", 1, note="dark"))
+    say(db, Batch("a-batch-of-two", "Ann", "grid", [(1, 2, 1, 0.4), (2, 2, -1, 0.1)]))
+    decisions.undo(db, "Ann", by="Bob")
+    say(db, Decision("cleared", "clear", "Ann", "click", 1, 1))
+    told = [(one.annotator, one.action, one.class_name, one.state, one.score) for one in history_of(db, 1)]
+    assert told == [
+        ("Ann", "label", fox, 1, 0.71),
+        ("Bob", "done", "", None, None),
+        ("Ann", "flag", "", None, None),
+        ("Ann", "label", heron, 1, 0.4),
+        ("Ann", "clear", fox, None, None),
+    ]
+    events = history_of(db, 1)
+    assert events[1].covered == (heron, deer) and events[2].note == "dark"
+    assert [one.undone_by for one in events] == [None, None, None, "Bob", None]
+    assert [one.undone_by for one in history_of(db, 2)] == ["Bob"] and history_of(db, 3) == []
+
+
+def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
+    say(db, Decision("label-of-1", "label", "Ann", "click", 1, 1, 1))
+    before = decisions.all_labels(db)
+    say(
+        db,
+        *(
+            Decision(f"comment-{n}", "comment", "Ann", "click", image, note=f"n{n}")
+            for n, image in enumerate([1, 1, 2])
+        ),
+    )
+    say(db, Decision("by-bob", "comment", "Bob", "click", 1, note="tail only"))
+    assert comment_counts(db, [1, 2, 3]) == {1: 3, 2: 1} and count_comments(db) == 4
+    say(db, Decision("taken-back", "undo", "Ann", "click", undoes="comment-0"))
+    assert comment_counts(db, [1, 2, 3]) == {1: 2, 2: 1}
+    assert [(one["id"], one["note"], one["annotator"]) for one in comments(db)] == [
+        (1, "tail only", "Bob"),
+        (2, "n2", "Ann"),
+        (1, "n1", "Ann"),
+    ]
+    assert comments(db, 1) == comments(db)[:1] and decisions.all_labels(db) == before
+    assert decisions.decide(db, [Decision("empty", "comment", "Ann", "click", 1, note="  ")]).refused

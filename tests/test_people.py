@@ -1,0 +1,104 @@
+"""Who is at work stands on every page with what they have done today; an image's history is one key away."""
+
+import re
+import uuid
+
+import pytest
+from person import decided, on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_saved
+from playwright.sync_api import expect
+
+from annotator.records import Decision
+from annotator.store import decisions
+from annotator.store.database import Database
+from annotator.store.image_history import history_of
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with served_photos(tmp_path_factory.mktemp("people"), 24, ["fox", "heron", "deer"]) as served:
+        yield served
+
+
+def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_all_pages(browser, served):
+    page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
+    figures = page.locator(".figures")
+    expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
+    wait_for_picture(page)
+    for key in ("1", "Shift+2", "3"):
+        before = on_screen(page)
+        page.keyboard.press(key)
+        if not key.startswith("Shift"):
+            wait_for_another(page, before)
+    expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
+    page.keyboard.press("Enter")  # nothing else on the third image
+    expect(figures).to_have_text("today 0 min · 3 images · 3 labels")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    expect(figures).to_have_text("today 0 min · 2 images · 2 labels")
+    page.route("**/api/decisions", lambda route: route.abort())  # counted here until the server can be reached
+    page.keyboard.press("Shift+3")
+    expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
+    page.unroute("**/api/decisions")
+    wait_until_saved(page)
+    assert sum(row["milliseconds"] or 0 for row in decided(served, "Ann")) < 60_000
+    place = page.get_by_role("button", name="Switch user").bounding_box()
+    page.get_by_role("link", name="Progress").click()
+    page.get_by_text("Complete images").wait_for()
+    expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
+    assert page.get_by_role("button", name="Switch user").bounding_box() == place
+    page.get_by_role("button", name="Switch user").click()
+    page.get_by_label("Your name").fill("Bob")
+    page.get_by_role("button", name="Start").click()
+    expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
+    page.reload()
+    expect(page.locator(".root b", has_text="Bob")).to_be_visible()
+    assert page.troubles == []
+
+
+def test_the_history_tells_who_said_what_and_takes_comments_that_undo_and_their_author_take_away(browser, served):
+    page = open_page(browser, served, "Cy")
+    wait_for_picture(page)
+    image_id, db = on_screen(page), Database(served.project)
+    given = [
+        Decision(str(uuid.uuid4()), "label", "Ben", "suggestion", image_id, 1, 1, run_id=1, score=0.71),
+        Decision(str(uuid.uuid4()), "label", "Ben", "click", image_id, 2, 1),
+        Decision(str(uuid.uuid4()), "done", "Ben", "done", image_id),
+    ]
+    assert not decisions.decide(db, given).refused
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=given[1].uuid)])
+    before, told = decisions.all_labels(db), len(history_of(db, image_id)) - 3  # of the test before
+    page.keyboard.press(";")
+    lines = page.locator(".history li")
+    expect(lines).to_have_count(told + 3)
+    expect(lines.nth(told)).to_contain_text(re.compile(r"Ben today \d\d:\d\d fox: present.*the model said 71\s%"))
+    expect(lines.nth(told + 1).locator("s")).to_have_text("heron: present")
+    expect(lines.nth(told + 1)).to_contain_text("undone by Ann, today")
+    expect(lines.nth(told + 2)).to_contain_text("nothing else here: 1 class absentdeer")
+    for text in ("is this a fox?", "a young one; yes"):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    expect(lines).to_have_count(told + 5)
+    page.keyboard.press("Escape")
+    caption = page.locator(".caption")
+    expect(caption).to_contain_text("2 comments")
+    page.keyboard.press("Backspace")
+    expect(caption).to_contain_text("1 comment")
+    page.keyboard.press("Shift+Backspace")
+    expect(caption).to_contain_text("2 comments")
+    page.keyboard.press(";")
+    lines.filter(has_text="is this a fox?").get_by_role("button", name="Remove").click()
+    expect(page.locator(".history s", has_text="is this a fox?")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(caption).to_contain_text("1 comment")
+    with page.expect_response("**/api/recent"):
+        page.reload()
+    wait_for_picture(page)
+    page.keyboard.press("Backspace")  # the comment is the newest decision of Cy that holds
+    wait_until_saved(page, 1)
+    assert decisions.all_labels(db) == before and page.troubles == []
+    rows = decided(served, "Cy")
+    undone = {row["undoes"] for row in rows if row["action"] == "undo"}
+    assert {row["action"] for row in rows} == {"comment", "undo"}
+    assert {row["id"] for row in rows if row["action"] == "comment"} == undone
