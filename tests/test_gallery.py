@@ -16,7 +16,7 @@ from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store import classes, decisions, overview
+from annotator.store import classes, decisions, image_columns, image_names, overview
 from annotator.store.database import Database
 
 PEOPLE = ("Ann", "Bob")
@@ -169,8 +169,13 @@ def archive(db: Database, class_id: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_history(predicted, photos: Path, seed):
+def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_history(
+    predicted, photos: Path, seed, monkeypatch
+):
     db, chance = predicted, random.Random(seed)
+    if seed == 2:  # as after so many changes that reading everything again is quicker
+        monkeypatch.setattr(image_columns, "REREAD", 1)
+        monkeypatch.setattr(image_names, "LOOKED_UP", 0)
     agree(db)
     for step in range(12):
         for _ in range(chance.randint(1, 8)):

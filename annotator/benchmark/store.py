@@ -33,6 +33,7 @@ PASSED = 500
 GRID, GRIDS = 24, 2
 ACTIONS = 2  # of Autopilot, at a time
 CELLS = 48  # decided with one key
+TILES = 60  # of the Gallery, at a time
 Request = tuple[str, str, dict | None]  # method, path, body
 MEMORY = {"Rss": "rss", "Pss": "pss", "Private_Dirty": "private"}  # of /proc, kB
 
@@ -44,6 +45,7 @@ class Client:
     pid        of the server
     have       per row of ROWS, what is in hand; passed: what was, at most PASSED
     undoable   uuids of decisions that can be taken back
+    version    of the Gallery's listing that is scrolled through
     """
 
     project: BulkProject
@@ -56,6 +58,7 @@ class Client:
     have: dict[str, list] = field(default_factory=dict)
     passed: dict[str, list] = field(default_factory=dict)
     undoable: list[str] = field(default_factory=list)
+    version: str = ""
 
     def ask(self, row: str) -> tuple[float, float]:
         """One request of a row (a name in ROWS): milliseconds until its answer was read, and milliseconds of a core."""
@@ -69,6 +72,8 @@ class Client:
             raise AnnotatorError(f"{method} {path} answered {answer.status}: {content[:300].decode(errors='replace')}")
         if body is not None and "want" in body:
             self._take(row, json.loads(content)["items"])
+        if row == "gallery_scroll":
+            self.version = json.loads(content)["version"]
         return 1000 * seconds, 1000 * computed
 
     def page(self, row: str, **more: object) -> dict:
@@ -85,6 +90,9 @@ class Client:
 
     def class_id(self) -> int:
         return self.chance.randint(1, self.classes)
+
+    def some_classes(self, count: int) -> list[int]:
+        return self.chance.sample(range(1, self.classes + 1), count)
 
     def file(self) -> int:
         """An image whose picture can be shown."""
@@ -140,6 +148,15 @@ def _grids(row: str, class_id: int | None) -> Callable[[Client], Request]:
     return lambda client: ("POST", "/api/grid", client.page(row, **more))
 
 
+def _gallery(of_filter: Callable[[Client], dict], **more: object) -> Callable[[Client], Request]:
+    """The beginning of a new listing: between any two requests of a row, decisions are made."""
+    return lambda client: ("POST", "/api/gallery", {"filter": of_filter(client), "start": 0, "count": TILES} | more)
+
+
+def _gallery_at(path: str, **places: Callable[[Client], object]) -> Callable[[Client], Request]:
+    return lambda client: ("POST", path, {name: place(client) for name, place in places.items()})
+
+
 ROWS: dict[str, Callable[[Client], Request]] = {
     "annotate": _work("annotate", "annotate"),
     "review": _work("review", "review"),
@@ -150,6 +167,27 @@ ROWS: dict[str, Callable[[Client], Request]] = {
     "grid_class": _grids("grid_class", 3),
     "grid_best": _grids("grid_best", None),
     "autopilot": lambda client: ("POST", "/api/autopilot", client.page("autopilot", want=ACTIONS)),
+    "gallery": _gallery_at("/api/gallery", start=Client.image, count=lambda _: TILES),
+    "gallery_class": _gallery(lambda client: {"has": [client.class_id()]}),
+    "gallery_classes": _gallery(lambda client: {"open": client.some_classes(2), "lacks": client.some_classes(2)}),
+    "gallery_person": _gallery(
+        lambda _: {"by": NAME, "source": "click", "from": "2020-01-01"}, sort="decided", down=True
+    ),
+    "gallery_incomplete": _gallery(lambda _: {"complete": False, "flagged": False}, sort="labels", down=True),
+    "gallery_captured": _gallery(lambda client: {"open": [client.class_id()]}, sort="captured"),
+    "gallery_name": _gallery(lambda client: {"folder": "made", "name": str(client.image())[-3:]}),
+    "gallery_probability": _gallery(lambda _: {"open": [3]}, sort="probability", down=True, **{"class": 3}),
+    "gallery_probability_other": lambda client: (
+        "POST",
+        "/api/gallery",
+        {"sort": "probability", "class": client.class_id(), "start": 0, "count": TILES},
+    ),
+    "gallery_scroll": _gallery_at(
+        "/api/gallery", start=Client.image, count=lambda _: TILES, version=lambda client: client.version
+    ),
+    "gallery_place": _gallery_at("/api/gallery/place", image=Client.image, sort=lambda _: "decided"),
+    "gallery_ids": _gallery_at("/api/gallery/ids", first=lambda _: 0, last=lambda _: 4999, down=lambda _: True),
+    "find": lambda client: ("POST", "/api/find", {"text": str(client.image())[-4:], "count": 20}),
     "classes": lambda client: ("POST", "/api/classes", {}),
     "examples": lambda client: ("POST", "/api/examples", {"class": client.class_id()}),
     "items": lambda client: ("POST", "/api/items", {"images": [client.image() for _ in range(8)]}),
@@ -198,6 +236,9 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
             connection = http.client.HTTPConnection(ADDRESS, page.port, timeout=60)
             headers = headers_for(project.db.paths.project, page.address, NAME)
             clients[size] = Client(project, counts[size], classes, connection, headers, page.pid)
+            # Of a page that has just started: later ones read only what has changed.
+            figures[f"gallery_first_{size}_ms"] = round(clients[size].ask("gallery")[0], 1)
+            say(f"gallery_first_{size}: {figures[f'gallery_first_{size}_ms']:.0f} ms")
         floor = stack.enter_context(serve_floor(projects["small"].db))
         times = _times(clients, http.client.HTTPConnection(ADDRESS, floor.port, timeout=60), requests)
         figures |= _percentiles(times)

@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import reduce
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from annotator.store.image_columns import OPEN, ImageColumns
 LISTINGS_KEPT = 32  # 4 bytes an image each
 MOST_IDS = 5000
 SORTS = ("name", "decided", "captured", "labels", "probability")
+FEW = 16  # one image in so many
+LARGEST_BITS = 0x7C00  # of a float16 that is a number; those of nan are larger
 COLUMNS_KEPT = 8  # probabilities of a class and their order: 6 bytes an image each
 
 
@@ -241,7 +244,7 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
         masks.append(columns.names.in_folder(filter_.folder))
     if filter_.name:
         masks.append(columns.names.containing(filter_.name))
-    return np.logical_and.reduce(masks) if masks else None
+    return reduce(np.logical_and, masks) if masks else None
 
 
 def _beginning(day: date, days: int = 0) -> float:
@@ -254,12 +257,14 @@ def _beginning(day: date, days: int = 0) -> float:
 
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> np.ndarray:
     """The rows of a mask in order, (n,) int32."""
-    if sorting.by == "name":
-        rows = _those(mask, columns.names.order)
-        return rows[::-1] if sorting.down else rows
-    if sorting.by == "labels":
-        rows = _those(mask, columns.names.order)
-        rows = rows[np.argsort(columns.positives[rows], kind="stable")]
+    by_name = columns.names.order
+    if sorting.by in ("name", "labels"):
+        rows = _those(mask, by_name, columns.names.rank)
+        if sorting.by == "labels":
+            values = columns.positives[rows]
+            # One byte is sorted by one pass.
+            values = values.astype(np.uint8) if values.max(initial=0) < 256 else values
+            rows = rows[np.argsort(values, kind="stable")]
         return rows[::-1] if sorting.down else rows
     if sorting.by == "decided":
         order, has_value = columns.by_decision(), columns.newest > 0
@@ -268,12 +273,18 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
     else:
         order, has_value = _by_probability(db, columns, sorting.class_id or 0)
     rows = _those(mask, order)
-    without = ~has_value if mask is None else mask & ~has_value
-    return np.concatenate([rows[::-1] if sorting.down else rows, _those(without, columns.names.order)])
+    without = _those(~has_value if mask is None else mask & ~has_value, by_name, columns.names.rank)
+    return np.concatenate([rows[::-1] if sorting.down else rows, without])
 
 
-def _those(mask: np.ndarray | None, order: np.ndarray) -> np.ndarray:
-    return order.copy() if mask is None else np.compress(mask[order], order)
+def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
+    """The rows of a mask in an order; rank: the place of each row in it, by which few are sorted more quickly."""
+    if mask is None:
+        return order
+    if rank is not None and np.count_nonzero(mask) * FEW < len(mask):
+        rows = np.flatnonzero(mask).astype(np.int32)
+        return rows[np.argsort(rank[rows])]
+    return np.compress(mask[order], order)
 
 
 def _by_probability(db: Database, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
@@ -291,13 +302,17 @@ def _by_probability(db: Database, columns: ImageColumns, class_id: int) -> tuple
 def _probability_order(predictions: Predictions, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
     values = np.full(len(columns), np.nan, np.float16)
     [column], [known] = predictions.columns([class_id])
-    if known:
-        rows, in_project = positions(predictions.image_ids, columns.image_ids)
+    image_ids = predictions.image_ids
+    if known and np.array_equal(image_ids, columns.image_ids[: len(image_ids)]):  # as most often
+        values[: len(image_ids)] = predictions.probabilities[:, column]
+    elif known:
+        rows, in_project = positions(image_ids, columns.image_ids)
         values[rows[in_project]] = predictions.probabilities[:, column][in_project]
-    has_value = ~np.isnan(values)
-    rows = _those(has_value, columns.names.order)
-    # The bits of numbers from 0 on sort as the numbers do, and 16 bits are sorted by their digits, not by comparing.
-    return rows[np.argsort(values[rows].view(np.uint16), kind="stable")], has_value
+    # The bits of numbers from 0 on sort as the numbers do, nan last; 16 bits are sorted by their digits.
+    bits = values.view(np.uint16)
+    has_value = bits <= LARGEST_BITS
+    rows = columns.names.order
+    return rows[np.argsort(bits[rows], kind="stable")][: np.count_nonzero(has_value)], has_value
 
 
 def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[int, float]:

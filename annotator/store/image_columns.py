@@ -143,6 +143,9 @@ class ImageColumns:
             if now.classes != before.classes:
                 self._read_complete(sql)
             self.stamp, self._class_ids = now, class_ids
+            if before == NOTHING:
+                self.by_decision()
+                self.by_capture()
 
     def states(self, sql: sqlite_utils.Database, class_id: int) -> np.ndarray:
         """(N,) int8: the labels of a class, OPEN where there is none. Read when first asked for."""

@@ -6,6 +6,7 @@ looked for in a million of them within milliseconds. Texts are compared without 
 
 import unicodedata
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,7 +17,8 @@ from annotator.indexing import positions
 AT_ONCE = 50_000  # names read at a time
 LOOKED_UP = 500  # changed names up to which each one's place is looked for; with more the order is read again
 DENSE = 8  # one occurrence in so many texts or more
-WINDOWS = {4: np.uint32, 2: np.uint16, 1: np.uint8}  # bytes compared at once
+SEARCHES_KEPT = 8  # the texts searched for last; a byte an image each
+BLOCK = 1 << 17  # bytes searched at a time
 
 
 def folded(text: str) -> str:
@@ -62,52 +64,57 @@ class Texts:
         pattern = _pattern(part)
         if not len(pattern):
             return np.ones(len(self), bool)
-        hits = self._occurrences(pattern)
-        if len(hits) * DENSE > len(self):
+        if 0 in pattern:  # which stands between texts
+            return np.zeros(len(self), bool)
+        places = self._occurrences(pattern)
+        if len(places) * DENSE > len(self):
             marks = np.zeros(len(self.block), bool)
-            marks[hits] = True
+            marks[places] = True
             return np.logical_or.reduceat(marks, self.starts[:-1])
         result = np.zeros(len(self), bool)
-        result[np.searchsorted(self.starts, hits, "right") - 1] = True
+        result[np.searchsorted(self.starts, places, "right") - 1] = True
         return result
+
+    def _occurrences(self, pattern: np.ndarray) -> np.ndarray:
+        """Where a pattern begins, ascending: block by block, which fits a processor cache, its rarest bytes first."""
+        places = [np.zeros(0, np.int64)]
+        offsets = np.argsort(self._frequency[pattern], kind="stable").tolist()
+        last = len(self.block) - len(pattern) + 1
+        equal = np.empty(BLOCK, bool)
+        for start in range(0, last, BLOCK):
+            length = min(BLOCK, last - start)
+            marks = np.ones(length, bool)
+            for offset in offsets:
+                here = self.block[start + offset : start + offset + length]
+                marks &= np.equal(here, pattern[offset], out=equal[:length])
+                if not marks.any():
+                    break
+            else:
+                places.append(np.flatnonzero(marks) + start)
+        return np.concatenate(places)
 
     def beginning_with(self, part: str, among: np.ndarray | None = None) -> np.ndarray:
         """(k,) int64: the rows of the texts that begin with a part, ascending, or those of some rows in their order."""
-        return self._with_at(_pattern(part), self.starts[:-1], among)
+        rows = np.arange(len(self)) if among is None else among
+        return self._with_at(_pattern(part), self.starts[:-1], rows)
 
     def ending_with(self, part: str) -> np.ndarray:
         """(k,) int64, ascending: the rows of the texts that end with a part."""
         pattern = _pattern(part)
-        return self._with_at(pattern, self.starts[1:] - 1 - len(pattern))
+        places = self.starts[1:] - 1 - len(pattern)
+        return self._with_at(pattern, places, np.flatnonzero(places >= self.starts[:-1]))
 
     def following(self, rows: np.ndarray, part: str) -> np.ndarray:
         """(k,) uint8: the byte behind a part that these rows begin with; 0 at the end."""
         return self.block[self.starts[rows] + len(_pattern(part))]
 
-    def _with_at(self, pattern: np.ndarray, places: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        rows = np.arange(len(self)) if among is None else among
-        at = places[rows]
-        rows = rows[(at >= self.starts[rows]) & (at + len(pattern) < self.starts[rows + 1])]
+    def _with_at(self, pattern: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        if 0 in pattern:
+            return rows[:0]
         for offset, byte in enumerate(pattern):
+            # Behind the end of a text is a zero, which is in no pattern: no row goes on into the next text.
             rows = rows[self.block[places[rows] + offset] == byte]
         return rows
-
-    def _occurrences(self, pattern: np.ndarray) -> np.ndarray:
-        """Where the pattern begins, ascending. A window of it is compared everywhere, the rest where that fits."""
-        size = max(size for size in WINDOWS if size <= len(pattern))
-        rarity = np.log1p(self._frequency[pattern])
-        offset = int(np.argmin(np.convolve(rarity, np.ones(size), "valid")))
-        wanted = np.frombuffer(pattern[offset : offset + size].tobytes(), WINDOWS[size])[0]
-        found = np.zeros(len(self.block), bool)
-        for shift in range(size):
-            length = (len(self.block) - shift) // size * size
-            found[shift : shift + length : size] = self.block[shift : shift + length].view(WINDOWS[size]) == wanted
-        places = np.flatnonzero(found) - offset
-        places = places[(places >= 0) & (places + len(pattern) <= len(self.block))]
-        for place, byte in enumerate(pattern):
-            if not offset <= place < offset + size:
-                places = places[self.block[places + place] == byte]
-        return places
 
 
 def _pattern(part: str) -> np.ndarray:
@@ -128,6 +135,7 @@ class ImageNames:
         self.order = np.zeros(0, np.int32)
         self._rank: np.ndarray | None = None
         self._files = self._folder_texts = Texts.of([])
+        self._searched: OrderedDict[str, np.ndarray] = OrderedDict()
         self._folder_of: dict[str, int] = {}
 
     def update(
@@ -152,6 +160,7 @@ class ImageNames:
         if len(self._folder_texts) < len(self.folders):
             self._folder_texts = Texts.of(self.folders)
         changed = np.concatenate([np.fromiter(renamed, np.int64, len(renamed)), np.arange(first, len(image_ids))])
+        self._searched.clear()
         if len(changed):
             self.order, self._rank = self._ordered(sql, image_ids, changed), None
 
@@ -185,7 +194,14 @@ class ImageNames:
         return np.array(inside, bool)[self.folder]
 
     def containing(self, part: str) -> np.ndarray:
-        """(N,) bool: whose name contains a text, which may reach from the folder into the file name."""
+        """(N,) bool: whose name contains a text, which may reach from the folder into the file name; to be read only."""
+        if part not in self._searched:
+            self._searched[part] = self._search(part)
+            if len(self._searched) > SEARCHES_KEPT:
+                self._searched.popitem(last=False)
+        return self._searched[part]
+
+    def _search(self, part: str) -> np.ndarray:
         above, slash, file = part.rpartition("/")
         if not slash:
             return self._files.containing(part) | self._folder_texts.containing(part)[self.folder]
@@ -207,9 +223,10 @@ class ImageNames:
         begin = self._files.beginning_with(file, np.flatnonzero(containing))
         following = self._files.following(begin, file)
         is_whole = (following == 0) | (following == ord("."))
-        containing[begin] = False
+        others = containing.copy()
+        others[begin] = False
         result = np.zeros(0, np.int64)
-        for rows in (begin[is_whole], begin[~is_whole], np.flatnonzero(containing)):
+        for rows in (begin[is_whole], begin[~is_whole], np.flatnonzero(others)):
             result = np.concatenate([result, self._first(rows, count - len(result))])
         return result
 
