@@ -16,7 +16,7 @@ from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store import classes, decisions, image_columns, image_names, overview
+from annotator.store import class_changes, class_history, classes, decisions, image_columns, image_names, overview
 from annotator.store.database import Database
 
 PEOPLE = ("Ann", "Bob")
@@ -158,14 +158,14 @@ def change(db: Database, chance: random.Random, days: float) -> None:
         sql.execute("UPDATE decision SET decided_at = decided_at - ? WHERE id > ?", [86400 * days, before])
 
 
-def archive(db: Database, class_id: int) -> None:
-    with db.writing() as sql:
-        sql.execute("DELETE FROM label WHERE class_id = ?", [class_id])
-        sql.execute("UPDATE class SET archived = 1 WHERE id = ?", [class_id])
-        sql.execute(
-            """UPDATE image SET stage = 3 WHERE (SELECT count(*) FROM label WHERE image_id = image.id) =
-            (SELECT count(*) FROM class WHERE archived = 0)"""
-        )
+CLASS_CHANGES = {
+    3: lambda db: classes.add_classes(db, [("owl", "")]),
+    6: lambda db: class_changes.archive(db, "Ann", [2]),
+    7: lambda db: class_changes.restore(db, "Ann", [2]),
+    8: lambda db: class_changes.merge(db, "Ann", [4], 1, same=True),
+    9: lambda db: class_history.undo_change(db, "Ann"),
+    10: lambda db: class_changes.archive(db, "Ann", [2]),
+}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -180,8 +180,7 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
     for step in range(12):
         for _ in range(chance.randint(1, 8)):
             change(db, chance, days=max(0, 4 - step / 2))
-        if step == 3:
-            classes.add_classes(db, [("owl", "")])
+        CLASS_CHANGES.get(step, lambda db: None)(db)
         if step == 5:
             draw(photos / "deep" / "0.5.jpg", seed=77)
             draw(photos / "A 1.jpg", seed=78)
@@ -190,8 +189,6 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
         if step in (2, 7):
             with db.writing() as sql:
                 sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])
-        if step == 11:
-            archive(db, 2)
         agree(db, None if step == 11 else chance)
 
 

@@ -113,7 +113,8 @@ class ImageColumns:
         self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
-        self._class_ids: list[int] = []
+        self._class_ids: list[int] = []  # those that are not archived; the newest may be
+        self._newest_class = 0
         self._states: OrderedDict[int, np.ndarray] = OrderedDict()
         self._orders: dict[str, np.ndarray] = {}
         self._moved: dict[str, list[np.ndarray]] = {}  # rows whose place in an order is no longer right
@@ -136,13 +137,15 @@ class ImageColumns:
                 self._read_labels(sql, class_ids)
             else:
                 self._read_decisions(sql, rows)
-                if class_ids[: len(self._class_ids)] == self._class_ids:  # new ones have no older labels
+                older = [class_id for class_id in class_ids if class_id <= self._newest_class]
+                if older == self._class_ids:  # a new class has no labels without a decision
                     self._read_labels_of(sql, rows, class_ids)
                 else:
                     self._read_labels(sql, class_ids)
             if now.classes != before.classes:
                 self._read_complete(sql)
             self.stamp, self._class_ids = now, class_ids
+            self._newest_class = sql.execute("SELECT coalesce(max(id), 0) FROM class").fetchone()[0]
             if before == NOTHING:
                 self.by_decision()
                 self.by_capture()

@@ -194,7 +194,7 @@ class ImageNames:
         return np.array(inside, bool)[self.folder]
 
     def containing(self, part: str) -> np.ndarray:
-        """(N,) bool: whose name contains a text, which may reach from the folder into the file name; to be read only."""
+        """(N,) bool: whose name contains a text, also across the last "/"; to be read only."""
         if part not in self._searched:
             self._searched[part] = self._search(part)
             if len(self._searched) > SEARCHES_KEPT:
