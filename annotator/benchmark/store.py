@@ -238,6 +238,7 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
             clients[size] = Client(project, counts[size], classes, connection, headers, page.pid)
             # Of a page that has just started: later ones read only what has changed.
             figures[f"gallery_first_{size}_ms"] = round(clients[size].ask("gallery")[0], 1)
+            connection.close()  # opened again by the next request: the server ends one that is idle for long
             say(f"gallery_first_{size}: {figures[f'gallery_first_{size}_ms']:.0f} ms")
         floor = stack.enter_context(serve_floor(projects["small"].db))
         times = _times(clients, http.client.HTTPConnection(ADDRESS, floor.port, timeout=60), requests)
