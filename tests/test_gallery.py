@@ -2,6 +2,8 @@
 
 import random
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -132,6 +134,18 @@ def predicted(db):
     return db
 
 
+def raise_once(error: Exception, function: Callable) -> Callable:
+    """The function, but for the first call."""
+    errors = [error]
+
+    def call(*arguments: object) -> object:
+        if errors:
+            raise errors.pop()
+        return function(*arguments)
+
+    return call
+
+
 def change(db: Database, chance: random.Random, days: float) -> None:
     """One thing that people do, some days ago."""
     image = chance.choice(db.tuples("SELECT id FROM image"))[0]
@@ -214,6 +228,32 @@ def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_
     assert (kept.place(third), new.place(third), kept.place(99)) == (2, None, None)
     unknown = gallery.window(db, only, Sorting(), 0, 10, "1.2.3.4")
     assert unknown.version == now.version, "a version that is not kept is made anew"
+
+
+def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photos: Path, monkeypatch):
+    db, chance = predicted, random.Random(5)
+    agree(db)
+    draw(photos / "deep" / "new.jpg", seed=77)
+    set_up(db.paths.project, images_folder=photos)
+    change(db, chance, days=0)
+    with monkeypatch.context() as patch, pytest.raises(AnnotatorError, match="the disk is gone"):
+        patch.setattr(classes, "all_classes", raise_once(AnnotatorError("the disk is gone"), classes.all_classes))
+        gallery.folders(db)
+    agree(db)
+
+
+def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
+    db, only = predicted, GalleryFilter(by="Ann")
+
+    def look(number: int) -> int:
+        return sum(len(gallery.listing(db, only, sorting).rows) for sorting in SORTINGS for _ in range(4)) + number
+
+    with ThreadPoolExecutor(3) as threads:
+        looks = [threads.submit(look, number) for number in range(3)]
+        for number in range(40):
+            change(db, random.Random(number), days=0)
+    assert all(look.result() >= 0 for look in looks)
+    agree(db)
 
 
 def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_the_rest(tmp_path, class_file):

@@ -26,7 +26,7 @@ from annotator.store.odd_rows import STATES
 
 OPEN = 2  # of a class's states: no label
 AT_ONCE = 20_000  # rows read, or images looked up, at a time
-REREAD = 50_000  # images of newer decisions from which on all are read again, if they are a third of all images
+REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
 CLASSES_KEPT = 200  # of which the states are kept: a byte an image each
 
 
@@ -106,6 +106,9 @@ class ImageColumns:
 
     def __init__(self):
         self.lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
         self.stamp = NOTHING
         self.names = ImageNames()
         self.image_ids = np.zeros(0, np.int64)
@@ -125,30 +128,40 @@ class ImageColumns:
     def refresh(self, db: Database) -> None:
         """Bring the columns up to date, inside `db.reading()`."""
         with db.reading() as sql:
-            now, before = stamp(db), self.stamp
-            if now == before:
+            now = stamp(db)
+            if now == self.stamp:
                 return
-            if now.image > before.image or now.change > before.change:
-                self._read_images(sql, before)
-            class_ids = [class_.id for class_ in classes.all_classes(db)]
-            rows = np.zeros(0, np.int64) if before == NOTHING else self._decided_since(sql, before.decision)
-            if before == NOTHING or len(rows) > max(REREAD, len(self) // 3):
-                self._read_decisions(sql, None)
-                self._read_labels(sql, class_ids)
+            if now.change - self.stamp.change > REREAD:
+                self._forget()
+            try:
+                self._bring_up_to(db, sql, now)
+            except BaseException:
+                self._forget()  # what was half read
+                raise
+
+    def _bring_up_to(self, db: Database, sql: sqlite_utils.Database, now: Stamp) -> None:
+        before = self.stamp
+        if now.image > before.image or now.change > before.change:
+            self._read_images(sql, before)
+        class_ids = [class_.id for class_ in classes.all_classes(db)]
+        rows = np.zeros(0, np.int64) if before == NOTHING else self._decided_since(sql, before.decision)
+        if before == NOTHING or len(rows) > max(REREAD, len(self) // 3):
+            self._read_decisions(sql, None)
+            self._read_labels(sql, class_ids)
+        else:
+            self._read_decisions(sql, rows)
+            older = [class_id for class_id in class_ids if class_id <= self._newest_class]
+            if older == self._class_ids:  # a new class has no labels without a decision
+                self._read_labels_of(sql, rows, class_ids)
             else:
-                self._read_decisions(sql, rows)
-                older = [class_id for class_id in class_ids if class_id <= self._newest_class]
-                if older == self._class_ids:  # a new class has no labels without a decision
-                    self._read_labels_of(sql, rows, class_ids)
-                else:
-                    self._read_labels(sql, class_ids)
-            if now.classes != before.classes:
-                self._read_complete(sql)
-            self.stamp, self._class_ids = now, class_ids
-            self._newest_class = sql.execute("SELECT coalesce(max(id), 0) FROM class").fetchone()[0]
-            if before == NOTHING:
-                self.by_decision()
-                self.by_capture()
+                self._read_labels(sql, class_ids)
+        if now.classes != before.classes:
+            self._read_complete(sql)
+        self.stamp, self._class_ids = now, class_ids
+        self._newest_class = sql.execute("SELECT coalesce(max(id), 0) FROM class").fetchone()[0]
+        if before == NOTHING:
+            self.by_decision()
+            self.by_capture()
 
     def states(self, sql: sqlite_utils.Database, class_id: int) -> np.ndarray:
         """(N,) int8: the labels of a class, OPEN where there is none. Read when first asked for."""
@@ -241,7 +254,7 @@ class ImageColumns:
 
     def _take_decisions(self, sql: sqlite_utils.Database, source: str, parameters: list[str]) -> None:
         query = f"""SELECT d.id, d.image_id, d.action = 'flag', d.note != '', d.source, d.annotator, d.decided_at
-            FROM {source} d.action != 'undo' AND d.image_id NOT NULL
+            FROM {source} d.action != 'undo' AND EXISTS (SELECT 1 FROM image i WHERE i.id = d.image_id)
             AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id"""
         count = len(self)
         for ids, image_ids, are_flags, have_notes, sources, people, times in _chunks(sql, query, parameters):
