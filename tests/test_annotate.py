@@ -331,7 +331,7 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         wait_for_image(page, first)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images labeled ·", timeout=20_000)
+        expect(page.locator(".foot .far")).to_have_text("4 of 4 images labeled", timeout=20_000)
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
         expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import streamlit as st
 
 STYLE = """<style>
-.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
+ul.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
 .notes:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
-.notes li {display: flex; gap: 0.8rem; padding: 0.45rem 0; margin: 0;}
+ul.notes li {display: flex; gap: 0.8rem; padding: 0.45rem 0; margin: 0;}
 .notes li {border-top: 1px solid light-dark(#dfe3e1, #373d3b);}
 .notes li:first-child {border-top: 0;}
 .notes img {width: 72px; height: 54px; object-fit: cover; border-radius: 6px; display: block;}

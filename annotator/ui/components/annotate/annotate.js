@@ -81,8 +81,8 @@ export default class AnnotatePage extends Page {
       keyButton("Skip", " ", () => this.skip()),
       this.unsureButton,
       this.stayButton,
-      keyButton("Flag", ",", () => this.openFlag()),
-      keyButton("History", ";", () => this.session.showHistory()));
+      keyButton("Flag", ",", () => this.openFlag()));
+    session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
     const left = el("div", { class: "left" }, this.stage.element, under,

@@ -25,7 +25,7 @@ export default class ReviewPage extends Page {
 
   build() {
     const { project, threshold, classes, annotators } = this.session.data;
-    this.answeredAt = 0;
+    this.session.toolbar.append(this.session.historyButton);
     this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
     this.screen = new ReviewScreen(this.session, this.filter, {
       answer: (state, at) => this.answer(state, at),
@@ -107,7 +107,7 @@ export default class ReviewPage extends Page {
     const shown = chip.known == null ? { run: chip.run_id, score: chip.probability } : {};
     const entry = {
       action: "label", source: sourceOf(chip), image: item.id, class: chip.class_id, state, ...shown,
-      milliseconds: this.spent(),
+      milliseconds: this.hand.looked,
     };
     this.decide(item, entry, [at], state);
   }
@@ -123,7 +123,7 @@ export default class ReviewPage extends Page {
     }
     const chips = places.map((at) => item.suggestions[at]);
     const entry = {
-      action: "batch", source: sourceOf(chips[0]), run: chips[0].run_id, milliseconds: this.spent(),
+      action: "batch", source: sourceOf(chips[0]), run: chips[0].run_id, milliseconds: this.hand.looked,
       cells: chips.map((chip) => [item.id, chip.class_id, 1, chip.known == null ? chip.probability : null]),
     };
     this.decide(item, entry, places, 1);
@@ -176,7 +176,7 @@ export default class ReviewPage extends Page {
   done() {
     const item = this.ready();
     if (!item) return;
-    this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.spent() }, {
+    this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {
         this.comeTo(item);
         this.hand.count(0, 1);
@@ -242,14 +242,6 @@ export default class ReviewPage extends Page {
     if (this.hand.current === item) this.screen.show();
     else this.hand.bringBack(item);
     this.told(how, this.inWords(entry));
-  }
-
-  /** Milliseconds since the image came, or since the answer before this one. */
-  spent() {
-    const now = performance.now();
-    const since = Math.max(this.hand.shownAt, this.answeredAt);
-    this.answeredAt = now;
-    return Math.round(now - since);
   }
 }
 

@@ -69,6 +69,8 @@ export class Session {
     this.foot.aside.addEventListener("click", () => this.aside.open());
     this.record = new HistoryDialog(this, { onComment, onRemove });
     this.foot.element.append(this.aside.element, this.record.element);
+    /** For the toolbar of a page that always shows one image. */
+    this.historyButton = keyButton("History", ";", () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new Help(page, keys, hints);
     this.toolbar = el(
