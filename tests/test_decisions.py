@@ -184,6 +184,9 @@ def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
     assert found[2].note == "odd"
     assert [step.uuid for step in decisions.undoable(db, "Ann", 2, 2000)] == [one.uuid, last.uuid]
     assert [step.uuid for step in decisions.undoable(db, "Ann", 200, 2)] == [last.uuid], "half a grid is none"
+    decisions.decide(db, [large := grid(*((image, 3, PRESENT, None) for image in range(1, 6)))])
+    [whole] = decisions.undoable(db, "Ann", 200, 2)
+    assert (whole.uuid, [tuple(cell) for cell in whole.cells]) == (large.uuid, list(large.cells)), "the newest is whole"
 
 
 def test_decisions_that_only_share_a_batch_come_back_as_one_step_that_can_be_undone(db):

@@ -37,6 +37,7 @@ PAGES = {
     "autopilot": ".stage img[data-image], .tile[data-image] img",
     "grid": ".tile[data-image] img",
     "review": ".suggestion",
+    "gallery": ".thumb img",
     "map": "canvas",
     "progress": "[data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",

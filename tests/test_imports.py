@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.process
 
-PAGES = ("annotate", "review", "progress", "export", "settings")
+PAGES = ("annotate", "review", "gallery", "progress", "export", "settings")
 WORKER = ("process", "train", "explain", "embed")
 # One process a list; each step imports further modules, after which none of these names may be loaded.
 PROCESSES = {

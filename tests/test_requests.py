@@ -61,7 +61,7 @@ UNSTORABLE = {
     "no action": {"uuid": "flag-one"},
     "an unknown action": label(uuid="flag-one", action="wave"),
     "a grid without cells": {"uuid": "flag-one", "action": "batch", "cells": []},
-    "a grid of too many cells": {"uuid": "flag-one", "action": "batch", "cells": [[1, 1, 1, None]] * 501},
+    "a grid of too many cells": {"uuid": "flag-one", "action": "batch", "cells": [[1, 1, 1, None]] * 10_001},
     "a grid of odd cells": {"uuid": "flag-one", "action": "batch", "cells": [[1, 1, 1]]},
     "a nested note": {"uuid": "flag-one", "action": "flag", "image": 1, "note": [[[[]]]]},
 }

@@ -20,11 +20,11 @@ from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_d
 from annotator.store.odd_rows import STATES
 from annotator.store.sources import in_sql
 
-_ACTIVE_OF_ONE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
+_ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
-    WHERE d.annotator = ? AND d.action != 'undo' AND d.source NOT IN ('import', 'merge')
-      AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
-    ORDER BY d.id DESC"""
+    WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
+      AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
+_ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
 # What a merging of classes has stored is taken back with the merging only (class_history.py).
 _UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
 
@@ -142,7 +142,8 @@ def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
 
 
 def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
-    """The decisions this person can take back, newest last: at most `limit` steps of at most `cells` cells together."""
+    """The decisions this person can take back, newest last: at most `limit` steps of at most `cells` cells together;
+    the newest step is given whole, however large it is."""
     newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
@@ -150,6 +151,9 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
         steps.setdefault(key, []).append(decision)
     if len(newest) > cells and (cut_off := newest[cells].batch):
         steps.pop(cut_off, None)  # not all of its cells were read
+        if not steps:
+            whole = db.rows(f"{_ACTIVE} AND d.batch = ? AND +d.annotator = ? ORDER BY d.id DESC", [cut_off, annotator])
+            steps = {cut_off: [Decision(**row) for row in whole]}
     return [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
 
 

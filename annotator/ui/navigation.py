@@ -18,6 +18,7 @@ PAGES = (
     Entry("autopilot", "Autopilot", ":material/auto_awesome:"),
     Entry("grid", "Grid", ":material/grid_view:"),
     Entry("review", "Review", ":material/fact_check:"),
+    Entry("gallery", "Gallery", ":material/photo_library:"),
     Entry("map", "Map", ":material/bubble_chart:"),
     Entry("progress", "Progress", ":material/monitoring:"),
     Entry("certificate", "Certificate", ":material/verified:"),

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.store import versions
 from annotator.store.tiles import Tile
 from annotator.ui import context
 from annotator.ui.routes import shapes
@@ -27,7 +28,8 @@ MOST_FOUND = 100
 
 
 async def window(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, start, count} -> {total, start, version, changed, images}.
+    """POST {filter?, sort?, class?, down?, version?, start, count} -> {total, start, version, changed, class_version,
+    images}.
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name}, all optional (snapshot.gallery.GalleryFilter)
@@ -77,6 +79,7 @@ def _window(asked: GalleryWindowRequest) -> dict[str, Any]:
         "start": part.start,
         "version": part.version,
         "changed": part.changed,
+        "class_version": versions.class_version(context.db()),
         "images": [_tile(tile, part.probabilities) for tile in part.images],
     }
 

@@ -11,7 +11,7 @@ export class Api {
 
   /**
    * POST JSON, get JSON. Throws ApiError, with status 0 when the server could not be reached at all.
-   * @param {string} path @param {object} body @param {{keepalive?: boolean}} [options]
+   * @param {string} path @param {object} body @param {{keepalive?: boolean, signal?: AbortSignal}} [options]
    */
   async post(path, body, options = {}) {
     const text = JSON.stringify(body);
@@ -22,6 +22,7 @@ export class Api {
         headers: { "content-type": "application/json", "x-annotator-token": this.token },
         body: text,
         keepalive: Boolean(options.keepalive) && text.length < KEPT_ALIVE,
+        signal: options.signal,
       });
     } catch {
       throw new ApiError(0, "the server cannot be reached");

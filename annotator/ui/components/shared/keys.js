@@ -28,8 +28,7 @@ export function listen(root, handle, released) {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
     const command = commandName(event);
-    const written = event.getModifierState("AltGraph"); // a character of its own, such as [ on many layouts
-    if (!command && !written && (event.ctrlKey || event.metaKey || event.altKey)) return;
+    if (!command && (event.ctrlKey || event.metaKey || event.altKey)) return;
     if (command && typing(event) && command !== "find") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
     if (tabbed && pressesButton(event)) {
@@ -64,8 +63,8 @@ export function listen(root, handle, released) {
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
 function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-  // On layouts that have these on a digit's key they are still themselves, which are commands.
-  if (digit && !["/", "?", "[", "]"].includes(event.key)) return digit[1];
+  // On layouts with "/" or "?" above a digit they are still "/" and "?", which are commands.
+  if (digit && event.key !== "/" && event.key !== "?") return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
@@ -86,7 +85,7 @@ export function typing(event) {
   return target.matches("textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])");
 }
 
-/** Undo, redo and find, which keep the keys they have everywhere; and "Alt+1". @param {KeyboardEvent} event */
+/** Undo, redo, find and others, which keep the keys they have everywhere; and "Alt+1". @param {KeyboardEvent} event */
 function commandName(event) {
   if (event.altKey && !event.ctrlKey && !event.metaKey) return altName(event);
   const control = (event.ctrlKey || event.metaKey) && !event.altKey;
@@ -94,6 +93,9 @@ function commandName(event) {
   if (control && key === "z") return event.shiftKey ? "redo" : "undo";
   if (control && key === "y") return "redo";
   if (control && key === "k") return "find";
+  if (control && key === "a") return "all";
+  if (control && key === "g") return "go";
+  if (control && key === "enter") return "set";
   if (!control && !event.altKey && event.shiftKey && event.key === "Backspace") return "redo";
   return "";
 }

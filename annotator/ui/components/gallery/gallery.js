@@ -1,0 +1,346 @@
+// @ts-check
+/**
+ * Gallery: all images as thumbnails, filtered and sorted; many are selected and changed in one batch, which is undone as
+ * one. The page leases nothing: what two people say of a cell at the same time is both kept, the newest holds.
+ */
+
+import { everything, push, read } from "./address.js";
+import { Filter } from "./filter.js";
+import { Jump } from "./jump.js";
+import { Listing } from "./listing.js";
+import { Page } from "../shared/page.js";
+import { Panel } from "./panel.js";
+import { Pointing } from "./pointing.js";
+import { Selection } from "./selection.js";
+import { Size } from "./size.js";
+import { View } from "./view.js";
+import { HINTS, KEYS, settingInWords } from "./words.js";
+import { Whereabouts } from "./whereabouts.js";
+import { afterPaint, capital, counted, el, keyButton } from "../shared/dom.js";
+import { typing } from "../shared/keys.js";
+
+const RENEW = 8000; // milliseconds between two readings of what is in sight
+
+export default class GalleryPage extends Page {
+  /** @param {any} component */
+  constructor(component) {
+    super(component, { name: "gallery", keys: KEYS, hints: HINTS });
+    /** Where the cursor is to go once there is a list. @type {number | null} */
+    this.coming = null;
+    this.build();
+    this.filter.set(read(window.location.search));
+    this.whereabouts = new Whereabouts(this.session.data.project);
+    this.returning = () => this.showAddress();
+    this.leaving = () => this.remember();
+    window.addEventListener("popstate", this.returning);
+    window.addEventListener("pagehide", this.leaving);
+    this.renewing = window.setInterval(() => document.hidden || this.listing.refresh(), RENEW);
+    this.begun();
+  }
+
+  build() {
+    const { session } = this;
+    const { data } = session;
+    const say = (/** @type {string} */ text) => session.say(text);
+    this.listing = new Listing({
+      session, request: () => this.filter.request, onNews: () => this.news(), onMoved: () => this.findAgain(),
+    });
+    this.selection = new Selection({ listing: this.listing, onChange: () => this.mark(), say });
+    this.size = new Size(data.project, () => this.resized());
+    this.view = new View({
+      session, listing: this.listing, size: () => this.size.pixels, marks: () => this.selection, onMove: () => this.pointing.scrolled(),
+    });
+    this.pointing = new Pointing(this.view.scroller, {
+      indexOf: (box) => Number(/** @type {HTMLElement} */ (box).dataset.index),
+      meets: (from, to) => this.view.meets(from, to),
+      onClick: (index, how) => this.clicked(index, how),
+      onOpen: (index) => this.open(index),
+      onBegin: (index, keep) => this.selection.begin(index, keep),
+      onRectangle: (indexes) => this.selection.rectangle(indexes),
+    });
+    this.filter = new Filter({
+      classes: session.classes, people: data.annotators, sources: data.sources, folders: data.folders, say,
+      onChange: (view) => {
+        push(view);
+        this.begun();
+      },
+    });
+    this.panel = new Panel({
+      onSet: (states) => this.set(states), onClear: () => this.selection.clear(), onAll: () => this.selection.all(),
+      onOpen: () => this.open(this.selection.at),
+    });
+    this.panel.setClasses(session.classes);
+    this.jump = new Jump((index) => this.goTo(index));
+    this.saved = afterPaint(() => this.readWhenSaved());
+    this.put();
+  }
+
+  /** Put everything on the page. */
+  put() {
+    const { session } = this;
+    this.count = el("p", { class: "count", role: "status" });
+    this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images were changed since: list them anew" });
+    this.empty = el("div", { class: "nothing", hidden: true });
+    const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
+      this.size.element, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
+    session.element.classList.add("gallery");
+    session.element.replaceChildren(
+      head, session.help.hints, this.filter.element,
+      el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
+      el("div", { class: "under" }, session.words, session.foot.element), session.help.dialog, this.jump.dialog);
+  }
+
+  close() {
+    this.remember();
+    clearInterval(this.renewing);
+    window.removeEventListener("popstate", this.returning);
+    window.removeEventListener("pagehide", this.leaving);
+    this.view.close();
+    this.pointing.close();
+    this.listing.close();
+  }
+
+  /** @param {any} component */
+  update(component) {
+    super.update(component);
+    this.showAddress();
+  }
+
+  showClasses() {
+    const before = JSON.stringify(this.filter.request);
+    this.filter.setClasses(this.session.classes);
+    this.panel.setClasses(this.session.classes);
+    this.view.tiles.redraw();
+    if (JSON.stringify(this.filter.request) !== before) this.begun();
+  }
+
+  pictured() {
+    return this.selection.current;
+  }
+
+  showComments() {
+    this.view.tiles.redraw();
+    this.saved();
+  }
+
+  /** @param {number} id */
+  imageName(id) {
+    return this.listing.known().find((image) => image.id === id)?.name ?? "";
+  }
+
+  // Which images are shown
+
+  /** Another filter or order, or the same list anew. @param {boolean} [anew] the cursor stays on its image */
+  begun(anew = false) {
+    const before = anew ? this.selection.current : null;
+    const at = anew ? this.selection.at : 0;
+    this.view.tiles.first = new Set(this.filter.about);
+    if (!anew) this.selection.reset();
+    this.listing.restart();
+    if (anew) this.goTo(at);
+    else this.view.scroller.moveTo(0);
+    const wanted = before?.id ?? (anew ? null : this.whereabouts.recall());
+    if (wanted != null) this.come(wanted);
+  }
+
+  /** The browser went to another entry of its history. */
+  showAddress() {
+    const view = read(window.location.search);
+    if (JSON.stringify(view) === JSON.stringify(this.filter.view)) return;
+    this.filter.set(view);
+    this.begun();
+  }
+
+  /** The server lists anew, after it was started again perhaps: stay with the image at the cursor. */
+  findAgain() {
+    const { current } = this.selection;
+    if (current) this.come(current.id);
+  }
+
+  /** @param {number} image */
+  async come(image) {
+    const place = await this.listing.place(image);
+    if (place == null) return;
+    if (this.listing.total == null) this.coming = place;
+    else this.goTo(place);
+  }
+
+  news() {
+    const { total, trouble, changed } = this.listing;
+    const all = Math.max(this.session.data.images, total ?? 0);
+    const shown = total == null ? "Loading images..." : total < all || this.filter.active ? `${total.toLocaleString("en")} of ${counted(all, "image")}` : counted(all, "image");
+    const words = trouble ? `${capital(trouble)}. Trying again.` : shown;
+    if (this.count.textContent !== words) this.count.textContent = words;
+    this.updateButton.hidden = !changed || !this.dependsOnAnswers;
+    this.view.layOut();
+    this.showEmpty(total === 0);
+    if (this.coming != null && total) this.goTo(Math.min(this.coming, total - 1));
+    if (total != null) this.coming = null;
+    this.view.look();
+  }
+
+  /** Whether another answer may bring an image into the list, or elsewhere in it. */
+  get dependsOnAnswers() {
+    const { filter: asked, sort } = this.filter.request;
+    const { name, folder, ...others } = /** @type {any} */ (asked);
+    return sort !== "name" && sort !== "captured" || Object.values(others).some((value) => !Array.isArray(value) || value.length);
+  }
+
+  /** @param {boolean} none */
+  showEmpty(none) {
+    if (none === !this.empty.hidden) return;
+    this.empty.hidden = !none;
+    this.view.element.hidden = none;
+    if (!none) return;
+    const { pages } = this.session.data;
+    const link = (/** @type {string} */ name) => (pages[name] ? [el("a", { href: pages[name][1] }, `Go to ${pages[name][0]}`)] : []);
+    const act = this.filter.active
+      ? [el("button", { type: "button", onclick: () => this.filter.clear() }, "Clear filter")]
+      : [...link("images"), ...link("settings")];
+    this.empty.replaceChildren(
+      el("p", { class: "empty" }, this.filter.active ? "No image matches this filter." : "There is no image in this project yet."),
+      el("div", { class: "tools onward" }, ...act));
+  }
+
+  /** Show what is selected. */
+  mark() {
+    const { ids, current } = this.selection;
+    this.view.mark();
+    const only = ids.size === 1 && current && ids.has(current.id) ? current.name : null;
+    this.panel.show(ids.size, only);
+    this.session.changed();
+  }
+
+  // What the person does
+
+  /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  press(key, event) {
+    if (this.jump.dialog.open) return this.jump.key(key);
+    if (event.composedPath()[0] === this.panel.field && key !== "find") return this.panel.key(key, event);
+    if (typing(event) && key !== "find") return this.filter.key(key, event);
+    if (this.move(key, event.shiftKey)) return true;
+    const command = {
+      " ": () => this.selection.toggle(this.selection.at),
+      Enter: () => this.open(this.selection.at),
+      Escape: () => this.selection.clear(),
+      all: () => this.selection.all(),
+      go: () => this.openJump(),
+      g: () => this.openJump(),
+      r: () => this.begun(true),
+      set: () => this.panel.set(),
+      "/": () => this.filter.focus(),
+      find: () => this.filter.focus(),
+      ".": () => this.panel.focus(),
+      "+": () => this.size.step(1),
+      "=": () => this.size.step(1),
+      "-": () => this.size.step(-1),
+    }[key];
+    if (!command) return false;
+    if (!event.repeat) command();
+    return true;
+  }
+
+  /** A key that moves the cursor. @param {string} key @param {boolean} extend @returns {boolean} */
+  move(key, extend) {
+    const { listing, selection } = this;
+    const { columns, screen } = this.view;
+    const most = (listing.total ?? 0) - 1;
+    const to = {
+      ArrowLeft: selection.at - 1, ArrowRight: selection.at + 1, ArrowUp: selection.at - columns, ArrowDown: selection.at + columns,
+      PageUp: selection.at - screen, PageDown: selection.at + screen, Home: 0, End: most,
+    }[key];
+    if (to === undefined) return false;
+    const beyond = key.startsWith("Arrow") && (to < 0 || to > most);
+    if (most >= 0 && !beyond) this.goTo(Math.min(most, Math.max(0, to)), extend);
+    return true;
+  }
+
+  /** The cursor goes there. @param {number} index @param {boolean} [extend] the selection with it */
+  goTo(index, extend = false) {
+    const { selection, view } = this;
+    view.element.classList.add("keyed");
+    if (extend) selection.extend(index);
+    else selection.at = selection.anchor = index;
+    if (!extend) selection.base = new Set(selection.ids);
+    view.reveal(index);
+    const { activeElement } = this.session.root;
+    if (!activeElement?.matches("input, select")) view.element.focus({ preventScroll: true });
+    this.mark();
+  }
+
+  openJump() {
+    this.jump.open(this.selection.at, this.listing.total ?? 0);
+  }
+
+  /** @param {number} index @param {"one" | "toggle" | "range"} how */
+  clicked(index, how) {
+    this.view.element.classList.remove("keyed");
+    if (how === "range") this.selection.extend(index);
+    else this.selection[how](index);
+  }
+
+  /** Open an image in Annotate. @param {number} index */
+  open(index) {
+    const image = this.listing.item(index);
+    if (!image) return;
+    this.selection.at = index;
+    this.remember();
+    window.location.href = new URL(`${this.session.data.pages.annotate[1]}?image=${image.id}`, window.location.href).href;
+  }
+
+  remember() {
+    const { current, at } = this.selection;
+    if (current && this.coming == null) this.whereabouts.keep(at ? current.id : null);
+  }
+
+  /** Say this of all selected images, as one step. @param {Map<number, number | null>} states class -> state; null: no answer any more */
+  set(states) {
+    const { selection, listing } = this;
+    const before = new Map(listing.known().filter((image) => selection.ids.has(image.id)).map((image) => [image.id, new Map(image.labels)]));
+    const unanswered = (/** @type {number} */ id, /** @type {number} */ class_) => before.has(id) && !before.get(id)?.has(class_);
+    const cells = [...selection.ids].flatMap((id) => [...states].filter(([class_, state]) => state != null || !unanswered(id, class_))
+      .map(([class_, state]) => /** @type {[number, number, number | null]} */ ([id, class_, state])));
+    const words = settingInWords(states, selection.ids.size, this.session.names);
+    for (const class_ of states.keys()) this.view.tiles.first.add(class_);
+    const entry = cells.length ? { action: "batch", source: "gallery", cells: cells.map((cell) => [...cell, null]) } : null;
+    this.perform(entry, {
+      forward: () => this.change(cells),
+      back: () => {
+        const known = cells.filter(([id]) => before.has(id));
+        listing.forget(cells.filter(([id]) => !before.has(id)).map(([id, class_]) => [id, class_]));
+        this.change(known.map(([id, class_]) => [id, class_, before.get(id)?.get(class_) ?? null]));
+      },
+      words,
+    });
+    this.panel.reset();
+    this.session.say(`Set: ${words}.`);
+  }
+
+  /** The tiles have another size: the cursor stays in sight. */
+  resized() {
+    const { first, last } = this.view.scroller.inSight;
+    const row = Math.floor(this.selection.at / this.view.columns);
+    this.view.layOut();
+    if (row >= first && row <= last) this.view.reveal(this.selection.at);
+  }
+
+  /** The tiles show these cells so. @param {[number, number, number | null][]} cells */
+  change(cells) {
+    this.listing.change(cells);
+    this.view.paint();
+    this.view.tiles.redraw();
+    this.saved();
+  }
+
+  /** What was saved may be refused, or may make images complete: read it again. */
+  async readWhenSaved() {
+    await this.session.outbox.flush();
+    if (!this.session.outbox.waiting.size) this.listing.refresh();
+  }
+
+  /** @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how */
+  foreignStep({ entry }, how) {
+    this.told(how, this.inWords(entry));
+    this.saved();
+  }
+}

@@ -1,0 +1,48 @@
+// @ts-check
+/** How large tiles are: the person's choice, kept in this browser for each project. */
+
+import { el } from "../shared/dom.js";
+
+const SIZES = [120, 150, 180, 220, 280, 360]; // CSS pixels, the least width
+const USUAL = 150;
+
+export class Size {
+  /** @param {string} project @param {() => void} onChange */
+  constructor(project, onChange) {
+    this.store = `annotator:${project}:gallery-size`;
+    this.onChange = onChange;
+    this.pixels = USUAL;
+    try {
+      const stored = Number(localStorage.getItem(this.store));
+      if (SIZES.includes(stored)) this.pixels = stored;
+    } catch {
+      // Storage that is blocked: as on the first visit.
+    }
+    this.buttons = [["Smaller images", "-", "−", -1], ["Larger images", "+", "+", 1]].map(([words, key, sign, by]) =>
+      el("button", {
+        type: "button", class: "step", "aria-label": words, title: `${words} (${sign})`, "aria-keyshortcuts": key, "data-by": by,
+        onclick: () => this.step(Number(by)),
+      }, String(sign)));
+    this.element = el("div", { class: "joined sizes", role: "group", "aria-label": "Size of images" }, ...this.buttons);
+    this.#tell();
+  }
+
+  /** @param {number} by */
+  step(by) {
+    const to = SIZES[SIZES.indexOf(this.pixels) + by];
+    if (!to) return;
+    this.pixels = to;
+    try {
+      localStorage.setItem(this.store, String(to));
+    } catch {
+      // Then a reload begins with the usual size.
+    }
+    this.#tell();
+    this.onChange();
+  }
+
+  #tell() {
+    const at = SIZES.indexOf(this.pixels);
+    for (const button of this.buttons) button.disabled = !SIZES[at + Number(button.dataset.by)];
+  }
+}

@@ -1,0 +1,228 @@
+// @ts-check
+/**
+ * The tiles near the viewport. A tile that goes out of sight is used again for one that comes: however long the list is,
+ * there are a few dozen elements.
+ */
+
+import { STATE_WORDS, chance, counted, el } from "../shared/dom.js";
+
+export const GAP = 6; // CSS pixels between two tiles
+const SHAPE = 0.72; // height of a picture by its width
+const WORDS = 46; // height of name and labels
+const CHIP_ROOM = 17; // pixels of a chip besides its letters, and the gap after it
+const MORE_ROOM = 30; // pixels of "+12"
+const MARKS = { 1: "", "-1": "✕ ", 0: "? " };
+
+/** @typedef {import("./listing.js").Image} Image */
+
+/** How many tiles of at least this size stand side by side, and how large they are. @param {number} width @param {number} size */
+export function layOut(width, size) {
+  const columns = Math.max(1, Math.floor((width - GAP) / (size + GAP)));
+  const across = (width - GAP) / columns;
+  return { columns, across, down: Math.round((across - GAP) * SHAPE) + WORDS + GAP };
+}
+
+class Tile {
+  constructor() {
+    this.picture = el("div", { class: "picture" });
+    this.tick = el("span", { class: "tick" }, "✓");
+    this.marks = el("span", { class: "marks" });
+    this.name = el("div", { class: "name" });
+    this.labels = el("div", { class: "labels" });
+    this.box = el("div", { class: "thumb", role: "option" }, this.picture, this.tick, this.marks, this.name, this.labels);
+    /** @type {Image | null} */
+    this.image = null;
+  }
+
+  /** @param {number} index */
+  number(index) {
+    this.box.dataset.index = String(index);
+    this.box.id = `gallery-${index}`;
+    this.box.setAttribute("aria-posinset", String(index + 1));
+  }
+}
+
+export class Tiles {
+  /**
+   * @param {HTMLElement} content the tiles lie in it
+   * @param {{pictures: import("./pictures.js").Pictures, names: () => Map<number, string>}} options names: of the classes
+   */
+  constructor(content, { pictures, names }) {
+    this.content = content;
+    this.pictures = pictures;
+    this.names = names;
+    /** By index. @type {Map<number, Tile>} */
+    this.tiles = new Map();
+    /** @type {Tile[]} */
+    this.spare = [];
+    /** Classes whose labels are shown first, whatever their state. @type {Set<number>} */
+    this.first = new Set();
+    this.width = 0;
+    this.total = 0;
+    this.pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+    /** Widths of chips by their words. @type {Map<string, number>} */
+    this.widths = new Map();
+  }
+
+  /**
+   * Have exactly these tiles.
+   * @param {number} first @param {number} last
+   * @param {{item: (index: number) => Image | null, place: (index: number) => {left: number, top: number}}} list
+   */
+  show(first, last, { item, place }) {
+    for (const [index, tile] of this.tiles) {
+      if (index >= first && index <= last) continue;
+      this.tiles.delete(index);
+      this.spare.push(tile);
+    }
+    for (let index = first; index <= last; index += 1) {
+      let tile = this.tiles.get(index);
+      if (!tile) {
+        tile = this.spare.pop() ?? new Tile();
+        tile.number(index);
+        this.tiles.set(index, tile);
+        if (!tile.box.isConnected) this.content.append(tile.box);
+        this.#empty(tile, index);
+      }
+      const { left, top } = place(index);
+      const { style } = tile.box;
+      style.left = `${left}px`;
+      style.top = `${top}px`;
+      const image = item(index);
+      if (image !== tile.image) this.#fill(tile, index, image);
+    }
+    for (const tile of this.spare.splice(0)) tile.box.remove();
+  }
+
+  /** Tiles have another size, or there are other names or numbers: all are drawn anew. @param {number} width @param {number} height @param {number} total */
+  resize(width, height, total) {
+    this.width = width;
+    this.total = total;
+    this.content.style.setProperty("--thumb-width", `${width}px`);
+    this.content.style.setProperty("--thumb-height", `${height}px`);
+    this.redraw();
+  }
+
+  redraw() {
+    for (const [index, tile] of this.tiles) this.#fill(tile, index, tile.image);
+  }
+
+  /** Show which are selected, and where the cursor is. @param {Set<number>} ids @param {number} at */
+  mark(ids, at) {
+    for (const [index, { box, image }] of this.tiles) {
+      const selected = String(Boolean(image && ids.has(image.id)));
+      if (box.getAttribute("aria-selected") !== selected) box.setAttribute("aria-selected", selected);
+      box.classList.toggle("at", index === at);
+    }
+  }
+
+  /** Its picture has come. @param {number} id */
+  loaded(id) {
+    for (const tile of this.tiles.values()) if (tile.image?.id === id) this.#picture(tile);
+  }
+
+  /** @param {Tile} tile @param {number} index */
+  #empty(tile, index) {
+    tile.image = null;
+    tile.box.classList.add("empty-thumb");
+    delete tile.box.dataset.image;
+    tile.picture.replaceChildren((index + 1).toLocaleString("en"));
+    tile.marks.replaceChildren();
+    tile.name.replaceChildren();
+    tile.labels.replaceChildren();
+    tile.box.setAttribute("aria-label", `Image ${index + 1}, loading`);
+    tile.box.setAttribute("aria-setsize", String(this.total));
+  }
+
+  /** @param {Tile} tile @param {number} index @param {Image | null} image */
+  #fill(tile, index, image) {
+    if (!image) {
+      this.#empty(tile, index);
+      return;
+    }
+    const same = tile.image?.id === image.id;
+    tile.image = image;
+    tile.box.classList.remove("empty-thumb");
+    tile.box.dataset.image = String(image.id);
+    tile.box.setAttribute("aria-label", this.#spoken(image));
+    tile.box.setAttribute("aria-setsize", String(this.total));
+    tile.name.replaceChildren(image.name.split("/").at(-1) ?? "");
+    tile.box.title = image.name;
+    tile.labels.replaceChildren(...this.#chips(image));
+    tile.marks.replaceChildren(...marksOf(image));
+    if (!same || !tile.picture.querySelector("img")) this.#picture(tile);
+  }
+
+  /** @param {Tile} tile */
+  #picture(tile) {
+    if (!tile.image) return;
+    const { id } = tile.image;
+    const picture = this.pictures.get(id);
+    const broken = this.pictures.broken.get(id);
+    if (picture) {
+      if (picture.parentNode !== tile.picture) tile.picture.replaceChildren(picture);
+    } else tile.picture.replaceChildren(broken ? "Cannot be shown" : "");
+  }
+
+  /** The labels that there is room for, and how many more. @param {Image} image */
+  #chips(image) {
+    const names = this.names();
+    const ordered = this.#ordered(image);
+    let room = this.width - 8;
+    const chips = [];
+    for (const [place, [id, state]] of ordered.entries()) {
+      const words = MARKS[state] + (names.get(id) ?? "?");
+      const rest = ordered.length - place - 1;
+      room -= this.#widthOf(words) + CHIP_ROOM;
+      if (room < (rest ? MORE_ROOM : 0) && place > 0) {
+        chips.push(el("span", { class: "more" }, `+${rest + 1}`));
+        break;
+      }
+      chips.push(el("span", { class: "label", "data-state": STATE_WORDS[state] }, words));
+    }
+    return chips;
+  }
+
+  /** Absent labels are shown of the classes that are looked at only: a complete image has dozens. @param {Image} image */
+  #ordered({ labels }) {
+    const rank = (/** @type {[number, number]} */ [id, state]) => (this.first.has(id) ? 0 : state === 1 ? 1 : 2);
+    return labels.filter(([id, state]) => state !== -1 || this.first.has(id)).sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** @param {string} words */
+  #widthOf(words) {
+    let width = this.widths.get(words);
+    if (width === undefined) {
+      if (!this.widths.size) this.pen.font = `12px ${getComputedStyle(this.content).fontFamily}`;
+      width = Math.ceil(this.pen.measureText(words).width);
+      this.widths.set(words, width);
+    }
+    return width;
+  }
+
+  /** @param {Image} image */
+  #spoken(image) {
+    const names = this.names();
+    const said = this.#ordered(image).map(([id, state]) => `${names.get(id) ?? "a class"} ${STATE_WORDS[state]}`);
+    const absent = image.labels.filter(([id, state]) => state === -1 && !this.first.has(id)).length;
+    const marks = [
+      image.complete && "complete", image.flag && `flag: ${image.flag}`,
+      image.comments && counted(image.comments, "comment"),
+      image.probability != null && `probability ${chance(image.probability)}`,
+    ];
+    const parts = [said.join(", "), absent && `${absent} absent`, ...marks].filter(Boolean);
+    return `${image.name}: ${parts.join("; ") || "no label"}`;
+  }
+}
+
+/** @param {Image} image */
+function marksOf({ complete, flag, comments, probability }) {
+  const mark = (/** @type {string} */ kind, /** @type {string} */ sign, /** @type {string} */ title) =>
+    el("span", { class: `mark-${kind}`, title }, sign);
+  return [
+    ...(probability == null ? [] : [mark("chance", chance(probability), "Probability of the class")]),
+    ...(comments ? [mark("comments", String(comments), "Comments")] : []),
+    ...(flag ? [mark("flag", "⚑", flag)] : []),
+    ...(complete ? [mark("complete", "✓✓", "Complete: every class is answered")] : []),
+  ];
+}

@@ -1,0 +1,54 @@
+// @ts-check
+/** What the gallery tells a person about itself. */
+
+import { counted } from "../shared/dom.js";
+import { stateInWords } from "./panel.js";
+
+/** @type {{title: string, rows: [string | string[], string][]}[]} */
+export const KEYS = [
+  {
+    title: "Select",
+    rows: [
+      [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from image to image"],
+      [" ", "select the image, or take it out of the selection"],
+      [["Shift", "ArrowRight"], "select on to the next image; with any key that moves"],
+      ["Ctrl+A", "select all images of the filter, 5,000 at most"],
+      ["Escape", "clear the selection"],
+    ],
+  },
+  {
+    title: "Change the selected images",
+    rows: [
+      [".", "choose classes: Enter marks one present, again absent, unsure, unknown"],
+      ["Ctrl+Enter", "set them on all selected images"],
+      ["Backspace", "undo all of it (also Ctrl+Z)"],
+      ["Shift+Backspace", "redo (also Ctrl+Y)"],
+      ["Enter", "open the image in Annotate; so does a double click"],
+    ],
+  },
+  {
+    title: "Find and look",
+    rows: [
+      ["/", "filter by a class"],
+      [["Ctrl+G", "g"], "go to an image by its number"],
+      [["Home", "End"], "first image, last image"],
+      [["PageUp", "PageDown"], "a screen up, a screen down"],
+      [["+", "-"], "larger, smaller images"],
+      [";", "the image's history, and comments on it"],
+      ["r", "update the list: answers given since may have changed what belongs in it"],
+    ],
+  },
+];
+
+export const HINTS = [
+  "Click an image, or drag over several, to select them.",
+  "Set classes on all selected images at once. Backspace undoes it.",
+  "A double click, or Enter, opens an image in Annotate.",
+];
+
+/** What was set, "fox present, deer absent on 12 images". @param {Map<number, number | null>} states @param {number} count @param {Map<number, string>} names */
+export function settingInWords(states, count, names) {
+  const said = [...states].map(([id, state]) => `${names.get(id) ?? "a class"} ${stateInWords(state)}`);
+  const shown = said.length > 3 ? `${said.slice(0, 3).join(", ")} and ${said.length - 3} more` : said.join(", ");
+  return `${shown} on ${counted(count, "image")}`;
+}

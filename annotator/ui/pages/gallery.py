@@ -1,0 +1,25 @@
+"""Gallery: all images with their labels, filtered and sorted; many are changed at once.
+
+Everything quick happens in components/gallery/gallery.js, which reads the filter in the address.
+"""
+
+from annotator.records import SOURCES
+from annotator.snapshot import gallery
+from annotator.store import overview
+from annotator.ui import context, frame
+from annotator.ui.components import mount
+
+MOST_FOLDERS = 1000  # offered to choose from
+
+
+def page() -> None:
+    """The page."""
+    frame.annotator_name()
+    db = context.db()
+    mount(
+        "gallery",
+        images=overview.image_counts(db)["all"],
+        annotators=overview.annotators(db),
+        sources=[(source.name, f"{source.name}: {source.about}") for source in SOURCES.values()],
+        folders=[folder for folder in gallery.folders(db) if folder][:MOST_FOLDERS],
+    )
