@@ -117,7 +117,7 @@ class ImageColumns:
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
         self._class_ids: list[int] = []  # those that are not archived; the newest may be
-        self._newest_class = 0
+        self._newest_class = self._restored = 0
         self._states: OrderedDict[int, np.ndarray] = OrderedDict()
         self._orders: dict[str, np.ndarray] = {}
         self._moved: dict[str, list[np.ndarray]] = {}  # rows whose place in an order is no longer right
@@ -144,6 +144,7 @@ class ImageColumns:
         if now.image > before.image or now.change > before.change:
             self._read_images(sql, before)
         class_ids = [class_.id for class_ in classes.all_classes(db)]
+        restored: int = sql.execute("SELECT count(*) FROM class_away").fetchone()[0]
         rows = np.zeros(0, np.int64) if before == NOTHING else self._decided_since(sql, before.decision)
         if before == NOTHING or len(rows) > max(REREAD, len(self) // 3):
             self._read_decisions(sql, None)
@@ -151,13 +152,14 @@ class ImageColumns:
         else:
             self._read_decisions(sql, rows)
             older = [class_id for class_id in class_ids if class_id <= self._newest_class]
-            if older == self._class_ids:  # a new class has no labels without a decision
+            # A new class has no labels without a decision; one that came and went may have changed those of another.
+            if older == self._class_ids and restored == self._restored:
                 self._read_labels_of(sql, rows, class_ids)
             else:
                 self._read_labels(sql, class_ids)
         if now.classes != before.classes:
             self._read_complete(sql)
-        self.stamp, self._class_ids = now, class_ids
+        self.stamp, self._class_ids, self._restored = now, class_ids, restored
         self._newest_class = sql.execute("SELECT coalesce(max(id), 0) FROM class").fetchone()[0]
         if before == NOTHING:
             self.by_decision()

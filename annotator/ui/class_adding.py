@@ -65,5 +65,5 @@ def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | Non
     sentences = [] if sure else surprises(db, [name])
     if sentences:
         return None, sentences
-    classes.add_classes(db, [(name, "")])
+    classes.add_classes(db, [(name, "")], by)
     return classes.by_name(db)[name], []
