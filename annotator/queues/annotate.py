@@ -56,7 +56,8 @@ class Work:
     incomplete    images with an answer and an open class
     onward        pages to go to from an empty one, by name, the best first
     lost          of the page's own items, those that another page has leased by now; in the page's order
-    after         of an order by name or time: the last image that this person has left, 0 where there is none
+    sequence      the order by name or time that they come in, "" for any other
+    after         the last image of it that this person has left, 0 where there is none
     class_version    versions.class_version: a page that knows another one asks for the classes
     """
 
@@ -71,6 +72,7 @@ class Work:
     incomplete: int = 0
     onward: tuple[str, ...] = ()
     lost: Sequence[Any] = ()
+    sequence: str = ""
     after: int = 0
     class_version: int = 0
 
@@ -84,7 +86,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
     order = wanted.order or query_order.chosen(db)
     query_order.find_strategy(order)
-    after = _reached(db, wanted, order)
+    sequence = order if order in SEQUENCES and wanted.mode == "annotate" else ""
+    after = _reached(db, wanted, sequence)
     resumed = bool(wanted.instead) and leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
@@ -100,14 +103,15 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         incomplete = query_order.load(db, INCOMPLETE.name)
         image_ids = leases.take_next(
             db, wanted.holder, wanted.annotator, wanted.have, want, untouched, resumed, incomplete,
-            incomplete_first=incomplete_first, sequence=order if order in SEQUENCES else "", after=after,
+            incomplete_first=incomplete_first, sequence=sequence, after=after,
         )  # fmt: skip
         work_items = items(db, image_ids)
     else:
         chosen = review.next_to_review(db, wanted, _threshold(run))
         work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
-    return replace(with_surroundings(db, wanted, work_items, empty, counts, run, onward), after=after)
+    work = with_surroundings(db, wanted, work_items, empty, counts, run, onward)
+    return replace(work, sequence=sequence, after=after)
 
 
 def with_surroundings(
@@ -168,13 +172,13 @@ def worker_line(db: Database, run: Run | None) -> str:
     return line
 
 
-def _reached(db: Database, wanted: Wanted, order: str) -> int:
+def _reached(db: Database, wanted: Wanted, sequence: str) -> int:
     """How far this person has come in an order by name or time; it is kept where the page says so."""
-    if wanted.mode != "annotate" or order not in SEQUENCES:
+    if not sequence:
         return 0
     if wanted.after is not None:
-        sequences.set_reached(db, wanted.annotator, order, wanted.after)
-    return sequences.reached(db, wanted.annotator, order)
+        sequences.set_reached(db, wanted.annotator, sequence, wanted.after)
+    return sequences.reached(db, wanted.annotator, sequence)
 
 
 def _threshold(run: Run | None) -> float:

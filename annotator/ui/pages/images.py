@@ -57,7 +57,7 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
     with st.form("add_folder", border=False):
         given = st.text_input(
             "Add a folder of images",
-            placeholder=str(Path.home() / "photos"),
+            placeholder="/home/ann/photos",
             help="A folder on the machine that runs Annotator, searched with its subfolders. Files are read where they "
             "lie, and never changed or moved.",
             key="folder",

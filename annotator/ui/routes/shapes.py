@@ -19,6 +19,7 @@ def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any
         "empty": work_.empty,
         "onward": work_.onward,
         "lost": work_.lost,
+        "sequence": work_.sequence,
         "after": work_.after,
         "worker": work_.worker,
         "run": work_.run,

@@ -14,6 +14,7 @@ import { Opened } from "./opened.js";
 import { Order } from "./order.js";
 import { Page } from "../shared/page.js";
 import { commentsInWords } from "../shared/history.js";
+import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
@@ -33,7 +34,7 @@ export default class AnnotatePage extends Page {
   constructor(component) {
     super(component, { name: "annotate", keys: KEYS, hints: HINTS });
     this.build();
-    this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }) });
+    this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }), place: () => this.sequence.place });
     this.opened.follow();
   }
 
@@ -66,7 +67,8 @@ export default class AnnotatePage extends Page {
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
     const { project, orders, order: usual } = session.data;
-    this.order = new Order({ project, orders, usual, onChange: () => this.hand.restart() });
+    this.order = new Order({ project, orders, usual, onChange: () => this.sequence.restart() });
+    this.sequence = new Sequence(this);
     for (const part of [this.list.list, this.list.near, this.chips]) this.card.watch(part, (id) => this.list.byId.get(id));
     this.flagging = new FlagDialog((note) => this.flag(note));
     const steps = el("div", { class: "tools steps", role: "group", "aria-label": "Images of this session" },
@@ -82,8 +84,9 @@ export default class AnnotatePage extends Page {
       keyButton("Flag", ",", () => this.openFlag()));
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
-    const left = el("div", { class: "left" }, this.stage.element, about, this.chips,
-      el("div", { class: "row" }, this.opened.button, steps, this.order.element, session.toolbar));
+    const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
+    const left = el("div", { class: "left" }, this.stage.element, under,
+      el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
       session.help.dialog, this.flagging.element, this.card.element);
@@ -151,6 +154,9 @@ export default class AnnotatePage extends Page {
       "-": once(() => this.toggleUnsure()),
       ".": once(() => this.toggleStay()),
       ",": once(() => this.openFlag()),
+      "[": () => this.sequence.visit("before"),
+      "]": () => this.sequence.visit("after"),
+      "=": once(() => this.sequence.copy()),
       ArrowLeft: () => this.earlier(),
       ArrowRight: () => this.later(NEWEST),
       Escape: () => (this.card.open ? this.card.hide() : this.opened.goBack()),
@@ -207,8 +213,18 @@ export default class AnnotatePage extends Page {
     // For an image that was answered just now, gone back to, or is complete, a skip only goes on. Any other image, with or
     // without answers, is stored as skipped and comes last.
     const answered = item.opened || item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
-    if (item.passedOn || answered) this.hand.advance();
+    if (item.passedOn || answered) this.goOn();
     else this.answer(item, { action: "skip" }, item.labels, true);
+  }
+
+  /** To the next image of the queue. */
+  goOn() {
+    this.sequence.leave(() => this.hand.advance());
+  }
+
+  /** @param {string} words where the next image is a new one */
+  later(words) {
+    this.sequence.leave(() => super.later(words));
   }
 
   done() {
@@ -237,7 +253,7 @@ export default class AnnotatePage extends Page {
     this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {
         become(labels, 1);
-        if (goOn && this.hand.current?.id === item.id) this.hand.advance();
+        if (goOn && this.hand.current?.id === item.id) this.goOn();
         else this.comeTo(item);
       },
       back: () => {
@@ -306,6 +322,7 @@ export default class AnnotatePage extends Page {
 
   /** @param {any} item */
   bringBack(item) {
+    this.sequence.backTo(item);
     this.hand.bringBack(item);
     this.#current(item);
   }
@@ -332,6 +349,7 @@ export default class AnnotatePage extends Page {
 
   news() {
     this.order.tell(this.hand.news.run != null);
+    this.sequence.told();
     super.news();
   }
 
@@ -345,6 +363,7 @@ export default class AnnotatePage extends Page {
     this.showLabels();
     if (item && item === this.shown) return; // the same one, now that its picture has come: the words about it stay
     this.shown = item;
+    this.sequence.clear();
     this.session.shown();
     this.opened.note();
     if (this.notice) this.session.say(this.notice);
@@ -372,7 +391,10 @@ export default class AnnotatePage extends Page {
     if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, `Flag: ${item.flag}`));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
-    this.pause = window.setTimeout(() => this.list.showLikely(likelihoods(this.hand.current, this.session)), PAUSE);
+    this.pause = window.setTimeout(() => {
+      this.list.showLikely(likelihoods(this.hand.current, this.session));
+      this.sequence.show(this.hand.current);
+    }, PAUSE);
   }
 
   /** @param {any} label */

@@ -21,6 +21,7 @@ export const KEYS = [
       [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
+      ["=", "also label it with the classes of the previous image in its folder; stay on this image"],
       [".", "don't advance: stay on each image until you press Space"],
     ],
   },
@@ -29,6 +30,7 @@ export const KEYS = [
     rows: [
       [" ", "skip: the image comes back later; if you have labeled it, just go on"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
+      [["[", "]"], "previous image, next image in its folder (by file name, or by capture time in that order)"],
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],
       [";", "the image's history, and comments on it"],

@@ -23,10 +23,11 @@ const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
 /**
  * @typedef {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
- *            path?: string, request?: () => object, low?: number, want?: number,
+ *            path?: string, request?: () => object, place?: () => object, low?: number, want?: number,
  *            load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
  *            steady?: number, follows?: "version" | "run"}} HandOptions
  *   path, request   the route that is asked, and what it is asked besides
+ *   place           what more the server is told; an answer counts even if it has changed meanwhile
  *   low, want       so many items are asked for as soon as fewer than `low` are left
  *   load            fetches and decodes what an item shows; without it, its picture
  *   cells           what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
@@ -37,7 +38,7 @@ const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 export class Hand {
   /** @param {HandOptions} options */
   constructor({
-    session, mode, onShow, onNews, path = "/api/work", request, low = 48, want = 64, load, cells, waiting, steady = 2,
+    session, mode, onShow, onNews, path = "/api/work", request, place, low = 48, want = 64, load, cells, waiting, steady = 2,
     follows = "version",
   }) {
     this.session = session;
@@ -47,6 +48,7 @@ export class Hand {
     this.onNews = onNews;
     this.path = path;
     this.request = request ?? (() => ({ mode }));
+    this.place = place ?? (() => ({}));
     this.low = low;
     this.want = want;
     this.steady = steady;
@@ -255,6 +257,7 @@ export class Hand {
       const room = Math.max(0, more - inHand.length);
       const news = await this.api.post(this.path, {
         ...request,
+        ...this.place(),
         holder: this.holder,
         instead: this.instead,
         have: [...inHand.flatMap(this.cells), ...this.waiting()],
@@ -338,7 +341,7 @@ export class Hand {
   }
 
   #letGo() {
-    const nothing = { ...this.request(), holder: this.holder, have: [], want: 0 };
+    const nothing = { ...this.request(), ...this.place(), holder: this.holder, have: [], want: 0 };
     this.api.post(this.path, nothing, { keepalive: true }).catch(() => {}); // else the leases run out by themselves
   }
 

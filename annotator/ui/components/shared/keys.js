@@ -28,7 +28,8 @@ export function listen(root, handle, released) {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
     const command = commandName(event);
-    if (!command && (event.ctrlKey || event.metaKey || event.altKey)) return;
+    const written = event.getModifierState("AltGraph"); // a character of its own, such as [ on many layouts
+    if (!command && !written && (event.ctrlKey || event.metaKey || event.altKey)) return;
     if (command && typing(event) && command !== "find") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
     if (tabbed && pressesButton(event)) {
@@ -63,8 +64,8 @@ export function listen(root, handle, released) {
 /** The key's name; digits by their place, so that Shift+1 is still "1". @param {KeyboardEvent} event */
 function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-  // On layouts with "/" or "?" above a digit they are still "/" and "?", which are commands.
-  if (digit && event.key !== "/" && event.key !== "?") return digit[1];
+  // On layouts that have these on a digit's key they are still themselves, which are commands.
+  if (digit && !["/", "?", "[", "]"].includes(event.key)) return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
