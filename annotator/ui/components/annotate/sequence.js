@@ -26,8 +26,8 @@ export class Sequence {
     this.home = null;
     /** What is beside the image that was asked for last. @type {{key: string, answer: Promise<Beside> | null}} */
     this.asked = { key: "", answer: null };
-    this.before = sideButton("Previous image", "[", () => this.visit("before"));
-    this.next = sideButton("Next image", "]", () => this.visit("after"));
+    this.before = sideButton("Previous image in the folder", "[", () => this.visit("before"));
+    this.next = sideButton("Next image in the folder", "]", () => this.visit("after"));
     const copy = { type: "button", "aria-keyshortcuts": "=", onclick: () => this.copy(), title: "Also label it with the classes of the previous image" };
     this.same = el("button", copy, el("span", {}, "Same labels"), kbd("="));
     this.clear();
@@ -178,7 +178,7 @@ export class Sequence {
     const about = item ? `${item.name}: ${this.#names(this.#present(item)) || "no class present"}` : `No ${which} image in this folder`;
     button.disabled = !item;
     button.title = about;
-    button.setAttribute("aria-label", item ? `${capital(which)} image, ${about}` : about);
+    button.setAttribute("aria-label", item ? `${capital(which)} image in the folder, ${about}` : about);
     const picture = /** @type {HTMLImageElement} */ (button.querySelector("img"));
     picture.hidden = !item;
     if (item) {

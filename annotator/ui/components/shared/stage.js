@@ -18,7 +18,7 @@ const BRIGHTEST = 4;
 const SWIPE = 90; // CSS pixels
 const TAP = 8; // less than this is no movement
 
-const HALF_DISC = ["M10 7a6.5 6.5 0 1 0 0 13 6.5 6.5 0 1 0 0-13", "M10 9v9M7.5 10v7M5.2 12v3"];
+const HALF_DISC = ["M9 8a6 6 0 1 0 0 12 6 6 0 1 0 0-12", "M8.6 9v10M6.8 10v8M5 12v4"];
 
 /** Shapes of 24 x 24, drawn with a line. */
 const SHAPES = {
@@ -26,8 +26,8 @@ const SHAPES = {
   further: ["M5 12h14"],
   whole: ["M4 9V4h5", "M20 9V4h-5", "M4 15v5h5", "M20 15v5h-5"],
   // The half-filled disc of screens and cameras: a moon and a sun would be a theme.
-  darker: [...HALF_DISC, "M15 6h6"],
-  brighter: [...HALF_DISC, "M18 3v6", "M15 6h6"],
+  darker: [...HALF_DISC, "M16 5h6"],
+  brighter: [...HALF_DISC, "M19 2v6", "M16 5h6"],
 };
 
 /** Rows for the help overlay of every page with a stage. @type {[string | string[], string][]} */
