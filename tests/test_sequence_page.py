@@ -46,7 +46,8 @@ def test_neighbours_are_shown_beside_the_queue_and_their_labels_are_copied_as_on
     wait_for_image(page, order[0])
     press(page, "Shift+1", order[0])
     press(page, "2", order[1])
-    before, after = page.get_by_role("button", name="Previous image in"), page.get_by_role("button", name="Next image in")
+    before = page.get_by_role("button", name="Previous image in")
+    after = page.get_by_role("button", name="Next image in")
     expect(before).to_have_attribute("title", "000.jpg: fox, heron")
     expect(after).to_have_attribute("title", "002.jpg: no class present")
 
