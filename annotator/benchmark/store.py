@@ -124,6 +124,16 @@ def _work(row: str, mode: str, **filters: object) -> Callable[[Client], Request]
     return lambda client: ("POST", "/api/work", client.page(row, mode=mode, want=WANT, filter=filters))
 
 
+def _sequence(row: str, order: str) -> Callable[[Client], Request]:
+    """The next images of an order of files, behind the last one that was passed."""
+
+    def request(client: Client) -> Request:
+        after = (client.passed.get(row) or [0])[-1]
+        return "POST", "/api/work", client.page(row, mode="annotate", want=WANT, order=order, after=after)
+
+    return request
+
+
 def _label(client: Client) -> Request:
     cell = {"image": client.labeled(), "class": client.class_id(), "state": 1}
     return "POST", "/api/decisions", client.decision(action="label", source="click", **cell)
@@ -159,6 +169,9 @@ def _gallery_at(path: str, **places: Callable[[Client], object]) -> Callable[[Cl
 
 ROWS: dict[str, Callable[[Client], Request]] = {
     "annotate": _work("annotate", "annotate"),
+    "annotate_by_name": _sequence("annotate_by_name", "name"),
+    "annotate_by_time": _sequence("annotate_by_time", "time"),
+    "neighbours": lambda client: ("POST", "/api/neighbours", {"image": client.image(), "by": "time"}),
     "review": _work("review", "review"),
     "review_class": _work("review_class", "review", **{"class": 2}),
     "review_range": _work("review_range", "review", **{"from": 0.3, "to": 0.6}),

@@ -1,15 +1,20 @@
 """Annotate: one image, one key, the next image. Everything quick happens in components/annotate/annotate.js."""
 
+import streamlit as st
+
 from annotator.queues import query_order
-from annotator.store import classes
+from annotator.store import classes, overview
 from annotator.ui import class_adding, context, frame
 from annotator.ui.components import mount
 from annotator.ui.pages.class_form import first_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them."""
+    """The page; without images a way to them, without classes a form to name them."""
     frame.annotator_name()
+    if not overview.image_counts(context.db())["all"]:
+        st.info("There are no images yet. Add a folder of them on the Images page.")
+        frame.link("images", "Go to Images")
     if not classes.all_classes(context.db()):
         first_form()
         return

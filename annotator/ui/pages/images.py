@@ -1,4 +1,4 @@
-"""Images: the folders of the project, adding one, what was kept out and why, and the worker's log."""
+"""Images: the folders of the project, adding one, what was skipped and why, and the worker's log."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def _folders(db: Database) -> list[images.Folder]:
         st.info("There are no images in this project yet. Add a folder of them below.")
         return []
     rows = [
-        {"Folder": folder.path, "Images": f"{folder.images:,}", "Kept out": f"{folder.kept_out:,}"} for folder in known
+        {"Folder": folder.path, "Images": f"{folder.images:,}", "Skipped": f"{folder.kept_out:,}"} for folder in known
     ]
     tables.show(rows, "Folders of this project")
     return known
@@ -70,10 +70,9 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
                 help="Finds new, moved and deleted files in the folders above.",
             )
     try:
-        if add:
-            work.start([_path(given)])
-        elif again:
-            work.start([Path(unescaped(folder.path)) for folder in known])
+        if add or again:
+            work.start([_path(given)] if add else [Path(unescaped(folder.path)) for folder in known])
+            st.session_state["was_adding"] = True
     except AnnotatorError as error:
         frame.error(error)
     st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
@@ -100,10 +99,9 @@ def _progress(work: Adding) -> None:
         words = f"{progress.done:,} of {progress.of:,} files of {name}" if progress.of else f"Listing {name}"
         st.progress(progress.done / progress.of if progress.of else 0.0, text=words)
         st.button("Stop", on_click=work.stop, key="stop_adding")
-    elif st.session_state.get("was_adding"):
-        st.session_state["was_adding"] = False
+        st.session_state["was_adding"] = True
+    elif st.session_state.pop("was_adding", False):
         st.rerun()  # the whole page: other numbers, and no further refresh
-    st.session_state["was_adding"] = work.is_at_work
     for outcome in progress.outcomes:
         if outcome.registered:
             frame.info(f"{outcome.folder}: {registered_in_words(outcome.registered)}.")
@@ -112,18 +110,18 @@ def _progress(work: Adding) -> None:
 
 
 def _kept_out(db: Database) -> None:
-    st.subheader("Kept out")
+    st.subheader("Skipped files")
     if not (count := images.count_kept_out(db)):
-        st.caption("No file was kept out.")
+        st.caption("No file was skipped.")
         return
     st.caption(f"{count:,} {'file' if count == 1 else 'files'} in these folders cannot be used as images.")
     rows = images.kept_out_by_reason(db, SUMMED_UP)
-    _reasons([(row["reason"], row["files"], row["example"]) for row in rows], "files", "Files kept out, by reason")
+    _reasons([(row["reason"], row["files"], row["example"]) for row in rows], "files", "Skipped files, by reason")
     _list("kept_out", ("file", "reason"), lambda limit: images.kept_out(db, limit))
 
 
 def _missing(db: Database) -> None:
-    st.subheader("Missing")
+    st.subheader("Missing images")
     if not (count := images.count_missing(db)):
         st.caption("Every image can be shown.")
         return
