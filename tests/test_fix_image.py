@@ -3,6 +3,7 @@ and what was in hand is there again afterwards."""
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from person import (
     decided,
@@ -16,8 +17,9 @@ from person import (
     wait_until_saved,
 )
 from playwright.sync_api import Page, expect
-from served import Served
+from served import Served, until
 
+from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.store import decisions, leases
 from annotator.store.database import Database
@@ -165,3 +167,117 @@ def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_fo
     wait_until_saved(page)
     assert labels_of(served, image_id) == {1: 1}
     assert page.troubles == []
+
+
+def find_image(page: Page, name: str) -> None:
+    page.keyboard.press("Control+p")
+    expect(page.get_by_role("dialog", name="Find an image")).to_be_visible()
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")  # also before the list is there
+
+
+def test_ctrl_p_finds_an_image_by_its_name_from_any_page_and_escape_leads_back(browser, served):
+    db = Database(served.project)
+    names = dict(db.tuples("SELECT id, name FROM image"))
+    page = open_page(browser, served, "Dora", "/")
+    wait_for_picture(page)
+    page.wait_for_load_state("networkidle")
+    first = on_screen(page)
+    page.keyboard.press("Control+p")
+    page.keyboard.type("01")
+    rows = page.locator(".chooser .option")
+    expect(rows.first.locator("img")).to_have_js_property("complete", True)
+    expect(rows).to_have_count(sum("01" in name for name in names.values()))
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator(".chooser [aria-selected='true'] .name").text_content()
+    page.keyboard.press("Control+p")  # types anew, and prints nothing
+    page.keyboard.press("Enter")
+    opened = next(id_ for id_, name in names.items() if name == chosen)
+    wait_for_image(page, opened)
+    page.keyboard.press(" ")
+    wait_for_image(page, first)
+    find_image(page, names[COMPLETE])
+    wait_for_image(page, COMPLETE)
+    page.go_back()  # as the browser means it
+    wait_for_image(page, first)
+
+    page.goto(f"{served.address}/map")
+    expect(page.get_by_role("heading", name="Selection")).to_be_visible()
+    find_image(page, names[COMPLETE])
+    wait_for_image(page, COMPLETE)
+    page.keyboard.press("Alt+3")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Selection")).to_be_visible()
+    assert page.url == f"{served.address}/map"
+    until(lambda: labels_of(served, COMPLETE)[3] == -1)
+    assert page.troubles == []
+
+
+def test_an_image_of_a_grid_is_fixed_and_the_grid_is_there_again_as_it_was_marked(browser, tmp_path):
+    with served_photos(tmp_path, 40, ["fox", "heron"]) as served:
+        db = Database(served.project)
+        publish_run(db, np.linspace(0.95, 0.2, 80).reshape(40, 2))
+        page = open_page(browser, served, "Ann", "/grid")
+        tiles = page.locator(".tiles .tile[data-image]")
+        expect(tiles).to_have_count(24)
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("q")
+        page.keyboard.press("3")
+
+        def marks() -> dict[str, str]:
+            return dict(tiles.evaluate_all("(all) => all.map((one) => [one.dataset.image, one.dataset.state])"))
+
+        before = marks()
+        fixed = tiles.nth(1).get_attribute("data-image")
+        page.locator(".tile .enlarge").nth(1).click(force=True)
+        expect(page.get_by_role("button", name="Fix this image")).to_be_visible()
+        page.keyboard.press("F2")
+        wait_for_image(page, int(fixed))
+        assert decided(served, "Ann") == [], "what is marked is not decided"
+        page.keyboard.press("Shift+Digit1")
+        page.keyboard.press("Shift+Digit2")
+        page.get_by_role("button", name="Back to Grid").click()
+        expect(tiles).to_have_count(23)
+        assert marks() == {image: state for image, state in before.items() if image != fixed}
+        page.keyboard.press("Enter")
+        wait_until_saved(page)
+        until(lambda: len(decided(served, "Ann")) == 2 + 23)
+        assert labels_of(served, int(fixed)) == {1: 1, 2: 1}
+        images = [row["image_id"] for row in decided(served, "Ann")[2:]]
+        assert sorted(images) == sorted(int(image) for image in before if image != fixed)
+        assert page.troubles == []
+
+
+def test_on_review_a_class_that_is_not_suggested_is_added_and_the_suggestion_stays(browser, tmp_path):
+    with served_photos(tmp_path, 12, LINES) as served:
+        db = Database(served.project)
+        probabilities = np.full((12, 4), 0.01)
+        probabilities[:, :2] = 0.9
+        publish_run(db, probabilities)
+        page = open_page(browser, served, "Ann", "/review")
+        wait_for_picture(page)
+        image_id, known = on_screen(page), page.locator(".known .chip")
+        selected = page.locator(".suggestion.selected .name")
+        suggested = selected.text_content()
+        page.keyboard.press("/")
+        page.keyboard.type("ow")
+        page.keyboard.press("Enter")
+        expect(known).to_have_text(["owl"])
+        expect(selected).to_have_text(suggested)
+        page.keyboard.press("Backspace")
+        expect(known).to_have_count(0)
+        page.keyboard.press("Control+y")
+        expect(known).to_have_text(["owl"])
+        page.keyboard.press("/")
+        page.keyboard.type("her")
+        page.keyboard.press("Enter")
+        expect(page.locator(".suggestion[data-given='present'] .name")).to_have_text("heron")
+        assert on_screen(page) == image_id
+        page.get_by_role("button", name="Fix this image").click()
+        expect(page.locator(".class[data-state='present'] .name")).to_have_text(["heron", "owl"])
+        page.keyboard.press("Escape")
+        wait_for_picture(page)
+        assert "/review" in page.url and labels_of(served, image_id) == {2: 1, 4: 1}
+        rows = [(row["action"], row["source"], row["run_id"]) for row in decided(served, "Ann")]
+        assert rows == [("label", "click", None), ("undo", "click", None), *[("label", "click", None)] * 2]
+        assert page.troubles == []

@@ -193,7 +193,7 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
 
 def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many):
     page = open_review(browser, many, "Filter")
-    page.keyboard.press("/")
+    page.keyboard.press("f")
     page.keyboard.type("her")
     page.keyboard.press("Tab")
     expect(page.get_by_label("Class", exact=True)).to_have_value("heron")

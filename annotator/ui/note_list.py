@@ -34,7 +34,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
 
 
 def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
-    address = f"./?image={int(row['id'])}"
+    address = f"./?image={int(row['id'])}&amp;from=progress"
     source = f"/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
     about = f"{escape(row['annotator'])}, {when(row['at'], zone)}"

@@ -36,6 +36,7 @@ export default class AnnotatePage extends Page {
     this.build();
     this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }), place: () => this.sequence.place });
     this.opened.follow();
+    this.session.onImage = (id) => this.opened.open(id);
   }
 
   build() {
@@ -172,7 +173,7 @@ export default class AnnotatePage extends Page {
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
     const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && this.hand.looked >= SEEN;
+    const again = item && stateOf(item, class_.id) === state && performance.now() - this.hand.shownAt >= SEEN;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);

@@ -1,6 +1,7 @@
 // @ts-check
 /** What the help of the Annotate page lists, and what a first visit begins with. */
 
+import { FIND_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 export const HINTS = [
@@ -31,6 +32,7 @@ export const KEYS = [
       [" ", "skip: the image comes back later; if you have labeled it, just go on"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       [["[", "]"], "previous image, next image in its folder (by file name, or by capture time in that order)"],
+      FIND_ROW,
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],
       [";", "the image's history, and comments on it"],

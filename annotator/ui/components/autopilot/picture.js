@@ -12,6 +12,7 @@ import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 import { notShown } from "../shared/placeholder.js";
 import { typing } from "../shared/keys.js";
+import { FIX_KEY, fix, fixButton } from "../shared/fix.js";
 import { write } from "../grid/deciding.js";
 
 const PRESENT = 1;
@@ -56,7 +57,7 @@ export class Picture {
       el("div", { class: "left" }, this.stage.element, this.caption),
       el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list,
         el("div", { class: "tools answers", role: "group", "aria-label": "Answers" },
-          this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip))));
+          this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip), fixButton(() => this.fix()))));
     this.setClasses();
   }
 
@@ -121,6 +122,7 @@ export class Picture {
       "-": () => this.toggleUnsure(),
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
+      [FIX_KEY]: () => this.fix(),
     }[key];
     if (class_) event.repeat || this.choose(class_, event.shiftKey);
     else if (this.stage.key(key, event)) return true;
@@ -143,6 +145,11 @@ export class Picture {
     const next = unsure ? UNSURE : mark === PRESENT ? ABSENT : PRESENT;
     this.action.marks = new Map(marks).set(class_.id, next);
     this.#mark();
+  }
+
+  /** Open the image in Annotate, with what has been said of it. */
+  fix() {
+    if (this.action) fix(this.action.item.id);
   }
 
   /** What taking a class in the finder does. @param {Class} class_ */

@@ -1,6 +1,7 @@
 // @ts-check
 /** What Autopilot tells a person about itself. */
 
+import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
@@ -33,6 +34,7 @@ export const KEYS = [
       [".", "skip this task (also Space, where there is one image)"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
+      FIND_ROW,
       ["?", "this list (also F1)"],
     ],
   },
@@ -55,6 +57,7 @@ export const KEYS = [
       ["-", "mark the next class unsure"],
       [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
       [";", "the image's history, and comments on it"],
+      FIX_ROW,
       ...STAGE_KEYS,
     ],
   },

@@ -6,6 +6,7 @@
 
 import { Ahead } from "./ahead.js";
 import { Enlarged } from "./enlarged.js";
+import { fix } from "../shared/fix.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Layout } from "./layout.js";
 import { Peek } from "./peek.js";
@@ -20,11 +21,11 @@ const KEPT_BUILT = 12; // decided grids whose elements are kept for an undo
 export class Board {
   /**
    * @param {{session: import("../shared/session.js").Session, size: number, next: () => Grid | null | undefined,
-   *          onMarks: (view: Tiles) => void}} options
+   *          onMarks: (view: Tiles) => void, onFix?: (id: number) => void}} options
    *   size: tiles that there is room for; next: the grid that Enter would bring, as far as it is known;
-   *   onMarks: the person has marked something
+   *   onMarks: the person has marked something; onFix: an image is to be opened in Annotate
    */
-  constructor({ session, size, next, onMarks }) {
+  constructor({ session, size, next, onMarks, onFix = fix }) {
     const { api, root } = session;
     this.session = session;
     this.onMarks = onMarks;
@@ -41,6 +42,7 @@ export class Board {
       onTurn: () => this.press(this.view.grid.at),
       onMove: (by) => this.enlarge(this.view.grid.at + by),
       onClose: () => this.peek.show(),
+      onFix,
     });
     this.peek = new Peek({
       heatmaps: this.heatmaps,

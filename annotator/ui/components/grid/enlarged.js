@@ -2,6 +2,7 @@
 /** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
 
 import { chance, el, kbd } from "../shared/dom.js";
+import { FIX_KEY, fixButton } from "../shared/fix.js";
 import { Stage } from "../shared/stage.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
@@ -9,9 +10,10 @@ const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
 export class Enlarged {
   /**
    * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void,
-   *          onMove: (by: number) => void, onClose: () => void}} options
+   *          onMove: (by: number) => void, onClose: () => void, onFix: (id: number) => void}} options
    */
-  constructor({ url, onMark, onTurn, onMove, onClose }) {
+  constructor({ url, onMark, onTurn, onMove, onClose, onFix }) {
+    this.onFix = onFix;
     this.url = url;
     this.onTurn = onTurn;
     this.onMove = onMove;
@@ -26,6 +28,7 @@ export class Enlarged {
         step("Next image", "ArrowRight", "›", () => onMove(1)),
         this.name,
         el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons, kbd(" ")),
+        fixButton(() => this.onFix(this.item.id)),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
       this.stage.element);
     this.dialog.addEventListener("close", () => {
@@ -89,6 +92,7 @@ export class Enlarged {
     if (away) this.dialog.close();
     else if (this.stage.key(key, event)) return true;
     else if (key === " " && !event.repeat) this.onTurn();
+    else if (key === FIX_KEY) event.repeat || this.onFix(this.item.id);
     else if (key === "ArrowLeft") this.onMove(-1);
     else if (key === "ArrowRight") this.onMove(1);
     else return key !== "Tab";

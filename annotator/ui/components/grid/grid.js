@@ -13,6 +13,8 @@ import { Picker } from "./picker.js";
 import { onward } from "../shared/placeholder.js";
 import { Surroundings } from "./surroundings.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
+import { fix } from "../shared/fix.js";
+import { keep, settle, takeKept } from "./kept.js";
 import { restore, unbuild } from "./tiles.js";
 
 const LOW = 4; // grids; each is 12 to 48 pictures
@@ -31,7 +33,9 @@ export default class GridPage extends Page {
       request: () => this.choice.request,
       cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
       waiting: () => this.session.outbox.cells(),
-      load: (/** @type {any} */ grid) => {
+      first: /** @type {any} */ (takeKept(this.session.data.project, this.choice.request)),
+      load: async (/** @type {any} */ grid) => {
+        if (grid.fixed) settle(grid, await this.session.fetchItem(grid.fixed));
         grid.hidesPredictions = grid.waiting != null;
         return this.board.load(grid, this.named(grid.class)?.name ?? "");
       },
@@ -44,6 +48,10 @@ export default class GridPage extends Page {
       session: this.session,
       size: this.choice.size,
       next: () => /** @type {any} */ (this.hand.queue.find((grid) => !grid.passedOn)),
+      onFix: (id) => {
+        keep(this.session.data.project, this.choice.request, this.board.view.grid, id);
+        fix(id);
+      },
       onMarks: (view) => this.around.deciding.showMarks(view, view.name),
     });
     this.counting = new Counting(this.session, () => this.showCounts());

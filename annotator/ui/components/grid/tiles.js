@@ -20,8 +20,8 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
  *            mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
  *            will be decided as
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
- *            waiting?: number | null, hidesPredictions?: boolean, at?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
- *   at is where the cursor stands; hidesPredictions: nobody is to see what the model thinks
+ *            waiting?: number | null, hidesPredictions?: boolean, at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
+ *   at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
  */
 
 export class Tiles {

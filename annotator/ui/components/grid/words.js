@@ -1,6 +1,7 @@
 // @ts-check
 /** What the grid tells a person about itself. */
 
+import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
@@ -23,6 +24,7 @@ export const KEYS = [
       ["/", "choose a class, or the audit grid: random images, predictions hidden (also Ctrl+K)"],
       [".", "the next best class"],
       [["<", ">"], "smaller grid, larger grid"],
+      FIND_ROW,
     ],
   },
   {
@@ -30,6 +32,7 @@ export const KEYS = [
     rows: [
       ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
+      FIX_ROW,
       ...STAGE_KEYS,
     ],
   },

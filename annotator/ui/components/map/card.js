@@ -2,6 +2,7 @@
 /** What a point is: its image in small with its labels beside the pointer, and large when asked for. */
 
 import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { fix, fixButton } from "../shared/fix.js";
 
 const FRESH = 20_000; // milliseconds for which labels that were read are shown again
 const KEPT = 500;
@@ -16,6 +17,8 @@ export class MapCard {
     /** @type {Map<number, {at: number, item: Promise<any>}>} */
     this.cache = new Map();
     this.shown = 0;
+    /** The image that was shown in large last. */
+    this.opened = 0;
     this.element = el("div", { class: "card", hidden: true });
     this.dialog = el("dialog", { class: "large", "aria-label": "Image" });
   }
@@ -48,13 +51,14 @@ export class MapCard {
   /** @param {number} id */
   open(id) {
     this.hide();
+    this.opened = id;
     const head = el("h2", {}, "");
     const labels = el("div", { class: "chips" });
     this.dialog.replaceChildren(
       head,
       el("img", { src: this.api.url(`/api/image/${id}`), alt: "" }),
       labels,
-      el("form", { method: "dialog" }, el("button", { class: "main" }, "Close", kbd("Esc"))),
+      el("form", { method: "dialog", class: "tools" }, fixButton(() => fix(id)), el("button", { class: "main" }, "Close", kbd("Esc"))),
     );
     this.dialog.showModal();
     this.#item(id).then((item) => {

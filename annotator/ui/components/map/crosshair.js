@@ -1,6 +1,8 @@
 // @ts-check
 /** The map without a pointer: a crosshair that goes from point to point, and rectangles between two of its places. */
 
+import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
+
 const LEAST = 8; // pixels: a step is always seen
 const STEP = 28; // pixels, with Shift
 const EDGE = 40; // pixels from the rim from which on the map comes along
@@ -26,6 +28,8 @@ export const HELP = [
       [["PageUp", "PageDown"], "zoom in, zoom out (or scroll)"],
       ["Home", "the whole map"],
       ["Space + drag", "move the map (or two fingers, or Move)"],
+      FIX_ROW,
+      FIND_ROW,
       ["?", "this list (also F1)"],
     ]),
   },

@@ -7,8 +7,10 @@
 import { Api, ApiError } from "../shared/api.js";
 import { Colouring } from "./colouring.js";
 import { capital, counted, el, kbd, keyButton } from "../shared/dom.js";
+import { FIX_KEY, fix } from "../shared/fix.js";
 import { Gestures } from "./gestures.js";
 import { Help } from "../shared/help.js";
+import { ImageFinder } from "../shared/imagefinder.js";
 import { listen, typing } from "../shared/keys.js";
 import { MapCard } from "./card.js";
 import { MapData } from "./data.js";
@@ -35,6 +37,7 @@ export default class MapPage {
     this.colouring = new Colouring(() => this.#colour());
     this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
     this.help = new Help("map", HELP, HINTS);
+    this.images = new ImageFinder(this.api, fix);
     this.selection = { id: "", images: 0 };
     this.crosshair = new Crosshair(this.plane, {
       onPoint: (index) => this.#pointed(index),
@@ -108,7 +111,7 @@ export default class MapPage {
         this.send, this.clear, this.words),
       el("div", { class: "tools" }, keyButton("Keys", "?", () => this.help.open())));
     root.classList.add("map");
-    root.replaceChildren(this.help.hints, el("div", { class: "work" }, left, side), this.help.dialog, this.card.dialog);
+    root.replaceChildren(this.help.hints, el("div", { class: "work" }, left, side), this.help.dialog, this.card.dialog, this.images.dialog);
     this.#showSelection();
   }
 
@@ -274,6 +277,12 @@ export default class MapPage {
   /** @param {string} key @param {KeyboardEvent} event */
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
+    if (this.images.isOpen) return this.images.key(key, event);
+    if (key === FIX_KEY) return this.#fix();
+    if (key === "images") {
+      if (!this.card.dialog.open) this.images.open();
+      return true;
+    }
     if (this.card.dialog.open || typing(event)) return false;
     if (this.crosshair.arrow(key, event.shiftKey) || this.#zoomed(key)) return true;
     const act = {
@@ -287,6 +296,14 @@ export default class MapPage {
     }[key];
     if (!act) return false;
     if (!event.repeat) act();
+    return true;
+  }
+
+  /** The image that is open in large, or at the crosshair. */
+  #fix() {
+    const { index } = this.crosshair;
+    if (this.card.dialog.open) fix(this.card.opened);
+    else if (index >= 0) fix(this.data.points.ids[index]);
     return true;
   }
 

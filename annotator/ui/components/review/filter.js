@@ -98,7 +98,7 @@ export class Filter {
   #build(annotators) {
     this.names = el("datalist", { id: "filter-classes" });
     this.field = el("input", {
-      type: "search", list: "filter-classes", placeholder: "Any class", autocomplete: "off", "aria-keyshortcuts": "/",
+      type: "search", list: "filter-classes", placeholder: "Any class", autocomplete: "off", "aria-keyshortcuts": "f",
       onchange: () => this.#changed(this.field), onsearch: () => this.#changed(this.field),
     });
     const share = () => {
@@ -123,7 +123,7 @@ export class Filter {
       ...annotators.map((name) => el("option", { value: name }, name)));
     this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear filter");
     this.fields = el("div", { class: "fields", id: "filter-fields" },
-      el("span", { class: "named" }, el("label", {}, el("span", {}, "Class"), this.field), kbd("/")),
+      el("span", { class: "named" }, el("label", {}, el("span", {}, "Class"), this.field), kbd("f")),
       this.names, this.range, ...this.kinds.map(({ button }) => button),
       el("label", {}, el("span", {}, "Person"), this.by), this.clearButton);
     this.opener = el("button", {

@@ -8,7 +8,7 @@ export class Known {
   constructor(name) {
     this.name = name;
     /** Whose labels are shown, and which. */
-    this.item = undefined;
+    this.item = this.labels = undefined;
     this.answers = "";
     this.complete = el("span", { class: "more" }, "complete");
     this.element = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
@@ -17,10 +17,10 @@ export class Known {
   /** @param {any} item null: none  @param {string} me whose labels need no name */
   show(item, me) {
     const answers = (item?.suggestions ?? []).map((/** @type {any} */ chip) => chip.given ?? "").join();
-    if (item !== this.item || answers !== this.answers) {
+    if (item !== this.item || item?.labels !== this.labels || answers !== this.answers) {
       this.element.replaceChildren(...(item ? this.#labels(item, me) : []), this.complete);
     }
-    Object.assign(this, { item, answers });
+    Object.assign(this, { item, labels: item?.labels, answers });
     this.complete.hidden = !item?.complete;
   }
 
@@ -42,7 +42,7 @@ export class Known {
 }
 
 /** The labels of an image, with what was answered on this page since it came. @param {any} item @param {string} me */
-function withAnswers(item, me) {
+export function withAnswers(item, me) {
   const given = item.suggestions.filter((/** @type {any} */ chip) => chip.given != null);
   const answered = new Set(given.map((/** @type {any} */ chip) => chip.class_id));
   return [

@@ -5,10 +5,13 @@
  * image on screen; while there is no picture it is ignored.
  */
 
+import { Adder } from "./adder.js";
 import { percent } from "./chips.js";
+import { FIX_KEY, fix } from "../shared/fix.js";
 import { Filter } from "./filter.js";
 import { HINTS, KEYS } from "./words.js";
 import { Page } from "../shared/page.js";
+import { withAnswers } from "./known.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
 import { typing } from "../shared/keys.js";
 
@@ -27,6 +30,11 @@ export default class ReviewPage extends Page {
     const { project, threshold, classes, annotators } = this.session.data;
     this.session.toolbar.append(this.session.historyButton);
     this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
+    this.adder = new Adder({
+      classes: () => this.session.classes,
+      states: () => new Map(this.labels().map((label) => [label.class, label.state])),
+      onAdd: (class_) => this.add(class_.id),
+    });
     this.screen = new ReviewScreen(this.session, this.filter, {
       answer: (state, at) => this.answer(state, at),
       acceptAll: () => this.acceptAll(),
@@ -34,7 +42,10 @@ export default class ReviewPage extends Page {
       pass: () => this.pass(),
       earlier: () => this.earlier(),
       later: () => this.later(NEWEST),
+      add: () => this.openAdder(),
+      fix: () => this.fix(),
     });
+    this.session.element.append(this.adder.dialog);
   }
 
   paint() {
@@ -65,6 +76,7 @@ export default class ReviewPage extends Page {
 
   /** @param {string} key @param {KeyboardEvent} event */
   press(key, event) {
+    if (this.adder.isOpen) return this.adder.key(key, event);
     if (typing(event)) return this.filter.key(key, event);
     if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
     if (this.screen.stage.key(key, event)) return true;
@@ -88,8 +100,10 @@ export default class ReviewPage extends Page {
       " ": () => this.pass(),
       ArrowLeft: () => this.earlier(),
       ArrowRight: () => this.later(NEWEST),
-      "/": () => this.filter.focus(),
-      find: () => this.filter.focus(),
+      f: () => this.filter.focus(),
+      "/": () => this.openAdder(),
+      find: () => this.openAdder(),
+      [FIX_KEY]: () => this.fix(),
     };
     if (moves[key]) moves[key]();
     else if (/^[1-9]$/.test(key)) this.screen.select(Number(key) - 1);
@@ -170,6 +184,48 @@ export default class ReviewPage extends Page {
     const next = item.suggestions.findIndex((chip, at) => at > places[places.length - 1] && chip.given == null);
     this.screen.select(next < 0 ? open : next, false);
     this.screen.rest();
+  }
+
+  openAdder() {
+    if (this.ready()) this.adder.open();
+  }
+
+  /** What is known of the image on screen, with what was answered here. @returns {any[]} */
+  labels() {
+    const item = this.hand.current;
+    return item ? withAnswers(item, this.session.data.annotator) : [];
+  }
+
+  /** A class that is on the image as well; its suggestion, if there is one, is answered by that. @param {number} id */
+  add(id) {
+    const item = this.ready();
+    if (!item) return;
+    if (this.labels().some((label) => label.class === id && label.state === 1)) {
+      this.session.say(`${this.screen.className(id)} is labeled already.`);
+      return;
+    }
+    const [before, selected] = [item.labels, this.screen.at];
+    const places = item.suggestions.flatMap((/** @type {any} */ chip, /** @type {number} */ at) => (chip.class_id === id ? [at] : []));
+    const given = places.map((/** @type {number} */ at) => item.suggestions[at].given ?? null);
+    const label = { class: id, state: 1, source: "click", by: this.session.data.annotator };
+    const labels = [...before.filter((/** @type {any} */ other) => other.class !== id), label];
+    const become = (/** @type {any[]} */ next, /** @type {(number | null)[]} */ answers, /** @type {number} */ sign) => {
+      this.comeTo(item);
+      item.labels = next;
+      this.give(item, places, answers);
+      this.hand.count(0, sign);
+      this.screen.select(selected, false);
+      this.screen.rest();
+    };
+    this.perform({ action: "label", source: "click", image: item.id, class: id, state: 1, milliseconds: this.hand.looked }, {
+      forward: () => become(labels, places.map(() => 1), 1),
+      back: () => become(before, given, -1),
+    });
+    this.session.say(`${this.screen.className(id)} added.`);
+  }
+
+  fix() {
+    if (this.hand.current) fix(this.hand.current.id);
   }
 
   /** Nothing else here: what is not answered is absent. */

@@ -7,6 +7,7 @@
 import { Chips, answerText } from "./chips.js";
 import { commentsInWords } from "../shared/history.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
+import { fixButton } from "../shared/fix.js";
 import { Heat } from "./heat.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Known } from "./known.js";
@@ -18,7 +19,7 @@ const AHEAD = 4; // images whose lists are built and whose heat maps are fetched
 
 /**
  * @typedef {{answer: (state: number, at?: number) => void, acceptAll: () => void, done: () => void, pass: () => void,
- *            earlier: () => void, later: () => void}} Actions
+ *            earlier: () => void, later: () => void, add: () => void, fix: () => void}} Actions
  */
 
 export class ReviewScreen {
@@ -135,7 +136,7 @@ export class ReviewScreen {
   }
 
   #build() {
-    const { answer, done, pass, earlier, later } = this.actions;
+    const { answer, done, pass, earlier, later, add, fix } = this.actions;
     this.name = el("span", {});
     this.heatNote = el("span", { class: "note" });
     this.place = el("div", { class: "list" });
@@ -151,9 +152,11 @@ export class ReviewScreen {
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
       keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
     const { foot, help, words, toolbar, element } = this.session;
+    const more = el("div", { class: "tools", role: "group", "aria-label": "This image" },
+      keyButton("Add a class", "/", add), fixButton(fix));
     const left = el("div", { class: "left" }, this.stage.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
-        this.heat.control));
+        more, this.heat.control));
     const side = el("div", { class: "side" },
       el("div", { class: "known" }, el("span", { class: "quiet" }, "Known"), this.known.element),
       this.place, answers, this.line.element, goOn,

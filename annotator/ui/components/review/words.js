@@ -1,6 +1,7 @@
 // @ts-check
 /** What the help of the Review page lists, and what a first visit begins with. */
 
+import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
@@ -12,6 +13,7 @@ export const KEYS = [
       ["N", "reject: mark absent"],
       ["U", "mark unsure"],
       ["A", "accept all above the threshold; undone together"],
+      [["/", "Ctrl+K"], "add a class that is not suggested: label it present, and stay"],
       ["Enter", "nothing else here: mark every unanswered class absent, which completes the image"],
       [" ", "skip: next image, without answering the rest"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
@@ -26,7 +28,9 @@ export const KEYS = [
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       [";", "the image's history, and comments on it"],
-      ["/", "filter by class (also Ctrl+K)"],
+      ["F", "filter by class"],
+      FIX_ROW,
+      FIND_ROW,
       ["?", "this list (also F1)"],
       ...STAGE_KEYS,
     ],

@@ -5,7 +5,9 @@ import { keyButton } from "./dom.js";
 
 export const FIX_KEY = "F2";
 /** The row about it in the help of a page. @type {[string, string]} */
-export const FIX_ROW = [FIX_KEY, "fix this image: it opens on Annotate with its labels, whoever gave them"];
+export const FIX_ROW = [FIX_KEY, "fix this image: open it in Annotate with its labels"];
+/** The row about the finder of images. @type {[string, string]} */
+export const FIND_ROW = ["Ctrl+P", "find an image by its file name, and open it in Annotate"];
 
 /** The page that is open now, as its address within the app: "gallery?has=fox". */
 function here() {

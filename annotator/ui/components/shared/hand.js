@@ -25,12 +25,13 @@ const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
  * @typedef {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
  *            path?: string, request?: () => object, place?: () => object, low?: number, want?: number,
  *            load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
- *            steady?: number, follows?: "version" | "run"}} HandOptions
+ *            first?: Item | null, steady?: number, follows?: "version" | "run"}} HandOptions
  *   path, request   the route that is asked, and what it is asked besides
  *   place           what more the server is told; an answer counts even if it has changed meanwhile
  *   low, want       so many items are asked for as soon as fewer than `low` are left
  *   load            fetches and decodes what an item shows; without it, its picture
  *   cells           what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
+ *   first           an item that is there before the server has been asked
  *   steady          how many of the next items stay as they are, whatever the model learns
  *   follows         the rest is asked for anew when the model has learned from single decisions, or only after a new run
  */
@@ -38,8 +39,8 @@ const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 export class Hand {
   /** @param {HandOptions} options */
   constructor({
-    session, mode, onShow, onNews, path = "/api/work", request, place, low = 48, want = 64, load, cells, waiting, steady = 2,
-    follows = "version",
+    session, mode, onShow, onNews, path = "/api/work", request, place, low = 48, want = 64, load, cells, waiting, first = null,
+    steady = 2, follows = "version",
   }) {
     this.session = session;
     this.api = session.api;
@@ -60,7 +61,7 @@ export class Hand {
     this.holder = holder;
     this.instead = instead;
     /** @type {Item[]} */
-    this.queue = [];
+    this.queue = first ? [first] : [];
     /** @type {Item | null} */
     this.current = null;
     /** Items that were on screen before, the latest last. @type {Item[]} */
@@ -93,6 +94,11 @@ export class Hand {
     /** Whether only what is on screen is leased. */
     this.resting = false;
     this.ask();
+  }
+
+  /** Put the item that was there from the beginning on screen. */
+  start() {
+    if (!this.current && this.queue.length) this.#show();
   }
 
   /** Whether the current item's picture is on screen and leased to this page, so that keys apply to it. */

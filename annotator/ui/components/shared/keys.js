@@ -4,6 +4,8 @@
  * own shortcuts "r" and "c" act on keydown and on keyup.
  */
 
+const BRACKETS = ["[", "]"]; // on a Mac, many layouts have them on Alt and a digit
+
 /**
  * @param {ShadowRoot | HTMLElement} root our own part of the page
  * @param {(key: string, event: KeyboardEvent) => boolean} handle true when the key was ours
@@ -28,9 +30,9 @@ export function listen(root, handle, released) {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
     const command = commandName(event);
-    const written = event.getModifierState("AltGraph"); // a character of its own, such as [ on many layouts
+    const written = event.getModifierState("AltGraph") || (event.altKey && BRACKETS.includes(event.key)); // a character of its own, such as [ on many layouts
     if (!command && !written && (event.ctrlKey || event.metaKey || event.altKey)) return;
-    if (command && typing(event) && command !== "find") return; // a field has its own undo
+    if (command && typing(event) && command !== "find" && command !== "images") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
     if (tabbed && pressesButton(event)) {
       event.stopImmediatePropagation();
@@ -97,12 +99,14 @@ function commandName(event) {
   if (control && key === "a") return "all";
   if (control && key === "g") return "go";
   if (control && key === "enter") return "set";
+  if (control && key === "p" && !event.shiftKey) return "images";
   if (!control && !event.altKey && event.shiftKey && event.key === "Backspace") return "redo";
   return "";
 }
 
 /** A letter or digit with Alt; on a Mac, Alt makes another character of it. @param {KeyboardEvent} event */
 function altName({ key, code }) {
+  if (BRACKETS.includes(key)) return "";
   const plain = /^[a-z]$/i.test(key) ? key : /^(?:Key|Digit|Numpad)(\w)$/.exec(code)?.[1];
   return plain ? `Alt+${plain.toLowerCase()}` : "";
 }

@@ -52,6 +52,7 @@ export class Page {
       onNews: () => this.news(),
       ...queue,
     });
+    this.hand.start();
     this.paint();
   }
 

@@ -7,9 +7,11 @@
 import { Api, rememberName } from "./api.js";
 import { AsideDialog } from "./aside.js";
 import { capital, el, keyButton } from "./dom.js";
+import { fix } from "./fix.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
 import { HistoryDialog } from "./history.js";
+import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
 
@@ -73,6 +75,9 @@ export class Session {
     this.historyButton = keyButton("History", ";", () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new Help(page, keys, hints);
+    /** What is done with an image that was found by its name. @type {(id: number) => void} */
+    this.onImage = fix;
+    this.images = new ImageFinder(this.api, (id) => this.onImage(id));
     this.toolbar = el(
       "div",
       { class: "tools", role: "group", "aria-label": "Session" },
@@ -234,7 +239,9 @@ export class Session {
   #key(key, event) {
     if (this.help.isOpen) return this.help.key(key);
     if (this.aside.isOpen) return this.aside.key(key);
+    if (key === "images") return this.#findImage();
     if (this.record.isOpen) return this.record.key(key, event);
+    if (this.images.isOpen) return this.images.key(key, event);
     const elsewhere = typing(event) || this.root.querySelector("dialog[open]");
     if (!elsewhere) {
       const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };
@@ -246,6 +253,13 @@ export class Session {
       }
     }
     return this.onKey(key, event);
+  }
+
+  /** Ctrl+P; in another dialog it does nothing, and never prints. */
+  #findImage() {
+    if (!this.images.dialog.isConnected) this.element.append(this.images.dialog);
+    if (this.images.isOpen || !this.root.querySelector("dialog[open]")) this.images.open();
+    return true;
   }
 
   /** After a reload: load the steps this person can still undo, and the images they can go back to. */
