@@ -45,7 +45,8 @@ PAGES = {
     "certificate": "[data-testid=stVegaLiteChart]",
     "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
     "images": ".as-text",
-    "settings": "[data-testid=stForm]",
+    "classes": "[data-testid=stForm]",
+    "settings": "[data-testid=stSelectbox]",
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "gallery", "map", "grid?audit=1")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip

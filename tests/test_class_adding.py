@@ -48,7 +48,7 @@ def test_what_may_be_a_surprise_is_said_before_anything_is_added(app, db):
     assert (
         status == 200
         and "looks like 'fox'" in answer["surprises"][0]
-        and "1 image is complete" in answer["surprises"][1]
+        and "1 complete image becomes" in answer["surprises"][1]
     )
     assert names(db) == ["fox", "heron", "deer"]
     assert app.post("/api/classes/add", {"name": "Fox", "sure": True})[1]["class"] == 4

@@ -12,14 +12,14 @@ from annotator.ui import context, frame
 from annotator.ui.pages.class_form import read_lines
 
 SCRIPT = """
-from annotator.ui.pages import settings
-settings.page()
+from annotator.ui.pages import classes
+classes.page()
 """
 
 
 @pytest.fixture
 def add(db) -> Callable[[str], AppTest]:
-    """Opens Settings and gives these lines to the form."""
+    """Opens Classes and gives these lines to the form."""
     context.open_project(db.paths.project)
 
     def given(lines: str) -> AppTest:
@@ -27,7 +27,7 @@ def add(db) -> Callable[[str], AppTest]:
         test.session_state["name"] = "Ann"
         test.run()
         test.text_area(key="class_lines").input(lines)
-        test.button[-1].click().run()
+        next(one for one in test.button if one.label == "Add classes").click().run()
         assert not test.exception
         return test
 

@@ -43,9 +43,10 @@ PAGES = {
     "certificate": "[data-testid=stVegaLiteChart]",
     "export": "[data-testid=stDownloadButton]",
     "images": ".as-text",
-    "settings": "[data-testid=stForm]",
+    "settings": "[data-testid=stSelectbox]",
+    "classes": "[data-testid=stForm]",
 }
-STREAMLITS = ("progress", "certificate", "export", "images", "settings")
+STREAMLITS = ("progress", "certificate", "export", "images", "settings", "classes")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one
@@ -135,11 +136,11 @@ def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
 
 def test_an_error_shows_a_name_as_text(db):
     context.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT.format(name="settings"), default_timeout=30)
+    test = AppTest.from_string(SCRIPT.format(name="classes"), default_timeout=30)
     test.session_state["name"] = ANN
     test.run()
     test.text_area(key="class_lines").input(MARKUP[0] + 200 * "x")
-    test.button[-1].click().run()
+    next(one for one in test.button if one.label == "Add classes").click().run()
     assert frame.escaped(MARKUP[0]) in test.error[0].value
 
 
@@ -180,7 +181,7 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, se
             assert page.evaluate(FOUND) == [], name
             page.keyboard.press("Escape")
         assert foreign == [] and page.troubles == [] and troubles == [], name
-    page.get_by_label("One class a line").fill("\n".join(f"image\n{name}{200 * 'x'}" for name in (*MARKUP, ANN)))
+    page.get_by_label("One class per line").fill("\n".join(f"image\n{name}{200 * 'x'}" for name in (*MARKUP, ANN)))
     page.get_by_role("button", name="Add classes").click()
     box = page.locator("[data-testid=stAlert]")
     box.wait_for()

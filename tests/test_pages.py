@@ -1,16 +1,13 @@
 """The Streamlit side of the pages, without a browser: what there is, and what to do when there is nothing."""
 
 import uuid
-from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.store import classes, configuration, decisions, jobs
+from annotator.store import configuration, decisions, jobs
 from annotator.ui import context, frame, navigation
-from annotator.ui.pages import settings
 from models import catalogue
 
 SCRIPT = """
@@ -76,42 +73,6 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
 def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):
     texts = [one.value for one in show("settings").markdown]
     assert any("[This project's own (2026), built on gr: Chen et al." in text for text in texts), texts
-
-
-def test_settings_add_classes_and_refuse_bad_names_all_at_once(show, db):
-    test = show("settings")
-    test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage\nx\x07")
-    test.button[-1].click().run()
-    assert all(told in test.error[0].value for told in ("a blank name", "'image'", "control character"))
-    assert len(classes.all_classes(db)) == 3
-    test.text_area(key="class_lines").input("lynx\ta cat")
-    test.button[-1].click().run()
-    assert classes.find_class(db, "lynx").description == "a cat"
-
-
-def test_settings_show_every_class_with_its_key_and_say_when_nothing_was_changed(show):
-    test = show("settings")
-    [table] = test.data_editor
-    assert list(zip(table.value["key"], table.value["class"], strict=True)) == [
-        ("1", "fox"),
-        ("2", "heron"),
-        ("3", "deer"),
-    ]
-    next(button for button in test.button if button.label == "Save").click().run()
-    assert not test.exception
-    assert any("Nothing was changed" in info.value for info in test.info)
-
-
-def test_settings_keep_keys_and_descriptions_and_tell_who_lost_a_key(db):
-    fox, heron, deer = classes.all_classes(db)
-    told = settings.save_classes(db, [replace(fox, key="3"), replace(heron, description="grey"), deer])
-    assert told == ["Key 3 moved from deer to fox."]
-    fox, heron, deer = classes.all_classes(db)
-    assert (fox.key, heron.key, deer.key, heron.description) == ("3", "2", "", "grey")
-    with pytest.raises(AnnotatorError, match="given to 'fox' and 'heron'"):
-        settings.save_classes(db, [replace(fox, key="z"), replace(heron, key="z", description="lost"), deer])
-    assert classes.all_classes(db) == [fox, heron, deer]
-    assert settings.save_classes(db, [fox, heron, deer]) == ["Nothing was changed."]
 
 
 def test_export_by_the_model_without_a_run_says_what_to_do(show):

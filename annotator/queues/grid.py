@@ -298,7 +298,7 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
-        return "There are no classes yet. Add some on the Settings page."
+        return "There are no classes yet. Add some on the Classes page."
     leased = _open_elsewhere(db, wanted)
     come = f"{elsewhere(leased)}. {BACK}"
     if wanted.selection:

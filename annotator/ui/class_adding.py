@@ -11,6 +11,7 @@ from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.records import Class
+from annotator.shares import counted
 from annotator.store import classes, overview, versions
 from annotator.store.database import Database
 
@@ -43,8 +44,8 @@ def surprises(db: Database, names: Sequence[str]) -> list[str]:
     sentences = classes.name_warnings(new, known)
     complete = overview.image_counts(db)["complete"]
     if new and complete:
-        images = "1 image is" if complete == 1 else f"{complete:,} images are"
-        sentences.append(f"{images} complete now and will not be: each new class is still to be answered there.")
+        becoming = counted(complete, "complete image becomes", "complete images become")
+        sentences.append(f"{becoming} incomplete: each new class has to be answered there.")
     return sentences
 
 

@@ -24,6 +24,7 @@ PAGES = (
     Entry("certificate", "Certificate", ":material/verified:"),
     Entry("export", "Export", ":material/download:"),
     Entry("images", "Images", ":material/photo_library:"),
+    Entry("classes", "Classes", ":material/category:"),
     Entry("settings", "Settings", ":material/tune:"),
 )
 

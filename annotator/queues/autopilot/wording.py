@@ -44,7 +44,7 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
-        return "There are no classes yet. Add some on the Settings page."
+        return "There are no classes yet. Add some on the Classes page."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
         return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
     if run is None:

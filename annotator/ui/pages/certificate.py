@@ -41,7 +41,7 @@ def _certificate() -> None:
         frame.link("images", "Go to Images")
         return
     if not classes.all_classes(db):
-        st.info("There are no classes yet. Add some on the Annotate page or on the Settings page.")
+        st.info("There are no classes yet. Add some on the Annotate page or on the Classes page.")
         return
     with st.spinner("Computing the certificate..."):
         certified = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)

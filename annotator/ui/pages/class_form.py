@@ -1,6 +1,6 @@
-"""The form that adds classes, on Settings and on the first page of a project without any.
+"""The form that adds classes, on the Classes page and on the first page of a project without any.
 
-Classes are never removed, and a new one reopens images that were complete: where either may be a surprise, the form
+A new class reopens images that were complete: where that, or a name, may be a surprise, the form
 says so and asks once more before it adds anything.
 """
 
@@ -12,8 +12,8 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
-from annotator.store import classes, overview
-from annotator.ui import context, frame
+from annotator.store import classes
+from annotator.ui import class_adding, context, frame
 
 SEPARATOR = "|"  # in no name of a class; a tab, as in class files and spreadsheets, does as well
 HOW = "One class per line. Optional: a description after | (for example: fox | red, with a bushy tail)."
@@ -49,7 +49,9 @@ def class_form(title: str, text: str) -> None:
         return
     try:
         classes.refuse_unusable(pending)
-        if state.get("classes_sure") or not (doubts := what_to_know(pending)):
+        if state.get("classes_sure") or not (
+            doubts := class_adding.surprises(context.db(), [name for name, _ in pending])
+        ):
             _add(pending)
         else:
             _ask(doubts)
@@ -64,19 +66,6 @@ def read_lines(text: str) -> Pairs:
     lines = (line for line in re.split(r"\r\n|\r|\n", text) if line.strip())
     parts = (re.split(r"[\t|]", line, maxsplit=1) for line in lines)
     return [(name.strip(), more[0].strip() if more else "") for name, *more in parts]
-
-
-def what_to_know(pairs: Pairs) -> list[str]:
-    """What may be a surprise about adding these classes; empty where nothing is."""
-    db = context.db()
-    known = [class_.name for class_ in classes.all_classes(db)]
-    new = [name for name, _ in pairs if name not in known]
-    doubts = classes.name_warnings(new, known)
-    complete = overview.image_counts(db)["complete"]
-    if new and complete:
-        images = counted(complete, "complete image becomes", "complete images become")
-        doubts.append(f"{images} incomplete: each new class has to be answered there.")
-    return doubts
 
 
 def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> str:
@@ -112,7 +101,7 @@ def _add(pairs: Pairs) -> None:
     texts: dict[str, str] = {}
     for name, text in pairs:
         texts[name] = text or texts.get(name, "")
-    added = classes.add_classes(db, list(texts.items()))
+    added = classes.add_classes(db, list(texts.items()), frame.annotator_name())
     state["classes_clear"], state["classes_done"] = True, what_was_done(pairs, added, before)
     if not before:
         st.toast(frame.escaped(state.pop("classes_done")))  # the form gives way to the page

@@ -11,12 +11,18 @@ from annotator.ui.pages.class_form import first_form
 
 def page() -> None:
     """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map,
-    one with ?audit=1 the cells that were drawn for an audit."""
+    one with ?class= a class by its id, one with ?audit=1 the cells that were drawn for an audit."""
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()
         return
-    mount("grid", styles=["grid/tiles.css"], selection=_selection(), audit=st.query_params.get("audit") == "1")
+    wanted = st.query_params.get("class", "")
+    address = {
+        "class": int(wanted) if wanted.isdecimal() else None,
+        "selection": _selection(),
+        "audit": st.query_params.get("audit") == "1",
+    }
+    mount("grid", styles=["grid/tiles.css"], **address)
 
 
 def _selection() -> dict | None:

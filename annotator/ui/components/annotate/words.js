@@ -12,7 +12,7 @@ export const HINTS = [
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
   {
-    title: "Label (Settings changes the keys of classes)",
+    title: "Label (the Classes page changes keys)",
     rows: [
       ["1", "label the image with the class of that key; the next image appears"],
       [["Shift", "1"], "label it, and stay on this image"],

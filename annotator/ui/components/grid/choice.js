@@ -6,8 +6,13 @@
 
 export const SIZES = [12, 24, 48];
 
+/**
+ * @typedef {{classes: {id: number}[], class: number | null, selection: {id: string, count: number} | null, audit: boolean}} Offer
+ *   what the address asks for
+ */
+
 export class Choice {
-  /** @param {{project: string, classes: {id: number}[], selection: {id: string, count: number} | null, audit: boolean}} data */
+  /** @param {{project: string} & Offer} data */
   constructor(data) {
     this.store = `annotator:${data.project}:grid`;
     /** @type {any} */
@@ -29,6 +34,8 @@ export class Choice {
     this.left = undefined;
     /** Whether the audit grid is shown, and whether the address asked for it when it was last read. */
     this.audit = this.asked = false;
+    /** The class that the address asked for when it was last read. @type {number | null} */
+    this.askedClass = null;
     this.offer(data);
   }
 
@@ -59,18 +66,22 @@ export class Choice {
   }
 
   /**
-   * The address comes with this selection, or with the audit grid.
-   * @param {{selection: {id: string, count: number} | null, audit: boolean}} data @returns {boolean} whether something is new
+   * The address comes with this class, this selection, or with the audit grid.
+   * @param {Offer} data @returns {boolean} whether something is new
    */
-  offer({ selection, audit }) {
-    const before = [this.selection?.id, this.audit];
+  offer({ classes, class: wanted, selection, audit }) {
+    const before = [this.selection?.id, this.audit, this.class];
+    if (wanted !== this.askedClass) {
+      this.askedClass = wanted;
+      if (classes.some((class_) => class_.id === wanted)) this.take(/** @type {number} */ (wanted));
+    }
     /** @type {{id: string, count: number} | null} */
     this.selection = selection && selection.id !== this.left ? selection : null;
     if (audit !== this.asked) {
       this.asked = audit;
       this.check(audit);
     }
-    return this.selection?.id !== before[0] || this.audit !== before[1];
+    return this.selection?.id !== before[0] || this.audit !== before[1] || this.class !== before[2];
   }
 
   /** Begin or leave the audit grid, whose classes come by themselves. @param {boolean} on */

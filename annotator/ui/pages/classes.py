@@ -1,0 +1,235 @@
+"""Classes: names, keys, headings, synonyms and notes in a table, one class at a time, the archive and the history.
+
+What somebody has typed into the table stays when others change classes meanwhile: the table shows the classes as they
+were when it was opened, and saving it changes only the fields that were edited.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.records import Class
+from annotator.store import class_changes, class_history, classes
+from annotator.store.database import Database
+from annotator.ui import class_adding, context, frame
+from annotator.ui.pages import one_class
+from annotator.ui.pages.class_form import HOW, SEPARATOR, class_form
+
+TABLE = {
+    "place": st.column_config.NumberColumn("Place", width="small", min_value=1, step=1, format="%d"),
+    "key": st.column_config.TextColumn("Key", width="small", max_chars=1),
+    "name": st.column_config.TextColumn("Class", required=True),
+    "heading": st.column_config.TextColumn("Heading"),
+    "synonyms": st.column_config.TextColumn("Synonyms"),
+    "description": st.column_config.TextColumn("Note", width="large"),
+}
+ROW, MOST_HEIGHT = 35, 1100  # pixels
+NEWEST = 20  # changes in the history
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        name = frame.annotator_name()
+        db = context.db()
+        told = st.container()
+        if classes.all_classes(db):
+            st.subheader("Classes")
+            _table(db, name)
+            st.subheader("One class")
+            one_class.one_class(db, name)
+        class_form("Add classes", HOW)
+        _adding(db)
+        _archived(db, name)
+        _history(db, name)
+        with told:  # last: a page that is drawn anew meanwhile says it then
+            one_class.show_told()
+
+
+def edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """What was edited in the table: class id -> field -> its new value; places become positions.
+
+    shown    the classes as the table was opened with
+    table    its rows as they are now, with the columns of TABLE
+    """
+    changes: dict[int, dict[str, Any]] = {}
+    order = list(shown)
+    for place, (class_, row, before) in enumerate(zip(shown, table, rows_of(shown), strict=True), start=1):
+        for field in ("name", "key", "heading", "description"):
+            if _text(row[field]) != before[field]:
+                changes.setdefault(class_.id, {})[field] = _text(row[field])
+        if _text(row["synonyms"]) != before["synonyms"]:
+            parts = [part.strip() for part in _text(row["synonyms"]).split(SEPARATOR)]
+            changes.setdefault(class_.id, {})["synonyms"] = [part for part in parts if part]
+        wanted = row["place"]
+        if wanted is not None and wanted == wanted and int(wanted) != place:  # an emptied number comes as nan
+            order.remove(class_)
+            order.insert(int(wanted) - 1, class_)
+    if order != list(shown):
+        for position, class_ in enumerate(order, start=1):
+            if class_.position != position:
+                changes.setdefault(class_.id, {})["position"] = position
+    return changes
+
+
+def rows_of(shown: Sequence[Class]) -> list[dict[str, Any]]:
+    """The rows of the table."""
+    return [
+        {
+            "place": place,
+            "key": class_.key,
+            "name": class_.name,
+            "heading": class_.heading,
+            "synonyms": f" {SEPARATOR} ".join(class_.synonyms),
+            "description": class_.description,
+        }
+        for place, class_ in enumerate(shown, start=1)
+    ]
+
+
+def save(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Make the changes; returns what to tell the person. Raises AnnotatorError for all that is wrong, changing none."""
+    before = {class_.id: class_ for class_ in classes.all_classes(db)}
+    if class_changes.edit(db, by, changes) is None:
+        return ["Nothing was changed."]
+    after = classes.all_classes(db)
+    owners = {class_.key: class_.name for class_ in after if class_.key}
+    moved = [
+        f"Key {before[class_.id].key} moved from {class_.name} to {owners[before[class_.id].key]}."
+        for class_ in after
+        if class_.id in before
+        and "key" not in changes.get(class_.id, {})
+        and before[class_.id].key not in ("", class_.key)
+    ]
+    return ["Saved.", *moved]
+
+
+def _table(db: Database, by: str) -> None:
+    state, newest = st.session_state, classes.in_order(db)
+    st.caption(
+        "Double-click a field to edit it, or press Enter on it. A key is one letter or digit; synonyms are other names "
+        f"by which the class is found, separated by {SEPARATOR}. Classes with the same heading stand together."
+    )
+    opened: int = state.setdefault("classes_opened", 0)  # another number is another table, without what was typed
+    typed = state.get(f"classes_table_{opened}", {}).get("edited_rows")
+    shown: list[Class] = state.setdefault("classes_shown", newest)
+    if shown != newest and not typed:
+        shown = state["classes_shown"] = newest
+        opened = state["classes_opened"] = opened + 1
+    said = st.container()  # above the table, which may be longer than the screen
+    buttons = st.container(horizontal=True)
+    edited = st.data_editor(
+        pd.DataFrame(rows_of(shown)),
+        hide_index=True,
+        column_config=TABLE,
+        height=min(ROW * (len(shown) + 1) + 3, MOST_HEIGHT),
+        key=f"classes_table_{opened}",
+    )
+    changes = edits(shown, edited.to_dict("records"))
+    with buttons:
+        wanted = st.button("Save", type="primary", disabled=not changes, key="classes_save")
+        if st.button("Discard changes", disabled=not changes, key="classes_discard"):
+            _open_anew()
+    with said:
+        if changes and shown != newest:
+            frame.info(
+                "The classes were changed elsewhere. What you typed is kept; saving changes only what you edited."
+            )
+        if _confirmed(_name_warnings(newest, changes), changes, wanted):
+            _save(db, by, changes)
+
+
+def _confirmed(warnings: Sequence[str], changes: Mapping[int, Mapping[str, Any]], wanted: bool) -> bool:
+    """Whether to save now: pressed, and pressed once more where a name looks like another one."""
+    state = st.session_state
+    if wanted:
+        state["classes_warned"] = changes
+    if not warnings or state.get("classes_warned") != changes:
+        return wanted
+    for text in warnings:
+        frame.warning(text)
+    return st.button("Save all the same", key="classes_save_sure")
+
+
+def _save(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> None:
+    try:
+        one_class.tell(*save(db, by, changes))
+    except AnnotatorError as error:
+        frame.error(error)
+    else:
+        _open_anew()
+
+
+def _name_warnings(known: Sequence[Class], changes: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    names = {class_.id: class_.name for class_ in known}
+    renamed = {class_id: fields["name"] for class_id, fields in changes.items() if "name" in fields}
+    others = [name for class_id, name in names.items() if class_id not in renamed]
+    return classes.name_warnings(renamed.values(), others)
+
+
+def _open_anew() -> None:
+    """Show the classes as they are now, without what was typed."""
+    state = st.session_state
+    for name in ("classes_shown", "classes_warned"):
+        state.pop(name, None)
+    state["classes_opened"] += 1
+    st.rerun()
+
+
+def _text(value: str | None) -> str:
+    """An emptied field of the table comes as None."""
+    return (value or "").strip()
+
+
+def _adding(db: Database) -> None:
+    allowed = st.toggle(
+        "Missing classes can be added while labeling",
+        value=class_adding.is_allowed(db),
+        help="On the Annotate page, press / and type: the last line adds a class of that name.",
+        key="classes_allowed",
+    )
+    if allowed != class_adding.is_allowed(db):
+        class_adding.allow(db, allowed)
+
+
+def _archived(db: Database, by: str) -> None:
+    archived = classes.archived(db)
+    if not archived:
+        return
+    st.subheader("Archived")
+    st.caption("Nobody is asked about these. Restoring one brings it back with its labels.")
+    with st.container(horizontal=True):
+        for class_ in archived:
+            if st.button(f"Restore {frame.escaped(class_.name)}", key=f"restore_{class_.id}"):
+                one_class.act(
+                    lambda id_=class_.id: class_changes.restore(db, by, [id_]), f"{class_.name} is in use again."
+                )
+
+
+def _history(db: Database, by: str) -> None:
+    changes = class_history.history(db, NEWEST + 1)
+    if not changes:
+        return
+    st.subheader("History")
+    names = classes.names(db)
+    for change in changes[:NEWEST]:
+        text, button = st.columns([6, 1], vertical_alignment="center")
+        when = time.strftime("%d %b %H:%M", time.localtime(change.changed_at))
+        words = class_history.in_words(change, names)
+        undone = f" (undone by change {change.undone_by})" if change.undone_by else ""
+        who = change.annotator or "the command line"
+        text.markdown(frame.escaped(f"{change.id} · {when} · {who}: {words}{undone}"))
+        if (
+            change.kind != "undo"
+            and not change.undone_by
+            and button.button(f"Undo {change.id}", key=f"undo_{change.id}")
+        ):
+            one_class.act(
+                lambda id_=change.id: class_history.undo_change(db, by, id_), f"Undid change {change.id}: {words}."
+            )
+    if len(changes) > NEWEST:
+        st.caption("All changes: annotator classes history PROJECT")

@@ -1,0 +1,182 @@
+"""The Classes page: everything about classes is changed there, in the open, and can be taken back there."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from annotator.errors import AnnotatorError
+from annotator.records import ABSENT, PRESENT, Decision
+from annotator.store import class_changes, class_history, classes, decisions
+from annotator.ui import class_adding, context
+from annotator.ui.pages import classes as classes_page
+
+SCRIPT = """
+from annotator.ui.pages import classes
+classes.page()
+"""
+FOX, HERON, DEER = 1, 2, 3
+
+
+@pytest.fixture
+def page(db) -> Callable[[], AppTest]:
+    """Opens the page for Ann."""
+    context.open_project(db.paths.project)
+
+    def opened() -> AppTest:
+        test = AppTest.from_string(SCRIPT, default_timeout=30)
+        test.session_state["name"] = "Ann"
+        return fine(test.run())
+
+    return opened
+
+
+def fine(test: AppTest) -> AppTest:
+    assert not test.exception, test.exception
+    return test
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    return fine(next(one for one in test.button if one.label == label).click().run())
+
+
+def told(test: AppTest) -> str:
+    return plain(test.success)
+
+
+def plain(elements) -> str:
+    """What stands there, without the escapes of Markdown."""
+    return " ".join(one.value for one in elements).replace("\\", "")
+
+
+def answer(db, image_id: int, class_id: int, state: int) -> None:
+    one = Decision(str(uuid.uuid4()), "label", "Ben", "click", image_id, class_id, state)
+    assert not decisions.decide(db, [one]).refused
+
+
+def labels(db, class_id: int) -> dict[int, int]:
+    return {label.image_id: label.state for label in decisions.all_labels(db) if label.class_id == class_id}
+
+
+def names(db) -> list[str]:
+    return [class_.name for class_ in classes.in_order(db)]
+
+
+def typed(shown, *rows: dict) -> list[dict]:
+    """The rows of the table after somebody typed these fields into them."""
+    return [before | new for before, new in zip(classes_page.rows_of(shown), [*rows, *[{}] * len(shown)], strict=False)]
+
+
+def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(page, db):
+    shown = classes.in_order(db)
+    fields = {"name": "red fox", "key": "3", "heading": "mammals", "synonyms": "fox | vixen", "description": None}
+    changes = classes_page.edits(shown, typed(shown, fields, {"place": 3}))
+    assert classes_page.save(db, "Ann", changes) == ["Saved.", "Key 3 moved from deer to red fox."]
+    fox, _, deer = classes.all_classes(db)
+    assert (fox.name, fox.key, fox.heading, fox.synonyms) == ("red fox", "3", "mammals", ("fox", "vixen"))
+    assert deer.key == "" and names(db) == ["deer", "heron", "red fox"], "those without a heading come first"
+    test = page()
+    assert list(test.data_editor[0].value["name"]) == names(db)
+    assert any("red fox" in one.value and "Ann" in one.value for one in test.markdown)
+    test = press(test, "Undo 2")
+    assert names(db) == ["fox", "heron", "deer"] and "Undid change 2" in told(test)
+    assert not [one for one in test.button if one.label == "Undo 2"]
+    assert classes_page.save(db, "Ann", {}) == ["Nothing was changed."]
+
+
+@pytest.mark.parametrize(
+    ("place", "order"), [(1, [DEER, FOX, HERON]), (2, [FOX, DEER, HERON]), (9, [FOX, HERON, DEER])]
+)
+def test_a_place_in_the_table_moves_the_class_there_and_the_others_along(db, place, order):
+    shown = classes.in_order(db)
+    changes = classes_page.edits(shown, typed(shown, {}, {}, {"place": place}))
+    class_changes.edit(db, "Ann", changes)
+    assert [class_.id for class_ in classes.in_order(db)] == order
+
+
+def test_everything_that_is_wrong_is_said_at_once_and_nothing_is_saved(db):
+    shown = classes.in_order(db)
+    rows = typed(shown, {"key": "ab"}, {"name": "image"}, {"synonyms": "fox", "key": "ü!"})
+    before = classes.all_classes(db)
+    with pytest.raises(AnnotatorError) as error:
+        classes_page.save(db, "Ann", classes_page.edits(shown, rows))
+    assert all(part in str(error.value) for part in ("'ab'", "'image'", "'ü!'"))
+    assert classes.all_classes(db) == before and len(class_history.history(db)) == 1, "that the classes were added"
+
+
+def test_what_was_typed_stays_when_others_change_classes_and_only_that_is_saved(db):
+    shown = classes.in_order(db)  # as the table was opened
+    class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
+    classes_page.save(db, "Ann", classes_page.edits(shown, typed(shown, {"heading": "mammals"})))
+    fox, heron, _ = classes.all_classes(db)
+    assert (fox.name, fox.heading, heron.key) == ("red fox", "mammals", "h")
+
+
+def test_the_table_shows_what_others_changed_while_nothing_was_typed(page, db):
+    test = page()
+    class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}})
+    test = fine(test.run())
+    assert list(test.data_editor[0].value["name"]) == ["red fox", "heron", "deer"]
+
+
+def test_a_merge_says_beforehand_what_it_will_do_does_that_and_is_undone(page, db):
+    for image_id, class_id, state in ((1, FOX, PRESENT), (2, FOX, PRESENT), (2, HERON, ABSENT), (3, FOX, ABSENT)):
+        answer(db, image_id, class_id, state)
+    test = page()
+    test = fine(test.selectbox(key="merge_into").select(HERON).run())
+    text = plain(test.markdown)
+    assert "New answers for heron: 2 present, 1 absent." in text
+    assert "1 image labeled absent for heron will be present." in text
+    kind = fine(test.radio(key="merge_means").set_value("fox is a kind of heron").run())
+    assert "New answers for heron: 2 present." in plain(kind.markdown)
+    test = press(kind, "Merge fox into heron")
+    assert "Merged fox into heron." in told(test)
+    assert names(db) == ["heron", "deer"] and labels(db, HERON) == {1: 1, 2: 1}
+    test = press(test, "Undo 2")
+    assert names(db) == ["fox", "heron", "deer"]
+    assert (labels(db, FOX), labels(db, HERON)) == ({1: 1, 2: 1, 3: -1}, {2: -1})
+
+
+def test_an_archived_class_is_restored_with_its_labels_and_one_is_split_off_into_a_grid(page, db):
+    answer(db, 1, FOX, PRESENT)
+    test = press(page(), "Archive fox")
+    assert names(db) == ["heron", "deer"] and labels(db, FOX) == {}
+    test = press(test, "Restore fox")
+    assert names(db) == ["fox", "heron", "deer"] and labels(db, FOX) == {1: 1}
+    test = fine(test.selectbox(key="one_class").select(FOX).run())
+    test.text_input(key="split_name").input("young fox")
+    test = press(test, "Split off")
+    assert names(db) == ["fox", "young fox", "heron", "deer"] and not test.error
+    test.text_input(key="split_name").input("heron")
+    assert "'heron'" in press(test, "Split off").error[0].value
+
+
+def test_examples_and_a_colour_are_chosen_from_the_data(page, db):
+    for image_id in (1, 2):
+        answer(db, image_id, FOX, PRESENT)
+    test = page()
+    test.checkbox(key="example_1_2").check()
+    test.checkbox(key="coloured_1").check()
+    test.color_picker(key="colour_1").pick("#cc4422")
+    press(test, "Save examples and colour")
+    fox = classes.all_classes(db)[0]
+    assert (fox.examples, fox.colour) == ((2,), "#cc4422")
+
+
+def test_the_owner_chooses_whether_classes_are_added_while_labeling(page, db):
+    test = page()
+    assert class_adding.is_allowed(db) and test.toggle(key="classes_allowed").value
+    fine(test.toggle(key="classes_allowed").set_value(False).run())
+    assert not class_adding.is_allowed(db)
+
+
+def test_bad_names_in_the_form_are_refused_all_at_once(page, db):
+    test = page()
+    test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage\nx\x07")
+    test = press(test, "Add classes")
+    assert all(part in test.error[0].value for part in ("a blank name", "'image'", "control character"))
+    test.text_area(key="class_lines").input("lynx\ta cat")
+    press(test, "Add classes")
+    assert classes.find_class(db, "lynx").description == "a cat"
+    assert class_history.history(db)[0].annotator == "Ann"
