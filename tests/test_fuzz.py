@@ -44,6 +44,7 @@ POSTS = {
     "/api/examples": requests.ExamplesRequest,
     "/api/classes": requests.Nothing,
     "/api/recent": requests.Nothing,
+    "/api/history": requests.HistoryRequest,
     "/api/map/select": requests.SelectRequest,
     "/api/gallery": requests.GalleryWindowRequest,
     "/api/gallery/place": requests.GalleryPlaceRequest,

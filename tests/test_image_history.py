@@ -1,12 +1,13 @@
 """The history of an image tells all of it, in order, with what was taken back; comments are counted beside labels."""
 
+import json
 import random
 
 import pytest
 from test_tallies import anything
 
 from annotator.records import Batch, Decision
-from annotator.store import classes, decisions
+from annotator.store import classes, decisions, images
 from annotator.store.comments import comment_counts, comments, count_comments
 from annotator.store.image_history import history_of
 
@@ -82,3 +83,16 @@ def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
     ]
     assert comments(db, 1) == comments(db)[:1] and decisions.all_labels(db) == before
     assert decisions.decide(db, [Decision("empty", "comment", "Ann", "click", 1, note="  ")]).refused
+
+
+def test_the_command_line_tells_the_same_of_an_image_by_its_name(db, annotator):
+    name = images.images(db, [1])[1].name
+    assert "Nothing was decided" in annotator("history", db.paths.project, name).stdout
+    say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))
+    say(db, Decision("a-comment", "comment", "Bob", "click", 1, note="two\nlines \x1b[31m"))
+    decisions.undo(db, "Bob")
+    first, second = annotator("history", db.paths.project, name).stdout.splitlines()
+    assert "Ann: fox: present (" in first and "the model said 71%)" in first
+    assert second.endswith("Bob: comment: two\\nlines \\x1b[31m (undone by Bob)")
+    told = json.loads(annotator("history", db.paths.project, name, "--json").stdout)
+    assert [event["note"] for event in told] == ["", "two\nlines \x1b[31m"] and told[1]["undone_by"] == "Bob"

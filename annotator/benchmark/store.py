@@ -205,6 +205,7 @@ ROWS: dict[str, Callable[[Client], Request]] = {
     "examples": lambda client: ("POST", "/api/examples", {"class": client.class_id()}),
     "items": lambda client: ("POST", "/api/items", {"images": [client.image() for _ in range(8)]}),
     "recent": lambda client: ("POST", "/api/recent", {}),
+    "history": lambda client: ("POST", "/api/history", {"image": client.image()}),
     "decide": _label,
     "decide_batch": _batch,
     "decide_done": lambda client: (
