@@ -277,6 +277,7 @@ def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_
 
     assert found("fox") == ["fox.old.jpg", "a/fox.jpg", "b/Fox.JPG", "a/fox 2.jpg", "b/redfox.jpg", "fox/deer.jpg"]
     assert found("fox", 2) == ["fox.old.jpg", "a/fox.jpg"] and found("fox", 0) == found("") == found("wolf") == []
+    assert gallery.folders(db) == ["", "a", "b", "fox"]
     assert found("fox.jpg") == ["a/fox.jpg", "b/Fox.JPG", "b/redfox.jpg"]
     assert found("A/FOX") == ["a/fox.jpg", "a/fox 2.jpg"] and found("/de") == ["fox/deer.jpg"] == found("fox/")
     assert found("e\u0301t") == found("\u00c9T") == ["\u00c9t\u00e9.jpg"] and found("0_%") == ["x0_%.jpg"]
