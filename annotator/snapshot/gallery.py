@@ -259,12 +259,9 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
     """The rows of a mask in order, (n,) int32."""
     by_name = columns.names.order
     if sorting.by in ("name", "labels"):
-        rows = _those(mask, by_name, columns.names.rank)
-        if sorting.by == "labels":
-            values = columns.positives[rows]
-            # One byte is sorted by one pass.
-            values = values.astype(np.uint8) if values.max(initial=0) < 256 else values
-            rows = rows[np.argsort(values, kind="stable")]
+        rows = (
+            _those(mask, by_name, columns.names.rank) if sorting.by == "name" else _those(mask, columns.by_positives())
+        )
         return rows[::-1] if sorting.down else rows
     if sorting.by == "decided":
         order, has_value = columns.by_decision(), columns.newest > 0
