@@ -279,11 +279,11 @@ def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
             assert not alone or "later changes" in str(error) or "No change" in str(error), error
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_whatever_happens_labels_follow_from_the_decisions_and_the_classes(db, seed):
     rng = random.Random(seed)
-    for number in range(160):
+    for number in range(100):
         change_at_random(db, rng)
-        if number % 8 == 7:
+        if number % 10 == 9:
             assert consistency.problems(db) == [], number
     assert consistency.problems(db) == []

@@ -11,6 +11,7 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT
 
+COUNT_ACTIVE = "SELECT (SELECT count(*) FROM class) - (SELECT count(*) FROM class WHERE archived = 1)"
 ACTIVE = "id NOT IN (SELECT id FROM class WHERE archived = 1)"
 """Condition of classes that are not archived; both sides are read from an index."""
 

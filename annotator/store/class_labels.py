@@ -13,7 +13,7 @@ import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import auto_accepted
-from annotator.store.archived import ACTIVE, Archive
+from annotator.store.archived import COUNT_ACTIVE, Archive
 from annotator.store.history import COMPLETE, LABELED, rebuild, set_disagreements
 
 FEW = 2_000  # images that are rebuilt one by one rather than all of a class at once
@@ -144,7 +144,7 @@ def rebuild_images(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None
 
 def set_stages(sql: sqlite_utils.Database) -> None:
     """Set the stages of all images that have another one now that classes were archived or restored."""
-    classes = sql.execute(f"SELECT count(*) FROM class WHERE {ACTIVE}").fetchone()[0]
+    classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
     reached = f"CASE WHEN n >= :classes THEN {COMPLETE} ELSE {LABELED} END"
     sql.execute(
         f"""WITH answers AS (SELECT image_id, count(*) AS n, max(decision_id) AS newest FROM label GROUP BY image_id)

@@ -12,7 +12,7 @@ from typing import Any
 import sqlite_utils
 
 from annotator.records import ABSENT, OF_A_CELL, UNSURE
-from annotator.store.archived import ACTIVE, Archive, Target
+from annotator.store.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
 
 UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
@@ -47,7 +47,7 @@ def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> No
     """Set the image's stage from its labels; without any, by whether it was skipped."""
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
-        classes = sql.execute(f"SELECT count(*) FROM class WHERE {ACTIVE}").fetchone()[0]
+        classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
         stage = COMPLETE if answered >= classes else LABELED
     else:
         active = (row for row in _history(sql, image_id) if row["undone_by"] is None)
