@@ -209,6 +209,9 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         until(lambda: on(page) == ("click", str(image)))
         wait_until_saved(page)
         assert labels_of(served, image) == {}
+        page.keyboard.press("F2")
+        expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)
+        assert on_screen(page) == image
 
 
 def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_again(browser, grids):

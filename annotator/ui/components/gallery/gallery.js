@@ -17,6 +17,7 @@ import { View } from "./view.js";
 import { HINTS, KEYS, settingInWords } from "./words.js";
 import { Whereabouts } from "./whereabouts.js";
 import { afterPaint, capital, counted, el, keyButton } from "../shared/dom.js";
+import { fix } from "../shared/fix.js";
 import { typing } from "../shared/keys.js";
 
 const RENEW = 8000; // milliseconds between two readings of what is in sight
@@ -285,7 +286,7 @@ export default class GalleryPage extends Page {
     if (!image) return;
     this.selection.at = index;
     this.remember();
-    window.location.href = new URL(`${this.session.data.pages.annotate[1]}?image=${image.id}`, window.location.href).href;
+    fix(image.id);
   }
 
   remember() {

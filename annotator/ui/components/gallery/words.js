@@ -1,6 +1,7 @@
 // @ts-check
 /** What the gallery tells a person about itself. */
 
+import { FIND_ROW } from "../shared/fix.js";
 import { counted } from "../shared/dom.js";
 import { stateInWords } from "./panel.js";
 
@@ -23,6 +24,7 @@ export const KEYS = [
       ["Ctrl+Enter", "set them on all selected images"],
       ["Backspace", "undo all of it (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
+      FIND_ROW,
       ["Enter", "open the image in Annotate; so does a double click"],
     ],
   },
