@@ -53,7 +53,7 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
     page.get_by_role("button", name="Start").click()
     expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
     page.reload()
-    expect(page.locator(".root b", has_text="Bob")).to_be_visible()
+    expect(page.locator(".who b", has_text="Bob")).to_be_visible()
     assert page.troubles == []
 
 

@@ -66,13 +66,16 @@ def mount_who() -> None:
     name = frame.annotator_name()
     data = {"token": frame.token(), "annotator": name, "today": asdict(today(context.db(), name))}
     with st.container(key="who"):
-        _component("who", ())(data=data, key="who_line", on_change_change=frame.forget_name)
+        _component("who", (), "who")(data=data, key="who_line", on_change_change=frame.forget_name)
 
 
 @cache
-def _component(name: str, styles: tuple[str, ...]) -> Callable:
-    """Streamlit's component with the script and style sheets of this folder; call it with data= and key=."""
+def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
+    """Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
+
+    part    the CSS class of the element that its script fills; a page's own is root
+    """
     files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
     script = LOADER % (name, name)
-    return component(f"annotator_{name}", html='<div class="root"></div>\n', css=css, js=script)
+    return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

@@ -16,9 +16,9 @@ export default class Who {
     this.figures = el("span", { class: "figures", title: COUNTED });
     this.counted = component.data.today;
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
-    const root = /** @type {HTMLElement} */ (component.parentElement.querySelector(".root"));
+    const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
     const button = el("button", { type: "button", onclick: () => this.change() }, "Switch user");
-    root.replaceChildren(this.name, this.figures, button);
+    line.replaceChildren(this.name, this.figures, button);
     this.hear = (/** @type {any} */ { detail }) => {
       if (detail.counted?.newest >= this.counted.newest) this.counted = detail.counted;
       this.ahead = detail.ahead;
