@@ -274,6 +274,7 @@ class WantedActions:
 
     have, passed     cells (image id, class id), as in WantedGrids; class 0 for a whole image
     want             how many more actions it can take
+    tiles            how many tiles a grid may have: as many as this person's grid shows at once; None: any number
     """
 
     holder: str
@@ -282,6 +283,7 @@ class WantedActions:
     want: int
     passed: Sequence[tuple[int, int]] = ()
     instead: str = ""
+    tiles: int | None = None
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         page.wait_for_timeout(400)
     wait_for_run(db)
     page.get_by_role("link", name="Grid").click()
-    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    dismiss_hints(page)
     decide_a_grid(page, truth)
     page.screenshot(path=ROOT / "docs" / f"grid-{theme}.png")
     wait_for_run(db)
@@ -94,7 +94,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         somebody_else(db, truth)
         wait_for_run(db)
     page.get_by_role("link", name="Autopilot").click()
-    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    dismiss_hints(page)
     mark_what_autopilot_asks(page, truth)
     page.screenshot(path=ROOT / "docs" / f"autopilot-{theme}.png")
     page.get_by_role("link", name="Certificate").click()
@@ -103,13 +103,21 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     page.screenshot(path=ROOT / "docs" / f"certificate-{theme}.png")
     page.get_by_role("link", name="Map").click()
     page.locator(".legend").wait_for(timeout=120_000)
-    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    dismiss_hints(page)
     for name in ("Map", "Progress", "Export", "Settings"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(4000)
         page.screenshot(path=ROOT / "docs" / f"{name.lower()}-{theme}.png")
     context.close()
     phone(browser, address, theme, db)
+
+
+def dismiss_hints(page) -> None:
+    """Dismiss the hints of a first visit, which lie over the page."""
+    page.wait_for_timeout(2000)
+    while (button := page.get_by_role("button", name="Dismiss hint").first).is_visible():
+        button.click()
+        page.wait_for_timeout(200)
 
 
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
@@ -170,7 +178,7 @@ def phone(browser, address: str, theme: str, db: Database) -> None:
     let_in(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(f"{address}/review")
-    page.get_by_role("button", name="Got it").click(timeout=60_000)
+    dismiss_hints(page)
     page.locator(".suggestion.selected").wait_for(timeout=60_000)
     page.wait_for_timeout(3000)
     page.screenshot(path=ROOT / "docs" / f"phone-{theme}.png")

@@ -169,6 +169,15 @@ def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
     assert len(found[1].cells) == acquisition.SIZES[0] and len(found[2].cells) == 24
 
 
+def test_no_grid_has_more_tiles_than_this_persons_grid_shows(known):
+    publish(known, np.full((24, 3), 0.9))
+    for tiles, most in ((None, 24), (20, 20), (12, 12), (5, 5)):
+        action = planner.next_actions(known, wanted(f"tab {tiles}", tiles=tiles)).items[0]
+        assert action.kind == "grid" and len(action.grid.tiles) == most, tiles
+    assert acquisition.sizes_within(None) == acquisition.SIZES
+    assert acquisition.sizes_within(32) == (12, 24, 32) and acquisition.sizes_within(500) == acquisition.SIZES
+
+
 def evaluated(db):
     return read_snapshot(db), time_model.DEFAULTS, grid.Out(WantedGrids("tab", "Ann", None, 24, (), 1), [])
 

@@ -355,7 +355,7 @@ def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
     page = open_map(browser, app)
     legend = page.get_by_role("list", name="Legend")
     expect(legend.locator("li", has_text="Some answers").locator(".count")).to_have_text("2")
-    page.get_by_role("button", name="Answers for a class").click()
+    page.get_by_role("button", name="Class", exact=True).click()
     expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1")
     expect(legend.locator("li", has_text="Absent").locator(".count")).to_have_text("1")
     page.get_by_label("Class", exact=True).select_option("<b>deer</b>")

@@ -19,7 +19,7 @@ from annotator.snapshot.time_model import TimeModel
 from annotator.store import auto_accepted, decisions
 from annotator.store.database import Database
 
-SIZES = (12, 24, 48, 96)  # tiles of a grid
+SIZES = (12, 24, 48, 96)  # tiles of a grid, where the person's own has room for so many
 PRESS = 4.0  # seconds that a press counts beyond its time; at price 0 small grids full of corrections win
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
@@ -68,18 +68,30 @@ class Candidate:
         return self.value / (self.seconds + PRESS * presses)
 
 
-def grid_candidates(snapshot: Snapshot, time_model: TimeModel, out: Out, open_share: float) -> Iterator[Candidate]:
+def sizes_within(tiles: int | None) -> tuple[int, ...]:
+    """The numbers of tiles that are tried: SIZES below `tiles`, and as many as that; None: all SIZES."""
+    if tiles is None:
+        return SIZES
+    most = min(tiles, SIZES[-1])
+    return (*(size for size in SIZES if size < most), most)
+
+
+def grid_candidates(
+    snapshot: Snapshot, time_model: TimeModel, out: Out, open_share: float, tiles: int | None = None
+) -> Iterator[Candidate]:
     """For every class with enough expected positives its best grid, of the size with the highest value per second.
 
     open_share    fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it
+    tiles         how many tiles a grid may have; None: any of SIZES
     """
-    finds = grid.finds_of(snapshot, out, SIZES[0])
+    sizes = sizes_within(tiles)
+    finds = grid.finds_of(snapshot, out, sizes[0])
     for class_id in sorted(finds, key=lambda class_id: (-finds[class_id], class_id))[:CLASSES_TRIED]:
         column = snapshot.delta.column(class_id)
         if column is None:
             continue
-        cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), SIZES[-1]))
-        front_cells = [cells[:size] for size in SIZES if size == SIZES[0] or len(cells) > size // 2]
+        cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), sizes[-1]))
+        front_cells = [cells[:size] for size in sizes if size == sizes[0] or len(cells) > size // 2]
         candidates = [grid_candidate(class_id, front, time_model, open_share) for front in front_cells if front]
         if candidates:
             yield max(candidates, key=_value_per_second)

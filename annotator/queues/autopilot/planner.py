@@ -53,7 +53,7 @@ class _Planner:
 
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
-        self.class_count = len(all_classes)
+        self.class_count, self.tiles = len(all_classes), wanted.tiles
         self.snapshot: Snapshot | None = read_snapshot(db)
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
@@ -110,8 +110,8 @@ class _Planner:
         out, images_out = self.leasing.out, self.leasing.images_out
         image_arguments = (images_out, open_share, self._unlabeled(), self.prior)
         candidates = [
-            *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share),
-            *relabel.candidates(self.db, self.snapshot, self.time_model, out),
+            *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, self.tiles),
+            *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.tiles),
             *acquisition.image_candidates(self.db, self.snapshot, self.time_model, *image_arguments),
         ]
         candidates.sort(key=lambda candidate: -candidate.value_per_second)
@@ -136,7 +136,8 @@ class _Planner:
             if cell.image_id not in self.leasing.out.images(cell.class_id):
                 waiting.setdefault(cell.class_id, []).append(cell.image_id)
         for class_id in sorted(waiting, key=lambda class_id: (-len(waiting[class_id]), class_id)):
-            if action := self.leasing.audit(class_id, waiting[class_id][:AUDIT_TILES]):
+            tiles = AUDIT_TILES if self.tiles is None else min(AUDIT_TILES, self.tiles)
+            if action := self.leasing.audit(class_id, waiting[class_id][:tiles]):
                 return action
         return None
 

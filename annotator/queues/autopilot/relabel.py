@@ -22,8 +22,14 @@ NEWEST = 3000  # decisions among which relabels are counted
 WRONG, WEIGHT = 0.03, 20.0  # prior share of wrong answers, and the number of relabels that it weighs as much as
 
 
-def candidates(db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out) -> Iterator[Candidate]:
-    """Grids of likely mistakes of one class and state, the answers that are most probably wrong first."""
+def candidates(
+    db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, tiles: int | None = None
+) -> Iterator[Candidate]:
+    """Grids of likely mistakes of one class and state, the answers that are most probably wrong first.
+
+    tiles    how many tiles a grid may have; None: SIZE
+    """
+    size = SIZE if tiles is None else min(SIZE, tiles)
     rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T
     image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
     probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
@@ -42,7 +48,7 @@ def candidates(db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out
         wrong = opposite * prior[state] / max(opposite * prior[state] + (1 - opposite) * (1 - prior[state]), 1e-9)
         groups.setdefault((class_id, state), []).append((image_id, wrong))
     for (class_id, state), group in groups.items():
-        worst = sorted(group, key=lambda cell: -cell[1])[:SIZE]
+        worst = sorted(group, key=lambda cell: -cell[1])[:size]
         mistakes = float(np.sum([wrong for _, wrong in worst]))
         yield Candidate(
             kind="relabel",

@@ -19,9 +19,9 @@ MOST_ACTIONS = 8
 
 
 async def autopilot(request: Request, annotator: str) -> Response:
-    """POST {holder, have, want, instead?, passed?} -> the next actions, with their cells leased to this page.
+    """POST {holder, have, want, instead?, passed?, tiles?} -> the next actions, with their cells leased to this page.
 
-    have and passed are [image, class] pairs, class 0 for a whole image.
+    have and passed are [image, class] pairs, class 0 for a whole image; tiles: how many a grid may have.
     """
     asked = parsed(await body_of(request), ActionsRequest)
     wanted = WantedActions(
@@ -31,6 +31,7 @@ async def autopilot(request: Request, annotator: str) -> Response:
         want=min(asked.want, MOST_ACTIONS),
         passed=asked.passed[:MOST_NAMED],
         instead=asked.instead,
+        tiles=asked.tiles,
     )
     return JSONResponse(await run_sync(_autopilot, wanted), headers=FRESH)
 

@@ -90,6 +90,7 @@ class ActionsRequest(_Page, kw_only=True):
 
     have: Cells = []
     passed: Cells = []
+    tiles: Id | None = None
 
 
 class ItemsRequest(Struct):

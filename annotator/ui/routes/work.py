@@ -29,7 +29,7 @@ from annotator.ui.routes.requests import (
 
 MOST_IMAGES = 200
 MOST_GRIDS = 8
-LARGEST_GRID = 48
+LARGEST_GRID = 96
 EXAMPLES = 6
 
 

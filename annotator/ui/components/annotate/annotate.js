@@ -67,6 +67,7 @@ export default class AnnotatePage extends Page {
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
+    this.finder.field.addEventListener("focus", () => session.hints.used("find"));
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.sequence.restart() });
     this.sequence = new Sequence(this);
@@ -89,7 +90,7 @@ export default class AnnotatePage extends Page {
     const left = el("div", { class: "left" }, this.stage.element, under,
       el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
-    session.element.replaceChildren(session.help.hints, el("div", { class: "work" }, left, side), session.foot.element,
+    session.element.replaceChildren(el("div", { class: "work" }, left, side), session.foot.element, session.hints.element,
       session.help.dialog, this.flagging.element, this.card.element);
     this.#setClasses();
   }

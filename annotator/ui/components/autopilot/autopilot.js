@@ -12,11 +12,10 @@ import { Page } from "../shared/page.js";
 import { Picture } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
 import { el, keyButton } from "../shared/dom.js";
-import { restore } from "../grid/tiles.js";
+import { restore, unbuild } from "../grid/tiles.js";
 
 const IN_HAND = 3; // actions: the one on screen and two ahead
 const USUAL = 24; // tiles
-const ROW = 6; // the layout is made for a multiple of so many tiles, which has many divisors
 const PRESENT = 1;
 
 /**
@@ -38,7 +37,7 @@ export default class AutopilotPage extends Page {
       low: IN_HAND,
       want: IN_HAND,
       steady: 1,
-      request: () => ({}),
+      request: () => ({ tiles: this.board.layout.room }),
       cells: (/** @type {any} */ action) => cellsOf(action),
       waiting: () => this.waiting(),
       load: (/** @type {any} */ action) => this.load(action),
@@ -53,8 +52,9 @@ export default class AutopilotPage extends Page {
     this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
     this.board = new Board({
       session,
-      size: USUAL,
+      usual: null,
       next: () => this.nextGrid(),
+      onSize: () => this.replan(unbuild),
       onMarks: (view) => {
         this.deciding.showMarks(view, view.name);
         if (this.shown) this.headline.again(this.shown);
@@ -66,14 +66,14 @@ export default class AutopilotPage extends Page {
       onSkip: () => this.skip(),
       onLabel: (id, state, stay) => this.label(id, state, stay),
     });
-    this.bar = el("div", { class: "bar" }, this.deciding.starts, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
+    this.bar = el("div", { class: "bar" }, this.deciding.starts, this.board.sizes.element, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
     session.element.replaceChildren(
       el("div", { class: "head" }, this.headline.element, this.headline.tally, session.toolbar),
-      session.help.hints,
       this.bar,
       this.board.host,
       this.picture.element,
       el("div", { class: "under" }, session.words, session.foot.element),
+      session.hints.element,
       session.help.dialog,
       this.board.enlarged.dialog,
     );
@@ -203,6 +203,7 @@ export default class AutopilotPage extends Page {
     const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     if (!action || (action.loaded && action !== this.shown)) return;
     const cells = cellsOf(action);
+    this.session.hints.used("skip");
     this.perform(null, {
       forward: () => {
         for (const cell of cells) this.hand.passed.add(cell);
@@ -239,11 +240,9 @@ export default class AutopilotPage extends Page {
     return this.board.load(grid, this.session.names.get(grid.class) ?? "");
   }
 
-  /** The next grid, if it has the same layout as the one on screen. */
+  /** The grid that comes next, if one does. @returns {import("../grid/tiles.js").Grid | null} */
   nextGrid() {
-    const next = /** @type {any} */ (this.hand.queue.find((action) => !action.passedOn));
-    const same = next?.grid && roomFor(next.grid) === this.board.layout.size;
-    return same ? /** @type {import("../grid/tiles.js").Grid} */ (next.grid) : null;
+    return /** @type {any} */ (this.hand.queue.find((action) => !action.passedOn))?.grid ?? null;
   }
 
   /** Cells with an answer that the server may not know yet. @returns {[number, number][]} */
@@ -279,7 +278,6 @@ export default class AutopilotPage extends Page {
     if (single) this.picture.show(action);
     else this.picture.leave();
     if (action?.grid) {
-      this.board.layout.resize(roomFor(action.grid));
       this.board.show(action.grid.view);
       this.deciding.showMarks(action.grid.view, action.grid.view.name);
     } else {
@@ -306,9 +304,4 @@ function runOf({ grid, run, scores }) {
 /** Of the same kind, and about the same class. @param {Action} action @param {Action} other */
 function alike(action, other) {
   return action.kind === other.kind && action.grid?.class === other.grid?.class;
-}
-
-/** @param {import("../grid/tiles.js").Grid} grid */
-function roomFor({ tiles }) {
-  return Math.ceil(tiles.length / ROW) * ROW;
 }

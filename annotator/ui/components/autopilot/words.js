@@ -47,6 +47,7 @@ export const KEYS = [
       [";", "start with all Yes, or with all No"],
       ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
+      [["-", "+"], "smaller tiles, larger tiles: the next grids have as many as fit"],
     ],
   },
   {
@@ -64,7 +65,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "The most useful task comes next: mark it and press Enter.",
-  "Press . to skip a task.",
-  "Backspace undoes; ? lists all keys.",
+  { at: ".what", side: "below", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
+  { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
+  { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
 ];

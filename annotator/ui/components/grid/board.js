@@ -10,25 +10,30 @@ import { fix } from "../shared/fix.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Layout } from "./layout.js";
 import { Peek } from "./peek.js";
+import { SizeButtons, TileSize } from "./size.js";
 import { TILE_KEYS, Tiles, skeleton, unbuild } from "./tiles.js";
 import { el, whenDrawn } from "../shared/dom.js";
 import { paintable } from "./painting.js";
 
+const ROW = 6; // without a chosen size, grids are laid out for a multiple of so many tiles, which has many divisors
 const KEPT_BUILT = 12; // decided grids whose elements are kept for an undo
 
 /** @typedef {import("./tiles.js").Grid} Grid */
 
 export class Board {
   /**
-   * @param {{session: import("../shared/session.js").Session, size: number, next: () => Grid | null | undefined,
-   *          onMarks: (view: Tiles) => void, onFix?: (id: number) => void}} options
-   *   size: tiles that there is room for; next: the grid that Enter would bring, as far as it is known;
-   *   onMarks: the person has marked something; onFix: an image is to be opened in Annotate
+   * @param {{session: import("../shared/session.js").Session, usual: number | null, next: () => Grid | null | undefined,
+   *          onMarks: (view: Tiles) => void, onSize: () => void, onFix?: (id: number) => void}} options
+   *   usual: tiles of a grid while no size of tiles is chosen (layout.js); next: the grid that Enter would bring, as far as
+   *   it is known; onMarks: the person has marked something; onSize: the next grids are to have another number of tiles;
+   *   onFix: an image is to be opened in Annotate
    */
-  constructor({ session, size, next, onMarks, onFix = fix }) {
+  constructor({ session, usual, next, onMarks, onSize, onFix = fix }) {
     const { api, root } = session;
     this.session = session;
     this.onMarks = onMarks;
+    this.onSize = onSize;
+    this.usual = usual;
     /** @type {Tiles | null} what is on screen */
     this.view = null;
     /** Whether it has been drawn: keys are ignored until the person can have seen the tiles. */
@@ -58,11 +63,13 @@ export class Board {
       press: (index) => this.press(index),
       paint: (index, state) => this.mark(index, state),
     });
-    this.layout = new Layout(this.host, size);
+    this.size = new TileSize();
+    this.sizes = new SizeButtons((way) => this.resize(way));
+    this.layout = new Layout(this.host, this.size, usual, () => this.sizes.show(this.layout));
     // Where the page scrolls, not all of a grid is in sight anyway.
     this.ahead = new Ahead(this.host, () => {
       const view = this.view && !this.layout.scrolls ? next()?.view : null;
-      return view?.complete ? view : null;
+      return view?.complete && this.layout.same(this.#roomFor(view)) ? view : null;
     });
   }
 
@@ -84,6 +91,9 @@ export class Board {
       " ": () => this.view && this.press(this.view.grid.at),
       ";": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
       PageUp: () => this.view && this.enlarge(this.peek.pointed ?? this.view.grid.at),
+      "-": () => this.resize(-1),
+      "+": () => this.resize(1),
+      "=": () => this.resize(1),
     }[key];
     const tile = TILE_KEYS.indexOf(key);
     if (moves[key]) this.moveBy(moves[key]);
@@ -148,6 +158,17 @@ export class Board {
     this.peek.show();
   }
 
+  /** Larger or smaller tiles: what is on screen stays, with its marks; the grids that come next have as many as fit. @param {1 | -1} way */
+  resize(way) {
+    const size = this.layout.next(way);
+    if (size == null) return;
+    this.size.choose(size);
+    this.layout.hold(this.layout.count);
+    this.sizes.show(this.layout);
+    this.onSize();
+    this.ahead.prepare();
+  }
+
   /** Build a grid and decode its pictures, before it is needed. @param {Grid} grid @param {string} name of its class */
   load(grid, name) {
     grid.view ??= new Tiles(grid, {
@@ -172,6 +193,7 @@ export class Board {
   show(view) {
     const focused = this.host.contains(this.session.root.activeElement);
     this.#change(view);
+    this.layout.hold(this.#roomFor(view));
     this.ahead.show(view);
     // Where the page scrolls, "Save all" is pressed at the end of a grid; the next one starts at its top.
     if (this.layout.scrolls && this.host.getBoundingClientRect().top < 0) this.host.scrollIntoView();
@@ -195,6 +217,11 @@ export class Board {
     this.fill(skeleton(size));
   }
 
+  /** Tiles that a grid is laid out for: the last grids of a class keep the usual size. @param {Tiles} view */
+  #roomFor({ grid: { tiles } }) {
+    return Math.max(this.usual ?? 0, Math.ceil(tiles.length / ROW) * ROW);
+  }
+
   /** @param {Tiles | null} view */
   #change(view) {
     this.view = view;
@@ -205,6 +232,7 @@ export class Board {
   /** @param {number} index */
   #marked(index) {
     this.onMarks(this.view);
+    this.session.hints.used("mark");
     if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark);
   }
 }

@@ -1,10 +1,8 @@
 // @ts-check
 /**
- * What a person has chosen to look at in the grid: a class, a size, perhaps a selection from the map or the audit grid.
+ * What a person has chosen to look at in the grid: a class, perhaps a selection from the map or the audit grid.
  * It outlives a reload.
  */
-
-export const SIZES = [12, 24, 48];
 
 /**
  * @typedef {{classes: {id: number}[], class: number | null, selection: {id: string, count: number} | null, audit: boolean}} Offer
@@ -22,8 +20,6 @@ export class Choice {
     } catch {
       // Storage that is blocked or damaged: as on the first visit.
     }
-    /** @type {number} */
-    this.size = SIZES.includes(stored.size) ? stored.size : 24;
     /** @type {number | null} null: the server chooses the best class */
     this.class = data.classes.some((class_) => class_.id === stored.class) ? stored.class : null;
     /** The class there was before the audit grid, to go back to. @type {number | null} */
@@ -41,8 +37,8 @@ export class Choice {
 
   /** What the route is asked. */
   get request() {
-    const { but, size, audit } = this;
-    return { class: this.class, but, size, selection: audit ? undefined : this.selection?.id, audit: audit || undefined };
+    const { but, audit } = this;
+    return { class: this.class, but, selection: audit ? undefined : this.selection?.id, audit: audit || undefined };
   }
 
   /** @param {number} id */
@@ -56,12 +52,6 @@ export class Choice {
   takeBest(current) {
     this.but = current;
     this.class = null;
-    this.#keep();
-  }
-
-  /** @param {number} size */
-  resize(size) {
-    this.size = size;
     this.#keep();
   }
 
@@ -102,7 +92,7 @@ export class Choice {
 
   #keep() {
     try {
-      localStorage.setItem(this.store, JSON.stringify({ size: this.size, class: this.audit ? this.before : this.class }));
+      localStorage.setItem(this.store, JSON.stringify({ class: this.audit ? this.before : this.class }));
     } catch {
       // Then a reload begins with the server's choice.
     }

@@ -5,7 +5,7 @@
  */
 
 import { Board } from "./board.js";
-import { Choice, SIZES } from "./choice.js";
+import { Choice } from "./choice.js";
 import { Counting } from "./counting.js";
 import { HINTS, KEYS } from "./words.js";
 import { Page } from "../shared/page.js";
@@ -17,8 +17,9 @@ import { fix } from "../shared/fix.js";
 import { keep, settle, takeKept } from "./kept.js";
 import { restore, unbuild } from "./tiles.js";
 
-const LOW = 4; // grids; each is 12 to 48 pictures
+const LOW = 4; // grids
 const WANT = 6;
+const USUAL = 24; // tiles, while no size of tiles is chosen
 
 export default class GridPage extends Page {
   /** @param {any} component */
@@ -30,7 +31,7 @@ export default class GridPage extends Page {
       low: LOW,
       want: WANT,
       steady: 1,
-      request: () => this.choice.request,
+      request: () => ({ ...this.choice.request, size: this.board.layout.room }),
       cells: (grid) => grid.tiles.map((/** @type {any} */ tile) => [tile.id, grid.class]),
       waiting: () => this.session.outbox.cells(),
       first: /** @type {any} */ (takeKept(this.session.data.project, this.choice.request)),
@@ -46,28 +47,26 @@ export default class GridPage extends Page {
     this.choice = new Choice(this.session.data);
     this.board = new Board({
       session: this.session,
-      size: this.choice.size,
+      usual: USUAL,
       next: () => /** @type {any} */ (this.hand.queue.find((grid) => !grid.passedOn)),
       onFix: (id) => {
         keep(this.session.data.project, this.choice.request, this.board.view.grid, id);
         fix(id);
       },
       onMarks: (view) => this.around.deciding.showMarks(view, view.name),
+      onSize: () => this.replan(unbuild),
     });
     this.counting = new Counting(this.session, () => this.showCounts());
     this.picker = new Picker({ onPick: (id) => this.choose(id), onBest: () => this.best(), onAudit: () => this.check(true) });
     this.around = new Surroundings({
-      sizes: SIZES,
       onPicker: () => this.openPicker(),
       onBest: () => this.best(),
-      onSize: (size) => this.resize(size),
       onStart: (start) => this.board.begin(start),
       onDecide: () => this.decide(),
       onLeave: () => (this.choice.audit ? this.check(false) : this.leaveSelection()),
     });
     this.recount = afterPaint(() => this.counting.ask());
-    this.around.build(this.session, this.board.host, [this.picker.dialog, this.board.enlarged.dialog]);
-    this.around.setSize(this.choice.size);
+    this.around.build(this.session, this.board, [this.picker.dialog, this.board.enlarged.dialog]);
     this.around.setChoice(this.choice);
     this.recount();
   }
@@ -100,8 +99,6 @@ export default class GridPage extends Page {
       "/": () => this.openPicker(),
       find: () => this.openPicker(),
       ".": () => this.best(),
-      "<": () => this.resize(SIZES[SIZES.indexOf(this.choice.size) - 1]),
-      ">": () => this.resize(SIZES[SIZES.indexOf(this.choice.size) + 1]),
     }[key];
     if (!command) return this.board.key(key, event);
     if (!event.repeat) command();
@@ -167,15 +164,6 @@ export default class GridPage extends Page {
     this.restart();
   }
 
-  /** @param {number | undefined} size */
-  resize(size) {
-    if (!size || size === this.choice.size) return;
-    this.choice.resize(size);
-    this.around.setSize(size);
-    this.board.layout.resize(size);
-    this.restart();
-  }
-
   leaveSelection() {
     this.choice.leaveSelection();
     this.around.setChoice(this.choice);
@@ -212,7 +200,7 @@ export default class GridPage extends Page {
       this.around.deciding.showMarks(view, view.name);
     } else {
       if (words) this.board.fill(this.nothing(words));
-      else this.board.wait(this.choice.size);
+      else this.board.wait(this.board.layout.room);
       this.around.showNone(this.named(this.choice.class), this.counting.counts);
     }
     this.session.shown();

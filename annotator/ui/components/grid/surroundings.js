@@ -12,10 +12,10 @@ const AUDIT = "Audit grid: random images, predictions hidden.";
 
 export class Surroundings {
   /**
-   * @param {{sizes: number[], onPicker: () => void, onBest: () => void, onSize: (size: number) => void,
+   * @param {{onPicker: () => void, onBest: () => void,
    *          onStart: (start: "yes" | "no") => void, onDecide: () => void, onLeave: () => void}} options
    */
-  constructor({ sizes, onPicker, onBest, onSize, onStart, onDecide, onLeave }) {
+  constructor({ onPicker, onBest, onStart, onDecide, onLeave }) {
     this.className = el("span", { class: "name" });
     this.title = el("h2", {},
       el("button", { type: "button", class: "class-name", "aria-keyshortcuts": "/ Control+K", title: "Choose a class", onclick: onPicker },
@@ -24,9 +24,6 @@ export class Surroundings {
     this.progress = el("span", { class: "progress" });
     this.bestButton = keyButton(BEST, ".", onBest);
     this.bestText = /** @type {HTMLElement} */ (this.bestButton.firstElementChild);
-    this.sizeButtons = sizes.map((size) =>
-      el("button", { type: "button", "aria-pressed": "false", "aria-label": `${size} images`, onclick: () => onSize(size) }, String(size)));
-    this.sizes = el("div", { class: "joined", role: "group", "aria-label": "Images in a grid", "aria-keyshortcuts": "< >" }, ...this.sizeButtons);
     this.deciding = new Deciding({ onStart, onDecide });
     this.summary = el("span", { class: "about", role: "status" });
     this.chosen = el("span", {});
@@ -35,19 +32,19 @@ export class Surroundings {
     this.audit = false;
   }
 
-  /** @param {import("../shared/session.js").Session} session @param {HTMLElement} host of the tiles @param {HTMLElement[]} dialogs */
-  build(session, host, dialogs) {
+  /** @param {import("../shared/session.js").Session} session @param {import("./board.js").Board} board @param {HTMLElement[]} dialogs */
+  build(session, board, dialogs) {
     session.element.classList.add("grid-page");
     session.element.replaceChildren(
       el("div", { class: "head" },
         el("div", { class: "what" }, this.title, this.description),
         this.progress,
         session.toolbar),
-      session.help.hints,
       this.selection,
-      el("div", { class: "bar" }, this.deciding.starts, this.summary, this.sizes, this.bestButton, this.deciding.button),
-      host,
+      el("div", { class: "bar" }, this.deciding.starts, this.summary, board.sizes.element, this.bestButton, this.deciding.button),
+      board.host,
       el("div", { class: "under" }, session.words, session.foot.element),
+      session.hints.element,
       session.help.dialog,
       ...dialogs,
     );
@@ -81,11 +78,6 @@ export class Surroundings {
     words.push(`${number(counts.unknown)} unanswered`);
     if (counts.likely != null) words.push(`about ${number(counts.likely)} to find`);
     write(this.progress, words.join(" · "));
-  }
-
-  /** @param {number} size */
-  setSize(size) {
-    for (const button of this.sizeButtons) button.setAttribute("aria-pressed", String(Number(button.textContent) === size));
   }
 
   /** @param {import("./choice.js").Choice} choice */

@@ -23,7 +23,7 @@ export const KEYS = [
     rows: [
       ["/", "choose a class, or the audit grid: random images, predictions hidden (also Ctrl+K)"],
       [".", "the next best class"],
-      [["<", ">"], "smaller grid, larger grid"],
+      [["-", "+"], "smaller tiles, larger tiles: the next grid has as many as fit"],
       FIND_ROW,
     ],
   },
@@ -39,7 +39,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "Every tile is marked already, ✓ or ✕. To change one, press its key, click it, or drag over several.",
-  "Toggle a tile twice for unsure. Hold Shift to see its heat map.",
-  "Enter saves every tile as it is marked and brings the next grid.",
+  { at: ".host", side: "over", by: "mark", text: "Every tile is marked already, ✓ or ✕. To change one, press its key, click it, or drag over several." },
+  { at: ".decide", side: "below", by: "decide", text: "Enter saves every tile as it is marked; the next grid appears." },
+  { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes a whole grid; ? lists all keys." },
 ];

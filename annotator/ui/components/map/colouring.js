@@ -48,7 +48,7 @@ export class Colouring {
     this.by = "stage";
     /** @type {Class[]} */
     this.classes = [];
-    this.buttons = [["stage", "Progress"], ["class", "Answers for a class"], ["probability", "Probability"]].map(([by, text]) =>
+    this.buttons = [["stage", "Progress"], ["class", "Class"], ["probability", "Probability"]].map(([by, text]) =>
       el("button", { type: "button", "data-by": by, "aria-pressed": String(by === "stage"),
         onclick: () => this.set(/** @type {"stage" | "class" | "probability"} */ (by)) }, text));
     this.select = el("select", { "aria-label": "Class", hidden: true, onchange: () => this.onChange() });

@@ -10,6 +10,7 @@ import { capital, counted, el, kbd, keyButton } from "../shared/dom.js";
 import { FIX_KEY, fix } from "../shared/fix.js";
 import { Gestures } from "./gestures.js";
 import { Help } from "../shared/help.js";
+import { Hints } from "../shared/hints.js";
 import { ImageFinder } from "../shared/imagefinder.js";
 import { listen, typing } from "../shared/keys.js";
 import { MapCard } from "./card.js";
@@ -22,9 +23,8 @@ const REFRESH_WITHOUT_MAP = 3000;
 const NEAR = 14; // pixels from a point within which a click means it
 
 const HINTS = [
-  "Each point is an image; similar images are close together.",
-  "Draw around points to select them, then send them to the grid.",
-  "Scroll to zoom; click to enlarge.",
+  { at: ".field", side: "over", by: "select", text: "Each point is an image; similar images are close together. Draw around points to select them." },
+  { at: ".maptools", side: "left", by: "view", text: "Scroll to zoom; click a point to enlarge its image." },
 ];
 
 export default class MapPage {
@@ -36,7 +36,8 @@ export default class MapPage {
     this.plane = new Plane();
     this.colouring = new Colouring(() => this.#colour());
     this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
-    this.help = new Help("map", HELP, HINTS);
+    this.help = new Help(HELP);
+    this.hints = new Hints("map", data.annotator, HINTS);
     this.images = new ImageFinder(this.api, fix);
     this.selection = { id: "", images: 0 };
     this.crosshair = new Crosshair(this.plane, {
@@ -76,6 +77,7 @@ export default class MapPage {
     this.closed = true;
     clearTimeout(this.timer);
     this.stopListening();
+    this.hints.close();
     this.sizes.disconnect();
     this.theme.removeEventListener("change", this.repaint);
     document.removeEventListener("visibilitychange", this.comeBack);
@@ -111,7 +113,7 @@ export default class MapPage {
         this.send, this.clear, this.words),
       el("div", { class: "tools" }, keyButton("Keys", "?", () => this.help.open())));
     root.classList.add("map");
-    root.replaceChildren(this.help.hints, el("div", { class: "work" }, left, side), this.help.dialog, this.card.dialog, this.images.dialog);
+    root.replaceChildren(el("div", { class: "work" }, left, side), this.hints.element, this.help.dialog, this.card.dialog, this.images.dialog);
     this.#showSelection();
   }
 
@@ -145,6 +147,7 @@ export default class MapPage {
     const drawn = points.ids.length < of ? `${number(points.ids.length)} of ${counted(of, "image")} drawn; a selection includes all of them. ` : `${counted(of, "image")}. `;
     const later = images > of ? `${counted(images - of, "new image")} not on the map yet.` : "";
     this.count.replaceChildren(of ? drawn + later : "");
+    this.hints.moved();
     this.empty.hidden = of > 0;
     this.empty.replaceChildren(images
       ? "The map is being made. It appears once every image has been analyzed."
@@ -200,7 +203,10 @@ export default class MapPage {
   #click({ left, top }) {
     this.crosshair.hide();
     const index = this.plane.nearest(left, top, NEAR);
-    if (index >= 0) this.card.open(this.data.points.ids[index]);
+    if (index >= 0) {
+      this.hints.used("view");
+      this.card.open(this.data.points.ids[index]);
+    }
     else if (this.plane.polygon.length) this.#drop();
     this.plane.moved();
   }
@@ -237,7 +243,7 @@ export default class MapPage {
       this.selection = { id: answer.selection, images: answer.kept };
       const more = answer.kept < answer.images ? ` An even sample of ${answer.kept.toLocaleString("en")} will be sent.` : "";
       this.words.replaceChildren(answer.images ? `${counted(answer.images, "image")} selected.${more}` : "No image inside.");
-      this.help.gone();
+      this.hints.used("select");
     } catch (error) {
       this.words.replaceChildren(`${capital(error.message)}. Nothing was selected.`);
       if (error instanceof ApiError && error.status === 401) this.renew();

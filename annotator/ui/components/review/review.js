@@ -128,6 +128,7 @@ export default class ReviewPage extends Page {
 
   /** Everything open at or above the line is present: one decision. */
   acceptAll() {
+    this.session.hints.used("above");
     const item = this.ready();
     if (!item) return;
     const places = openAbove(item, this.screen.line.at);

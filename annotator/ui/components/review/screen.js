@@ -151,7 +151,7 @@ export class ReviewScreen {
       keyButton("Nothing else here", "Enter", done), keyButton("Skip", " ", pass));
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
       keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
-    const { foot, help, words, toolbar, element } = this.session;
+    const { foot, help, hints, words, toolbar, element } = this.session;
     const more = el("div", { class: "tools", role: "group", "aria-label": "This image" },
       keyButton("Add a class", "/", add), fixButton(fix));
     const left = el("div", { class: "left" }, this.stage.element,
@@ -162,7 +162,7 @@ export class ReviewScreen {
       this.place, answers, this.line.element, goOn,
       el("div", { class: "session" }, trail, toolbar));
     const work = el("div", { class: "work" }, left, side);
-    element.replaceChildren(help.hints, this.filter.element, work, foot.element, help.dialog);
+    element.replaceChildren(this.filter.element, work, foot.element, hints.element, help.dialog);
   }
 
   /** Everything that keys do not apply to, after the picture's frame. */

@@ -38,7 +38,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "Warm colors show where the model looked. Y accepts, N rejects, U is unsure.",
-  "A accepts everything above the threshold at once; you set the threshold.",
-  "Enter: nothing else here. Space skips, Backspace undoes.",
+  { at: ".stage", side: "over", by: "decide", text: "Warm colors show where the model looked for the selected suggestion." },
+  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure." },
+  { at: ".above", side: "left", by: "above", text: "A accepts everything above the threshold at once; you set the threshold." },
 ];

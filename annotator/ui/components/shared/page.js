@@ -24,7 +24,7 @@ import { Session } from "./session.js";
 export class Page {
   /**
    * @param {any} component what Streamlit hands over: data, parentElement, setTriggerValue
-   * @param {{name: string, keys: {title: string, rows: [string | string[], string][]}[], hints: string[]}} about
+   * @param {{name: string, keys: {title: string, rows: [string | string[], string][]}[], hints: import("./hints.js").Hint[]}} about
    *   name: also what its leases and its hints are kept under; keys: what the help lists; hints: for a first visit
    */
   constructor(component, { name, keys, hints }) {
@@ -175,6 +175,14 @@ export class Page {
     if (this.hand.ready) return this.hand.current;
     if (this.hand.current) this.session.say("Loading image...");
     return null;
+  }
+
+  /** Ask anew for all items that were not on screen: others are wanted. @param {(item: Item) => void} drop told of each */
+  replan(drop) {
+    const unseen = this.hand.queue.filter((item) => !item.seen);
+    this.hand.queue = this.hand.queue.filter((item) => item.seen);
+    unseen.forEach(drop);
+    this.hand.ask();
   }
 
   async earlier() {

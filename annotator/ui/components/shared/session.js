@@ -10,6 +10,7 @@ import { capital, el, keyButton } from "./dom.js";
 import { fix } from "./fix.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
+import { Hints } from "./hints.js";
 import { HistoryDialog } from "./history.js";
 import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
@@ -31,7 +32,7 @@ const ADOPT = 3000; // milliseconds between two checks for decisions that closed
 export class Session {
   /**
    * @param {any} component what Streamlit hands to mount()
-   * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: string[],
+   * @param {{page: string, keys: {title: string, rows: [string | string[], string][]}[], hints: import("./hints.js").Hint[],
    *          onKey: (key: string, event: KeyboardEvent) => boolean, onKeyUp?: (key: string) => void,
    *          onUndo: (step: Step, how: "undone" | "redone") => void, pictured: () => any,
    *          onComment: (item: any, note: string) => void, onRemove: (item: any, uuid: string, note: string) => void}} options
@@ -74,7 +75,8 @@ export class Session {
     /** For the toolbar of a page that always shows one image. */
     this.historyButton = keyButton("History", ";", () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
-    this.help = new Help(page, keys, hints);
+    this.help = new Help(keys);
+    this.hints = new Hints(page, data.annotator, hints);
     /** What is done with an image that was found by its name. @type {(id: number) => void} */
     this.onImage = fix;
     this.images = new ImageFinder(this.api, (id) => this.onImage(id));
@@ -102,7 +104,7 @@ export class Session {
     if (this.hand) this.hand.answeredAt = performance.now();
     this.#remember({ uuid, entry, ...screen });
     this.undone = [];
-    this.help.decided();
+    this.hints.used("decide");
     return uuid;
   }
 
@@ -113,6 +115,7 @@ export class Session {
   }
 
   undo() {
+    this.hints.used("undo");
     const step = this.history.pop();
     if (!step) {
       this.say("Nothing to undo.");
@@ -166,6 +169,7 @@ export class Session {
   shown() {
     if (this.words.firstChild) this.words.replaceChildren();
     this.foot.draw(this.outbox, this.hand);
+    this.hints.moved();
   }
 
   /** The status line has changed; it is redrawn with the next picture, or soon. */
@@ -212,6 +216,7 @@ export class Session {
 
   close() {
     this.stopListening();
+    this.hints.close();
     for (const event of ACTIONS) window.removeEventListener(event, this.acted, { capture: true });
     clearInterval(this.adopting);
     this.foot.close();

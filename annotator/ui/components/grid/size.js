@@ -1,0 +1,61 @@
+// @ts-check
+/**
+ * The size of tiles, which is the person's: kept in this browser, the same on Grid and Autopilot and in every project.
+ * How many tiles a grid has follows from it and from the window (layout.js).
+ */
+
+import { counted, el } from "../shared/dom.js";
+
+const STORE = "annotator:tiles";
+/** CSS pixels that a tile is high, at least; it is wider than that by SHAPE of layout.js. */
+const STEPS = [120, 150, 190, 240, 320];
+export const SMALLEST = STEPS[0];
+
+export class TileSize {
+  constructor() {
+    /** @type {number | null} one of STEPS; null: not chosen yet, the usual number of tiles fills the window */
+    this.chosen = null;
+    try {
+      const stored = Number(localStorage.getItem(STORE));
+      if (STEPS.includes(stored)) this.chosen = stored;
+    } catch {
+      // Storage that is blocked: as on the first visit.
+    }
+  }
+
+  /** The sizes from here on, the next one first. @param {1 | -1} way larger, smaller @param {number} now of a tile on screen */
+  steps(way, now) {
+    const from = this.chosen ?? now;
+    return (way > 0 ? STEPS : [...STEPS].reverse()).filter((step) => way * (step - from) > 0);
+  }
+
+  /** @param {number} size */
+  choose(size) {
+    this.chosen = size;
+    try {
+      localStorage.setItem(STORE, String(size));
+    } catch {
+      // Then a reload begins with the usual size.
+    }
+  }
+}
+
+/** The buttons: smaller, larger, and between them how many tiles the next grid has at most. */
+export class SizeButtons {
+  /** @param {(way: 1 | -1) => void} onStep */
+  constructor(onStep) {
+    const button = (/** @type {1 | -1} */ way, /** @type {string} */ name, /** @type {string} */ key) =>
+      el("button", { type: "button", "aria-label": name, title: `${name} (${key})`, "aria-keyshortcuts": key, onclick: () => onStep(way) }, way > 0 ? "+" : "−");
+    this.smaller = button(-1, "Smaller tiles", "-");
+    this.larger = button(1, "Larger tiles", "+");
+    this.tiles = el("span", { class: "count", title: "The next grid has at most so many" });
+    this.element = el("div", { class: "joined sizes", role: "group", "aria-label": "Tile size" }, this.smaller, this.tiles, this.larger);
+  }
+
+  /** @param {import("./layout.js").Layout} layout */
+  show(layout) {
+    this.tiles.textContent = counted(layout.room, "tile");
+    this.smaller.disabled = layout.next(-1) == null;
+    this.larger.disabled = layout.next(1) == null;
+  }
+}

@@ -1,0 +1,110 @@
+// @ts-check
+/**
+ * Hints for a first visit: three a page at most, one after the other, each beside what it is about. A hint goes when it is
+ * dismissed or when what it says is done, and does not come back for this person in this browser. It lies over the page
+ * and moves nothing.
+ */
+
+import { afterPaint, el } from "./dom.js";
+
+const ENOUGH = 12; // decisions after which nobody needs them
+const GAP = 8;
+
+const TOP = 52; // pixels under the navigation
+
+/**
+ * @typedef {{text: string, at: string, side?: string, by: string}} Hint
+ *   at: selector of what it stands beside; side: left, above, below (where there is room) or over its foot;
+ *   by: the use that dismisses it, as pages tell it to used()
+ */
+
+export class Hints {
+  /** @param {string} page @param {string} annotator @param {Hint[]} hints */
+  constructor(page, annotator, hints) {
+    this.store = `annotator:hints:${annotator}:${page}`;
+    this.decisions = 0;
+    const done = this.#recall();
+    this.open = hints.filter(({ at }) => !done.has(at)).map((hint) => ({ hint, element: this.#build(hint) }));
+    this.done = done;
+    this.element = el("aside", { class: "hints", "aria-label": "First steps" }, ...this.open.map(({ element }) => element));
+    this.later = afterPaint(() => this.#place());
+    this.observer = new ResizeObserver(() => this.#place());
+    this.observer.observe(this.element);
+  }
+
+  /** What is on screen has changed: the hints follow what they are about, after the frame. */
+  moved() {
+    if (this.open.length) this.later();
+  }
+
+  /** Something was done: its hint is no longer needed. @param {string} what */
+  used(what) {
+    if (!this.open.length) return;
+    if (what === "decide") this.decisions += 1;
+    this.#dismiss(({ hint }) => hint.by === what || this.decisions >= ENOUGH);
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+
+  /** @param {(open: {hint: Hint, element: HTMLElement}) => boolean} which */
+  #dismiss(which) {
+    const gone = this.open.filter(which);
+    if (!gone.length) return;
+    this.open = this.open.filter((one) => !gone.includes(one));
+    for (const { hint, element } of gone) {
+      this.done.add(hint.at);
+      element.remove();
+    }
+    if (!this.open.length) this.observer.disconnect();
+    try {
+      localStorage.setItem(this.store, JSON.stringify([...this.done]));
+    } catch {
+      // They will be shown once more: no harm.
+    }
+  }
+
+  /** @param {Hint} hint */
+  #build(hint) {
+    const element = el("div", { class: "hint", role: "note" }, el("span", {}, hint.text),
+      el("button", { type: "button", "aria-label": "Dismiss hint", title: "Dismiss", onclick: () => this.#dismiss((one) => one.hint === hint) }, "×"));
+    element.style.visibility = "hidden";
+    return element;
+  }
+
+  /** Show the first one whose place is on screen. */
+  #place() {
+    const frame = this.element.getBoundingClientRect();
+    let found = false;
+    for (const { hint, element } of this.open) {
+      const target = found ? null : this.element.parentElement?.querySelector(hint.at);
+      const box = target?.checkVisibility() ? target.getBoundingClientRect() : null;
+      found ||= Boolean(box?.width);
+      element.style.visibility = box?.width ? "visible" : "hidden";
+      if (!box?.width) continue;
+      const [left, top] = place(box, element.offsetWidth, element.offsetHeight, hint.side);
+      element.style.left = `${Math.max(frame.left, Math.min(left, frame.right - element.offsetWidth)) - frame.left}px`;
+      element.style.top = `${top - frame.top}px`;
+    }
+  }
+
+  /** @returns {Set<string>} */
+  #recall() {
+    try {
+      return new Set(JSON.parse(localStorage.getItem(this.store) ?? "[]"));
+    } catch {
+      return new Set();
+    }
+  }
+}
+
+/** Left and top of a hint. @param {DOMRect} box of what it is about @param {number} width @param {number} height @param {string} [side] */
+function place(box, width, height, side) {
+  const foot = Math.min(box.bottom, window.innerHeight);
+  if (side === "over") return [box.left + (box.width - width) / 2, Math.max(TOP, foot - height - 9 * GAP)];
+  if (side === "left" && box.left - width - GAP > 0) return [box.left - width - GAP, Math.max(TOP, box.top)];
+  const [above, below] = [box.top - height - GAP, box.bottom + GAP];
+  const fits = side === "below" ? below + height > window.innerHeight : above >= TOP;
+  return [box.left, fits ? above : below];
+}
