@@ -139,10 +139,10 @@ def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ((999, 1, PRESENT, None), "cell 2 of 2: there is no image 999"),
-        ((2, 99, PRESENT, None), "cell 2 of 2: there is no class 99"),
-        ((2, 1, 5, None), "cell 2 of 2: 5 is not a state"),
-        ((1, 1, ABSENT, None), "cell 2 of 2: it answers image 1, class 1 a second time"),
+        ((999, 1, PRESENT, None), "answer 2 of 2: there is no image 999"),
+        ((2, 99, PRESENT, None), "answer 2 of 2: there is no class 99"),
+        ((2, 1, 5, None), "answer 2 of 2: 5 is not a state"),
+        ((1, 1, ABSENT, None), "answer 2 of 2: it answers class 1 on image 1 twice"),
     ],
 )
 def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
@@ -154,7 +154,7 @@ def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
 
 
 def test_a_grid_without_cells_is_refused(db):
-    assert "without cells" in decisions.decide(db, [empty := grid()]).refused[empty.uuid]
+    assert "without answers" in decisions.decide(db, [empty := grid()]).refused[empty.uuid]
 
 
 def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
@@ -238,11 +238,11 @@ NEVER = [
     ({"score": float("nan")}, "nan is not a probability"),
     ({"state": True}, "True is not a state"),
     ({"state": 0.6}, "0.6 is not a state"),
-    ({"note": "\ud800"}, "is not text that can be stored"),
-    ({"annotator": "\udfff"}, "is not text that can be stored"),
+    ({"note": "\ud800"}, "cannot be stored as text"),
+    ({"annotator": "\udfff"}, "cannot be stored as text"),
     ({"batch": "b" * 1001}, "1,001 letters"),
     ({"uuid": "of-a-grid:1"}, "a colon"),
-    ({"uuid": "\ud800-half"}, "is not text that can be stored"),
+    ({"uuid": "\ud800-half"}, "cannot be stored as text"),
 ]
 
 

@@ -261,7 +261,7 @@ def test_an_export_marks_missing_images_and_keeps_their_labels(project, photos, 
         assert rows[3]["labels"]["fox"] == 1
     card = next(path for path in written if path.name.endswith(".card.json"))
     assert json.loads(card.read_text())["images_missing"] == [{"image": "03.jpg", "reason": GONE}]
-    assert "1 images are missing" in card.with_suffix(".md").read_text()
+    assert "1 image is missing" in card.with_suffix(".md").read_text()
 
 
 def test_a_worker_notices_deleted_files_and_those_that_are_back_but_not_an_unmounted_disk(project, photos, tmp_path):

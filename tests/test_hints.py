@@ -1,13 +1,19 @@
 """A first visit: one hint at a time, beside what it is about; what was done or dismissed does not come back."""
 
 from person import open_page, served_photos, wait_for_picture
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 CLASSES, FINDER, UNDO = "Press the key on a class", "Press / and type", "Backspace undoes"
 
 
-def hint(page: Page):
+def hint(page: Page) -> Locator:
     return page.get_by_role("note")
+
+
+def box(of: Locator) -> FloatRect:
+    found = of.bounding_box()
+    assert found is not None
+    return found
 
 
 def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person(browser, tmp_path):
@@ -16,7 +22,7 @@ def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person
         wait_for_picture(page)
         expect(hint(page)).to_have_count(1)
         expect(hint(page)).to_contain_text(CLASSES)
-        beside, classes = hint(page).bounding_box(), page.get_by_role("group", name="Classes").bounding_box()
+        beside, classes = box(hint(page)), box(page.get_by_role("group", name="Classes"))
         assert beside["x"] + beside["width"] <= classes["x"], "it covers no key of a class"
         page.keyboard.press("1")
         expect(hint(page)).to_contain_text(FINDER)
@@ -31,5 +37,5 @@ def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person
         expect(hint(page)).to_contain_text("Every tile is marked already", timeout=60_000)
         ben = open_page(browser, served, "Ben", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
         expect(hint(ben)).to_contain_text(CLASSES, timeout=60_000)
-        tall = hint(ben).bounding_box()
+        tall = box(hint(ben))
         assert tall["x"] >= 0 and tall["x"] + tall["width"] <= 390 and tall["y"] + tall["height"] <= 844

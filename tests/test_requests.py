@@ -101,8 +101,7 @@ def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed
     claimed = label(image=3, annotator="Cleo", **{"pass": long_ago})
     _, answer = app.post("/api/decisions", {"decisions": [waited, own, claimed]})
     assert (
-        answer["saved"] == [waited["uuid"], own["uuid"]]
-        and "not signed with their pass" in answer["refused"][claimed["uuid"]]
+        answer["saved"] == [waited["uuid"], own["uuid"]] and "switch to that user" in answer["refused"][claimed["uuid"]]
     )
     assert db.tuples("SELECT annotator FROM decision ORDER BY id") == [("Bob",), ("Ann",)]
 

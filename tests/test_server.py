@@ -221,7 +221,7 @@ def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, 
     odd = grid | {"uuid": "grid-odd", "cells": [[5, 1]]}
     answer = served.post("/api/decisions", {"decisions": [grid, bad, odd, flag]})
     assert answer["saved"] == ["grid-one", "flag-one"]
-    assert "cell 2 of 2" in answer["refused"]["grid-bad"] and "not a decision" in answer["refused"]["grid-odd"]
+    assert "answer 2 of 2" in answer["refused"]["grid-bad"] and "not a decision" in answer["refused"]["grid-odd"]
     first, second = served.post("/api/recent", {})["decisions"]
     assert (first["uuid"], first["action"], first["cells"]) == ("grid-one", "batch", grid["cells"])
     assert (second["uuid"], second["image"], second["note"]) == ("flag-one", 4, "blurred")

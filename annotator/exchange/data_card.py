@@ -15,27 +15,28 @@ from annotator.exchange.data_set import DataSet
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, count_in_words, share_in_words
 from annotator.records import Run
+from annotator.shares import counted
 from annotator.store import configuration, runs
 from annotator.store.database import Database
 
 MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
 
 ASSUMED = (
-    "Labels given by people are taken as true. Where answered cells were asked again in an audit, the share of answers "
+    "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
     "that changed lowers the precision of all classes equally.",
-    "Cells on which two people disagree count as right or wrong, whichever makes the interval wider.",
-    "People who answered audit cells saw neither the model's prediction nor earlier answers.",
+    "Pairs on which two people disagree count as right or wrong, whichever makes the interval wider.",
+    "People who answered an audit saw neither predictions nor earlier answers.",
 )
 LIMITS = (
-    "The certificate covers labels given by people and auto-accepted ones. Cells that the export fills in (as assumed, "
+    "The certificate covers answers of people and auto-accepted ones. Pairs that the export fills in (as assumed, "
     "or by the model at a threshold) are not part of it.",
     "It covers these images only, not images outside the project or images that could not be read.",
     "Each interval has a confidence of 95 %; that all of them hold at once is less likely.",
 )
 DRAWN = (
-    "For each class, the open cells were divided into strata by the model's probability, and from each stratum a "
+    "For each class, the unanswered pairs were divided into strata by the model's probability, and from each stratum a "
     "simple random sample was drawn without replacement; auto-accepted cells are strata of their own. Labels that were "
-    "given afterwards are credited to the stratum of their cell."
+    "given afterwards are credited to the stratum of their pair."
 )
 
 
@@ -126,8 +127,8 @@ def _missing(rows: list[dict[str, Any]]) -> list[str]:
     names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
     rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
     return [
-        f"{len(rows):,} images are missing: their files are gone or cannot be read any more. Their labels are in the "
-        f"data set. They are {names}{rest}.",
+        f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are in "
+        f"the data set. Missing: {names}{rest}.",
         "",
     ]
 
@@ -143,13 +144,13 @@ def markdown(card: dict[str, Any]) -> str:
     lines = [
         f"# Data card of {', '.join(card['files'])}",
         "",
-        f"{card['images']:,} images, {len(card['classes']):,} classes. Made {card['made_at']} with "
-        f"{card['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
+        f"{counted(card['images'], 'image')}, {counted(len(card['classes']), 'class', 'classes')}. "
+        f"Made {card['made_at']} with {card['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
         "",
         *_missing(card["images_missing"]),
         "## Where the labels came from",
         "",
-        "| cells | from | how many |",
+        "| answer | from | count |",
         "|---|---|---:|",
         *(f"| {state} | {source} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
@@ -170,7 +171,7 @@ def markdown(card: dict[str, Any]) -> str:
         card["how_audits_are_drawn"],
         "",
         *(
-            f"* Audit {audit['id']}: {audit['cells']:,} cells, drawn "
+            f"* Audit {audit['id']}: {counted(audit['cells'], 'pair')}, sampled "
             f"{time.strftime('%Y-%m-%d', time.gmtime(audit['drawn_at']))}."
             for audit in card["audits"]
         ),
@@ -195,7 +196,7 @@ def _filled(fill: dict[str, Any] | None) -> list[str]:
         "",
         *fill["in_words"],
         "",
-        "| class | present from | cells | expected wrong | absent up to | cells | expected wrong | unknown |",
+        "| class | present from | count | expected wrong | absent up to | count | expected wrong | unanswered |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(
             f"| {_safe(row['name'])} "

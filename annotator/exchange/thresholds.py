@@ -80,16 +80,16 @@ class Fill:
         """What is filled in, how much of it is expected to be wrong, and what that rests on."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
-            f"The model marks {present:,} unanswered image-class pairs present and {absent:,} absent; {unknown:,} stay "
-            f"unknown. Expected to be wrong: {_wrong(self.sum('wrong_present'), present)} of the present ones, "
+            f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
+            f"Expected to be wrong: {_wrong(self.sum('wrong_present'), present)} of the present ones, "
             f"{_wrong(self.sum('wrong_absent'), absent)} of the absent ones."
         ]
         if self.calibrated:
-            sentences.append("This figure rests on probabilities that are calibrated with people's answers.")
+            sentences.append("These numbers rest on probabilities that are calibrated with people's answers.")
         else:
             sentences.append(
-                "This figure rests on the model's own probabilities, which are not calibrated yet: too few "
-                "suggestions, grids and audits have been answered. More may be wrong."
+                "These numbers rest on uncalibrated probabilities: too few suggestions, grids and audits have been "
+                "answered. More may be wrong."
             )
         return [*sentences, self.rule()]
 
@@ -100,11 +100,11 @@ class Fill:
         parts = [
             f"{word} a probability of {value:g}, as asked for"
             if value is not None
-            else f"{word} where at most {asked} of a class's pairs that are marked so are expected to be wrong"
+            else f"{word} where at most {asked} of what is filled in for a class is expected to be wrong"
             for word, value in given
         ]
         worst = _share(worst_of(self.limits, self.calibrated))
-        alone = f" No pair that is itself wrong with more than {worst} is filled in."
+        alone = f" Nothing with an error probability above {worst} is filled in."
         return f"Thresholds: {'; '.join(parts)}." + (alone if None in (value for _, value in given) else "")
 
 

@@ -22,14 +22,14 @@ _CONTENT = "action, image_id, class_id, state, note, source, annotator, batch"
 def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
     """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
     if not parts:
-        return "a batch without cells"
+        return "a batch without answers"
     seen: set[tuple[int | None, int | None]] = set()
     for number, part in enumerate(parts, start=1):
         problem = _out_of_bounds(part) or _unknown(sql, part)
         if not problem and part.action in OF_A_CELL and (part.image_id, part.class_id) in seen:
-            problem = f"it answers image {part.image_id}, class {part.class_id} a second time"
+            problem = f"it answers class {part.class_id} on image {part.image_id} twice"
         if problem:
-            return problem if len(parts) == 1 else f"cell {number} of {len(parts)}: {problem}; none of them was kept"
+            return problem if len(parts) == 1 else f"answer {number} of {len(parts)}: {problem}; none of them was saved"
         seen.add((part.image_id, part.class_id))
     return None
 
@@ -41,9 +41,9 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
     uuid     of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
     """
     if not is_text(uuid):
-        return False, f"its uuid {uuid!r} is not text that can be stored"
+        return False, f"its uuid {uuid!r} cannot be stored as text"
     if ":" in uuid:
-        return False, f"its uuid {uuid!r} has a colon in it: such names belong to the parts of a batch"
+        return False, f"its uuid {uuid!r} contains a colon, which is reserved for the parts of a batch"
     rows = sql.execute(
         """SELECT uuid, id FROM decision WHERE uuid = ?
         UNION ALL SELECT uuid, id FROM decision WHERE uuid > ? AND uuid < ?""",
@@ -56,7 +56,7 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
         same = uuid in known and _same_undo(sql, known[uuid], parts[0])
     else:
         same = known.keys() == {part.uuid for part in parts} and all(_same(sql, part) for part in parts)
-    return True, None if same else "its uuid is in use by a decision with other content; each needs a uuid of its own"
+    return True, None if same else "its uuid belongs to another decision; each needs its own"
 
 
 def is_text(value: object) -> bool:
@@ -82,13 +82,13 @@ def _out_of_bounds(decision: Decision) -> str | None:
         ("uuid", decision.uuid, LONGEST_NAME),
         ("annotator", decision.annotator, LONGEST_NAME),
         ("batch", decision.batch, LONGEST_NAME),
-        ("uuid it takes back", decision.undoes, LONGEST_NAME),
+        ("uuid it undoes", decision.undoes, LONGEST_NAME),
         ("note", decision.note, LONGEST_NOTE),
     ):
         if value is not None and not is_text(value):
-            return f"its {what} {value!r} is not text that can be stored"
+            return f"its {what} {value!r} cannot be stored as text"
         if value is not None and len(value) > most:
-            return f"the {what} has {len(value):,} letters; at most {most:,} are kept"
+            return f"the {what} has {len(value):,} characters; the limit is {most:,}"
     for what, value in (("an image", decision.image_id), ("a class", decision.class_id), ("a run", decision.run_id)):
         if value is not None and not (_is_whole(value) and 1 <= value <= LARGEST_ID):
             return f"{value!r} is not the id of {what}"

@@ -63,11 +63,9 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
     for decision in given:
         author = _author(decision, own)
         if author is None:
-            refused[decision.uuid] = (
-                f"given as {decision.annotator!r} and not signed with their pass; switch to that name to send it"
-            )
+            refused[decision.uuid] = f"given as {decision.annotator!r}; switch to that user to send it"
         elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
-            refused[decision.uuid] = f"image {cell[0]}, class {cell[1]} was not drawn for an audit"
+            refused[decision.uuid] = f"class {cell[1]} on image {cell[0]} is not part of an audit"
         else:
             accepted.append(_decision(decision, author))
     return decisions.decide(db, accepted), refused
