@@ -127,8 +127,8 @@ def _missing(rows: list[dict[str, Any]]) -> list[str]:
     names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
     rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
     return [
-        f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are in "
-        f"the data set. Missing: {names}{rest}.",
+        f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are "
+        f"in the data set. Missing: {names}{rest}.",
         "",
     ]
 
@@ -145,7 +145,8 @@ def markdown(card: dict[str, Any]) -> str:
         f"# Data card of {', '.join(card['files'])}",
         "",
         f"{counted(card['images'], 'image')}, {counted(len(card['classes']), 'class', 'classes')}. "
-        f"Made {card['made_at']} with {card['made_with']}. Suggestions by the method `{model['method']}` on `{model['backbone']}` ({run}).",
+        f"Made {card['made_at']} with {card['made_with']}. Suggestions by the method "
+        f"`{model['method']}` on `{model['backbone']}` ({run}).",
         "",
         *_missing(card["images_missing"]),
         "## Where the labels came from",
