@@ -220,7 +220,7 @@ def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many)
     expect(page.get_by_role("heading", level=2)).not_to_contain_text("red fox")
     after(page, "Enter", now["id"])
     wait_until_saved(page, 1)
-    assert {row["class_id"] for row in decided(many, "Chooser")} <= {1, 2, 3}
+    assert decided(many, "Chooser")[-1]["class_id"] in {1, 2, 3}
 
 
 def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(browser, ranked):

@@ -37,7 +37,7 @@ export default class AutopilotPage extends Page {
       low: IN_HAND,
       want: IN_HAND,
       steady: 1,
-      request: () => ({ tiles: this.board.layout.room }),
+      request: () => ({ tiles: this.board.layout.steadyRoom }),
       cells: (/** @type {any} */ action) => cellsOf(action),
       waiting: () => this.waiting(),
       load: (/** @type {any} */ action) => this.load(action),

@@ -12,6 +12,7 @@ const SHAPE = 1.2; // width by height of what most pictures fit into
 const GAP = 6; // between tiles, and MARGIN around all of them: tiles.css
 const MARGIN = 4;
 const MOST = 96; // tiles of a grid
+const SLACK = 24; // pixels: a line more of words above Autopilot's tiles
 const LONG = 24; // tiles of a grid where the page scrolls
 
 export class Layout {
@@ -31,6 +32,8 @@ export class Layout {
     this.rows = 1;
     this.width = this.height = 0;
     this.scrolls = this.phone = false;
+    /** @type {{key: string, room: number} | null} */
+    this.steady = null;
     this.observer = new ResizeObserver(() => {
       this.#measure();
       this.hold(this.count);
@@ -48,9 +51,16 @@ export class Layout {
     if (!this.width) this.#measure();
     if (!this.width) return this.usual ?? this.count;
     if (this.scrolls) return this.#few() * Math.max(1, Math.round(LONG / this.#few()));
-    const { columns, rows } = this.#fitting(this.size.chosen ?? SMALLEST);
+    const { columns, rows } = this.#fitting(this.size.chosen ?? SMALLEST, this.usual ? 0 : SLACK);
     const fitting = Math.min(columns * rows, MOST);
     return this.size.chosen || !this.usual ? fitting : Math.min(this.usual, fitting);
+  }
+
+  /** The same, as long as window and size stay: what is around the tiles changes from one task to the next. */
+  get steadyRoom() {
+    const key = `${window.innerWidth} ${window.innerHeight} ${this.size.chosen}`;
+    if (!this.width || this.steady?.key !== key) this.steady = { key, room: this.room };
+    return this.steady.room;
   }
 
   /** The next size, null where there is none. @param {1 | -1} way larger, smaller */
@@ -99,11 +109,11 @@ export class Layout {
     return size ? Math.max(1, Math.round((this.width + GAP) / (size + GAP))) : this.phone ? 3 : 4;
   }
 
-  /** @param {number} size */
-  #fitting(size) {
+  /** @param {number} size @param {number} [slack] pixels of height that may be lacking later */
+  #fitting(size, slack = 0) {
     return {
       columns: Math.max(1, Math.floor((this.width + GAP) / (SHAPE * size + GAP))),
-      rows: Math.max(1, Math.floor((this.height + GAP) / (size + GAP))),
+      rows: Math.max(1, Math.floor((this.height - slack + GAP) / (size + GAP))),
     };
   }
 

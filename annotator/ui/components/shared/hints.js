@@ -57,7 +57,8 @@ export class Hints {
       this.done.add(hint.at);
       element.remove();
     }
-    if (!this.open.length) this.observer.disconnect();
+    if (this.open.length) this.later();
+    else this.observer.disconnect();
     try {
       localStorage.setItem(this.store, JSON.stringify([...this.done]));
     } catch {
