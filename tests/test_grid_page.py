@@ -210,6 +210,7 @@ def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many)
     assert smallest >= 150
     small = after(page, "Enter", large["id"])
     assert 12 <= len(small["tiles"]) < 24
+    wait_until_saved(page, 1)
     page.reload()
     page.locator(GRID).wait_for()
     expect(page.get_by_role("heading", level=2)).to_contain_text("red fox")
