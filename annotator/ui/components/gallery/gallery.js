@@ -86,9 +86,9 @@ export default class GalleryPage extends Page {
       this.size.element, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
     session.element.classList.add("gallery");
     session.element.replaceChildren(
-      head, session.help.hints, this.filter.element,
+      head, this.filter.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
-      el("div", { class: "under" }, session.words, session.foot.element), session.help.dialog, this.jump.dialog);
+      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog);
   }
 
   close() {
@@ -209,6 +209,8 @@ export default class GalleryPage extends Page {
     this.view.mark();
     const only = ids.size === 1 && current && ids.has(current.id) ? current.name : null;
     this.panel.show(ids.size, only);
+    if (ids.size) this.session.hints.used("select");
+    this.session.hints.moved();
     this.session.changed();
   }
 

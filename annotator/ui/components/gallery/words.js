@@ -43,9 +43,9 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  "Click an image, or drag over several, to select them.",
-  "Set classes on all selected images at once. Backspace undoes it.",
-  "A double click, or Enter, opens an image in Annotate.",
+  { at: ".work .left", side: "over", by: "select", text: "Click an image, or drag over several, to select them. A double click opens one in Annotate." },
+  { at: ".panel", side: "left", by: "decide", text: "Set classes on all selected images at once." },
+  { at: "[aria-label=Session]", side: "below", by: "undo", text: "Backspace undoes a whole batch; ? lists all keys." },
 ];
 
 /** What was set, "fox present, deer absent on 12 images". @param {Map<number, number | null>} states @param {number} count @param {Map<number, string>} names */
