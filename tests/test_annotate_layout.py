@@ -48,8 +48,6 @@ def test_28_classes_are_at_hand_on_a_desk_and_a_narrow_window_and_a_phone_keeps_
     for name, size in sizes.items():
         page = open_page(browser, street, name, **size)
         wait_for_picture(page)
-        if name != "desk":  # the first steps leave room there
-            page.get_by_role("button", name="Got it").click()
         seen[name] = page.evaluate(SEEN)
     assert {name: (one["away"], one["scrolls"], one["small"]) for name, one in seen.items()} == dict.fromkeys(
         sizes, ([], False, 0)
