@@ -3,6 +3,9 @@
 import pytest
 from person import open_page, served_photos, wait_for_picture
 
+from annotator.store import class_changes
+from annotator.store.database import Database
+
 pytestmark = pytest.mark.browser
 
 NAMES = [
@@ -33,8 +36,10 @@ SEEN = """() => {
 
 @pytest.fixture(scope="module")
 def street(tmp_path_factory):
-    """An app with 28 classes, each with a key."""
+    """An app with 28 classes under four headings, each with a key."""
     with served_photos(tmp_path_factory.mktemp("street"), 6, NAMES) as served:
+        headings = {number + 1: {"heading": f"{name.split()[0]} things"} for number, name in enumerate(NAMES)}
+        class_changes.edit(Database(served.project), "Ann", headings)
         yield served
 
 

@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 from served import Served
 
 from annotator.records import Decision
-from annotator.store import classes, decisions
+from annotator.store import class_changes, classes, decisions
 from annotator.store.database import Database
 from annotator.ui import class_adding
 
@@ -100,4 +100,13 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
     other.keyboard.press("4")
     wait_until_saved(other, 1)
     assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ben")] == [(shown, 4)]
+    # A synonym of another person's making is found as soon as the page has heard of it.
+    class_changes.edit(Database(served.project), "Cy", {4: {"name": "rain coat", "synonyms": ["raincoat"]}})
+    expect(other.locator(".class[data-class='4']")).to_have_text("rain coat4", timeout=30_000)
+    other.keyboard.press("/")
+    other.keyboard.type("rainc")
+    expect(other.locator(".option .name")).to_have_text(["raincoat (synonym of rain coat)"])
+    expect(other.locator(".option.add")).to_have_text("Add “rainc” as a new class")
+    other.keyboard.type("oat")
+    expect(other.locator(".option.add")).to_have_count(0)
     assert page.troubles == [] and other.troubles == []
