@@ -153,7 +153,7 @@ def test_an_audit_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), drawn=24) as served:
         page = fly(browser, served, "Blind")
         assert on(page)[0] == "audit" and shown(page)["start"] == "no"
-        assert "%" not in page.locator(".root").inner_text()
+        assert "%" not in page.locator(".root[data-kind]").inner_text()
         assert not page.locator(".tile .mark[aria-label*='%']").count()
         page.keyboard.press("ArrowRight")
         page.keyboard.down("Shift")
@@ -171,7 +171,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         assert on(page)[0] == "grid"
         expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
         assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
-        assert "%" not in page.locator(".root").inner_text()
+        assert "%" not in page.locator(".root[data-kind]").inner_text()
         assert not page.locator(".tile .mark[aria-label*='%']").count()
         page.keyboard.down("Shift")
         expect(page.locator(".words")).to_have_text("No heat map: this is an audit.")
