@@ -95,7 +95,7 @@ def merge(
     kinds: Annotated[
         bool, typer.Option("--kinds", help="They are kinds of it, not names of one thing: absent says nothing then.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     by: By = None,
 ) -> None:
     """Merge classes into another one. They are archived, and their names become synonyms of the one that stays.
@@ -120,7 +120,7 @@ def merge(
         print("Nothing was changed.")
         return
     class_changes.merge(db, by or login(), ids, target.id, same=not kinds)
-    print(f"Merged. Take it back with: annotator classes undo {project}")
+    print(f"Merged. Undo with: annotator classes undo {project}")
 
 
 @commands.command(epilog=examples('annotator classes split birds duck "tufted duck"'))
@@ -186,7 +186,7 @@ def synonym(
     project: Project,
     name: Name,
     synonyms: Annotated[list[str], typer.Argument(metavar="SYNONYM", help="Other names.", show_default=False)],
-    remove: Annotated[bool, typer.Option("--remove", help="Take them away instead.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove them instead.")] = False,
     by: By = None,
 ) -> None:
     """Add other names by which people find a class."""
@@ -236,7 +236,7 @@ def undo(
     db = Database(project)
     undone = class_history.undo_change(db, by or login(), number).undoes
     [change] = [change for change in class_history.history(db) if change.id == undone]
-    print(f"Taken back: {printable(class_history.in_words(change, classes.names(db)))}")
+    print(f"Undid: {printable(class_history.in_words(change, classes.names(db)))}")
 
 
 @commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
@@ -252,7 +252,7 @@ def history(project: Project, as_json: AsJson = False) -> None:
         return
     for change in changes:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
-        back = f" (taken back by change {change.undone_by})" if change.undone_by else ""
+        back = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = printable(change.annotator) or "-"
         print(f"{change.id:>4}  {day}  {who}: {printable(class_history.in_words(change, names))}{back}")
 

@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotator.records import SOURCES, STATE_NAMES, BadFile
+from annotator.shares import counted
 from annotator.store.configuration import shown, source
 from annotator.store.image_history import Event
 from annotator.store.images import by_reason
@@ -130,7 +131,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
 def print_status(status: dict) -> None:
     """The state of a project (snapshot/status.py)."""
 
-    def counted(counts: dict) -> str:
+    def listed(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
 
     worker, run = status["worker"], status["run"]
@@ -140,10 +141,10 @@ def print_status(status: dict) -> None:
         f"{status['images_complete']:,} complete)"
     )
     print(f"  classes    {status['classes']:,}")
-    print(f"  decisions  {counted(status['decisions'])}")
-    print(f"  answers    {counted(status['labels'])}")
+    print(f"  decisions  {listed(status['decisions'])}")
+    print(f"  answers    {listed(status['labels'])}")
     if any(status["accepted"].values()):
-        print(f"  accepted   {counted(status['accepted'])} (by the model; see annotator accept)")
+        print(f"  accepted   {listed(status['accepted'])} (by the model; see annotator accept)")
     print(f"  method     {status['method']}{changed(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {time.time() - worker['heartbeat_at']:.0f} s ago" if worker["heartbeat_at"] else ""
@@ -156,16 +157,18 @@ def print_status(status: dict) -> None:
     print(f"  worker     {doing}{steps}{beat}")
     if run:
         print(
-            f"  run        {run['id']}: {run['method']}, {run['epochs']} epochs in {run['seconds']:.2f} s, "
-            f"{run['newer_decisions']:,} decisions since"
+            f"  run        {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.2f} s, "
+            f"{counted(run['newer_decisions'], 'decision')} since"
         )
     else:
         print("  run        none yet")
     if status["files_kept_out"]:
-        print(f"  skipped    {status['files_kept_out_in_all']:,} files")
+        print(f"  skipped    {counted(status['files_kept_out_in_all'], 'file')}")
         print_by_reason((BadFile(entry["file"], entry["reason"]) for entry in status["files_kept_out"]), "skipped")
     if status["images_missing"]:
-        print(f"  missing    {status['images_missing_in_all']:,} images cannot be shown; their answers are kept")
+        print(
+            f"  missing    {counted(status['images_missing_in_all'], 'image')} cannot be shown; their answers are kept"
+        )
         print_by_reason((BadFile(entry["image"], entry["reason"]) for entry in status["images_missing"]), "missing")
     if status["left_out"]:
         print("  left out of the last training")

@@ -152,7 +152,7 @@ def _confirmed(warnings: Sequence[str], changes: Mapping[int, Mapping[str, Any]]
         return wanted
     for text in warnings:
         frame.warning(text)
-    return st.button("Save all the same", key="classes_save_sure")
+    return st.button("Save anyway", key="classes_save_sure")
 
 
 def _save(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> None:

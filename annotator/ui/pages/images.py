@@ -112,7 +112,7 @@ def _progress(work: Adding) -> None:
 def _kept_out(db: Database) -> None:
     st.subheader("Skipped files")
     if not (count := images.count_kept_out(db)):
-        st.caption("No file was skipped.")
+        st.caption("No files were skipped.")
         return
     st.caption(f"{count:,} {'file' if count == 1 else 'files'} in these folders cannot be used as images.")
     rows = images.kept_out_by_reason(db, SUMMED_UP)

@@ -175,7 +175,7 @@ export class Filter {
     if (!this.classField.value.trim()) return;
     const name = this.#named(this.classField.value)?.name;
     if (!name) {
-      this.say("No class has these letters.");
+      this.say("No matching class.");
       return;
     }
     this.classField.value = "";

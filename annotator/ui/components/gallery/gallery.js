@@ -199,7 +199,7 @@ export default class GalleryPage extends Page {
       ? [el("button", { type: "button", onclick: () => this.filter.clear() }, "Clear filter")]
       : [...link("images"), ...link("settings")];
     this.empty.replaceChildren(
-      el("p", { class: "empty" }, this.filter.active ? "No image matches this filter." : "There is no image in this project yet."),
+      el("p", { class: "empty" }, this.filter.active ? "No image matches this filter." : "There are no images yet."),
       el("div", { class: "tools onward" }, ...act));
   }
 

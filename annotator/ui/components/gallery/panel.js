@@ -48,7 +48,7 @@ export class Panel {
     this.list.addEventListener("click", (event) => this.#click(event));
     this.more = el("p", { class: "quiet" });
     this.spoken = el("span", { class: "sr-only", role: "status" });
-    this.how = el("p", { class: "quiet how", id: "panel-how" }, "Enter: present, again absent, unsure, unknown.");
+    this.how = el("p", { class: "quiet how", id: "panel-how" }, "Enter: present; again: absent, unsure, unanswered.");
     this.setButton = el("button", { type: "button", class: "main", "aria-keyshortcuts": "Control+Enter", onclick: () => this.set() });
     this.openButton = el("button", { type: "button", "aria-keyshortcuts": "Enter", onclick: () => this.on.onOpen() }, el("span", {}, "Open"), kbd("Enter"));
     this.clearButton = el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.on.onClear() }, el("span", {}, "Clear"), kbd("Esc"));

@@ -79,7 +79,7 @@ export class HistoryDialog {
       if (item !== this.item) return;
       this.list.replaceChildren(...decisions.map((/** @type {Event} */ event) => this.#line(event)));
       this.list.scrollTop = this.list.scrollHeight;
-      this.#say(decisions.length ? "" : "Nothing was decided about this image yet.");
+      this.#say(decisions.length ? "" : "No decisions on this image yet.");
     } catch (error) {
       if (item === this.item) this.#say(`The history cannot be shown: ${error.message}.`);
     }

@@ -17,7 +17,7 @@ export class ImageFinder extends Chooser {
         try {
           const { images } = await api.post("/api/find", { text, count: MOST });
           const more = images.length === MOST ? "There may be more: type to find them." : "";
-          return { rows: images, note: images.length ? more : "No image has this in its name." };
+          return { rows: images, note: images.length ? more : "No matching image." };
         } catch (error) {
           return { rows: [], note: `${capital(error.message)}. Change a letter to try again.` };
         }
