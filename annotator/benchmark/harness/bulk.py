@@ -60,7 +60,7 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
     db = projects.new_project(folder, class_count)
     with db.writing() as sql:
         sql.execute(f"PRAGMA cache_size = -{CACHE}")  # of this connection alone
-    _add_images(db, folder, range(files + 1, image_count + 1))
+    add_images(db, folder, range(files + 1, image_count + 1))
     chance = np.random.default_rng(0)
     clicked = np.sort(chance.permutation(np.arange(files + 1, image_count + 1))[: int(CLICKED * image_count)])
     chosen = chance.integers(1, class_count + 1, len(clicked))
@@ -75,7 +75,7 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
     return BulkProject(db, list(range(1, files + 1)), labeled.tolist(), seconds)
 
 
-def _add_images(db: Database, folder: Path, ids: range) -> None:
+def add_images(db: Database, folder: Path, ids: range) -> None:
     chance = np.random.default_rng(4)
     captured_at = chance.integers(1_500_000_000, 1_700_000_000, len(ids)).tolist()
 

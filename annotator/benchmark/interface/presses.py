@@ -20,8 +20,9 @@ Press = Callable[["Page", int], None]
 
 NAME = "Bench"
 KEYS = "1234567890qwertyuiop"  # of the first twenty classes, on all pages
-OURS = ("annotate", "grid", "review")
+OURS = ("annotate", "grid", "review", "gallery")
 PICTURE_FIRST = "floor_picture_first"
+FIRST = {"grid": ".tile img", "gallery": ".thumb img"}
 ROUNDS = 6
 WARM_UP = 3  # presses at the start of a row that are not counted
 PAUSE = (0.06, 0.14)  # seconds between a painted image and the next press: no beat that could fall in step with frames
@@ -32,7 +33,8 @@ FRAME = 1000 / 60  # milliseconds
 def opened(
     browser: "Browser", addresses: dict[str, str], watch: str, project: Path, name: str = NAME
 ) -> Iterator[dict[str, "Page"]]:
-    """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid" or "heat".
+    """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid", "gallery"
+    or "heat".
 
     Each page has a browser context, and so a cache, of its own.
 
@@ -47,8 +49,7 @@ def opened(
             let_in(context, project, address, name)
             pages[key] = context.new_page()
             pages[key].goto(address)
-            first = ".tile img" if watch == "grid" else ".stage img[data-image]"
-            pages[key].locator(first).first.wait_for(timeout=60_000)
+            pages[key].locator(FIRST.get(watch, ".stage img[data-image]")).first.wait_for(timeout=60_000)
             pages[key].evaluate("what => { benchmark.watch = what; }", watch)
             pages[key].evaluate("benchmark.ready()")
         yield pages

@@ -25,6 +25,10 @@ PROBE = """(() => {
       if (!tiles.length || !tiles.every((tile) => whole(tile.querySelector("img")))) return null;
       return tiles.map((tile) => tile.dataset.image).join(" ");
     },
+    gallery() {
+      const labels = [...(page()?.querySelectorAll(".thumb[data-image] .labels") ?? [])];
+      return labels.map((one) => one.textContent).join(" ") || null;
+    },
     heat() {
       const maps = [...(page()?.querySelectorAll(".stage .heatmap[data-class]") ?? [])];
       const seen = maps.filter((map) => whole(map) && Number(getComputedStyle(map).opacity) > 0.1);

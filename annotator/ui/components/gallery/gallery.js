@@ -135,7 +135,7 @@ export default class GalleryPage extends Page {
   begun(anew = false) {
     const before = anew ? this.selection.current : null;
     const at = anew ? this.selection.at : 0;
-    this.view.tiles.first = new Set(this.filter.about);
+    this.view.tiles.first = this.filter.about;
     if (!anew) this.selection.reset();
     this.listing.restart();
     if (anew) this.goTo(at);
@@ -304,7 +304,7 @@ export default class GalleryPage extends Page {
     const cells = [...selection.ids].flatMap((id) => [...states].filter(([class_, state]) => state != null || !unanswered(id, class_))
       .map(([class_, state]) => /** @type {[number, number, number | null]} */ ([id, class_, state])));
     const words = settingInWords(states, selection.ids.size, this.session.names);
-    for (const class_ of states.keys()) this.view.tiles.first.add(class_);
+    this.view.tiles.first = [...new Set([...states.keys(), ...this.view.tiles.first])];
     const entry = cells.length ? { action: "batch", source: "gallery", cells: cells.map((cell) => [...cell, null]) } : null;
     this.perform(entry, {
       forward: () => this.change(cells),

@@ -55,8 +55,8 @@ export class Tiles {
     this.tiles = new Map();
     /** @type {Tile[]} */
     this.spare = [];
-    /** Classes whose labels are shown first, whatever their state. @type {Set<number>} */
-    this.first = new Set();
+    /** Classes whose labels are shown first, whatever their state, in this order. @type {number[]} */
+    this.first = [];
     this.width = 0;
     this.total = 0;
     this.pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
@@ -185,8 +185,9 @@ export class Tiles {
 
   /** Absent labels are shown of the classes that are looked at only: a complete image has dozens. @param {Image} image */
   #ordered({ labels }) {
-    const rank = (/** @type {[number, number]} */ [id, state]) => (this.first.has(id) ? 0 : state === 1 ? 1 : 2);
-    return labels.filter(([id, state]) => state !== -1 || this.first.has(id)).sort((a, b) => rank(a) - rank(b));
+    const last = this.first.length;
+    const rank = (/** @type {[number, number]} */ [id, state]) => (this.first.includes(id) ? this.first.indexOf(id) : state === 1 ? last : last + 1);
+    return labels.filter(([id, state]) => state !== -1 || this.first.includes(id)).sort((a, b) => rank(a) - rank(b));
   }
 
   /** @param {string} words */
@@ -204,7 +205,7 @@ export class Tiles {
   #spoken(image) {
     const names = this.names();
     const said = this.#ordered(image).map(([id, state]) => `${names.get(id) ?? "a class"} ${STATE_WORDS[state]}`);
-    const absent = image.labels.filter(([id, state]) => state === -1 && !this.first.has(id)).length;
+    const absent = image.labels.filter(([id, state]) => state === -1 && !this.first.includes(id)).length;
     const marks = [
       image.complete && "complete", image.flag && `flag: ${image.flag}`,
       image.comments && counted(image.comments, "comment"),
