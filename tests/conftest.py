@@ -197,7 +197,7 @@ def pytest_runtest_call(item: pytest.Item) -> object:
 
 def _note_start(event: str, arguments: tuple) -> None:
     # torch, imported for the first time, has ctypes ask ldconfig where libraries lie.
-    if event in STARTS and _running and "ldconfig" not in str(arguments[0]):
+    if event in STARTS and _running and "ldconfig" not in str(arguments):
         _started.add(_running[0].nodeid)
 
 

@@ -42,7 +42,7 @@ export class Tiles {
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
     this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
-    this.element = el("div", { role: "group", "aria-label": `Images to check for ${name}`, "data-grid": grid.id },
+    this.element = el("div", { role: "group", "aria-label": `Images to check for ${name}`, "data-grid": grid.id, "data-class": grid.class },
       ...this.parts.map((part) => part.box));
     this.#start();
     grid.tiles.forEach((_, index) => this.#draw(index));
