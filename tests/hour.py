@@ -320,6 +320,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
     for _ in range(2):
         ann.first_labels(share)
         ben.first_labels(share)
+    ann.remark()
     say(f"first labels: {dict(book.actions)}")
     for person, work in ((ann, ben.grids), (ben, ann.review), (ann, ben.autopilot), (ben, ann.grids)):
         work(max(2, share // 2))
@@ -332,8 +333,6 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
     for class_id, _ in unanswered.most_common(2):
         ben.gallery(class_id)
     say(f"gallery: {dict(book.actions)}")
-    ann.go("/")
-    ann.remark()
     ann.fix()
     ben.go("/")
     while not book.complete():

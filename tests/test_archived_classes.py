@@ -220,7 +220,7 @@ def test_the_command_line_lists_and_changes_classes(db, annotator, tmp_path):
     annotator("classes", "restore", project, "heron")
     assert labels(db, HERON) == {1: PRESENT}
     history = annotator("classes", "history", project).stdout.splitlines()
-    assert "restored 'heron'" in history[0] and "taken back" in history[2] and "added" in history[-1]
+    assert "restored 'heron'" in history[0] and "undone by change" in history[2] and "added" in history[-1]
     assert "already" in annotator("classes", "undo", project, "9", code=1).stderr
     (tmp_path / "again.txt").write_text("fox\nheron\ndeer\ncub\n")
     class_changes.archive(db, "Ann", [DEER])

@@ -228,7 +228,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
     assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
     text = (tmp_path / "labels.card.md").read_text()
-    for expected in ("| fox | 12 | 0 | 100 % (100 %) |", "Audit 1: 20 cells", "| absent | assumed |"):
+    for expected in ("| fox | 12 | 0 | 100 % (100 %) |", "Audit 1: 20 pairs", "| absent | assumed |"):
         assert expected in text, expected
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
 

@@ -55,7 +55,7 @@ def button(test: AppTest, label: str):
 
 
 def test_without_images_or_classes_it_says_what_to_do(tmp_path, db):
-    assert "annotator init" in words(shown(Database(tmp_path / "empty", create=True)))
+    assert "on the Images page" in words(shown(Database(tmp_path / "empty", create=True)))
     with db.writing() as sql:
         sql.execute("DELETE FROM class")
     assert "no classes yet" in words(shown(db))

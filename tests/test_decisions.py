@@ -172,7 +172,7 @@ def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
 
 
 def test_a_note_that_is_too_long_is_refused(db):
-    assert "2,001 letters" in decisions.decide(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
+    assert "2,001 characters" in decisions.decide(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
 
 
 def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
@@ -240,7 +240,7 @@ NEVER = [
     ({"state": 0.6}, "0.6 is not a state"),
     ({"note": "\ud800"}, "cannot be stored as text"),
     ({"annotator": "\udfff"}, "cannot be stored as text"),
-    ({"batch": "b" * 1001}, "1,001 letters"),
+    ({"batch": "b" * 1001}, "1,001 characters"),
     ({"uuid": "of-a-grid:1"}, "a colon"),
     ({"uuid": "\ud800-half"}, "cannot be stored as text"),
 ]
@@ -286,7 +286,7 @@ def test_a_uuid_with_other_content_is_refused_and_the_rest_is_kept(db, values):
     decisions.decide(db, [first])
     again = replace(first, milliseconds=7, run_id=3, score=0.5)
     result = decisions.decide(db, [again, replace(first, **values), good])
-    assert result.saved == [good.uuid] and "other content" in result.refused[first.uuid]
+    assert result.saved == [good.uuid] and "belongs to another decision" in result.refused[first.uuid]
     assert decisions.decide(db, [again]).saved == [first.uuid], "what it says is the same"
     assert cells(db, 1) == {1: PRESENT}
 
@@ -299,11 +299,12 @@ def test_a_grid_is_saved_again_only_as_it_was(db):
         replace(first, cells=[(1, 1, ABSENT, 0.9)] * 2),
     )
     for one in (longer, other, replace(first, cells=first.cells[:1]), label(5, 1, uuid=first.uuid)):
-        assert "other content" in decisions.decide(db, [one]).refused[first.uuid]
+        assert "belongs to another decision" in decisions.decide(db, [one]).refused[first.uuid]
     back = act("undo", undoes=f"{first.uuid}:0")
     assert decisions.decide(db, [back, back]).saved == [back.uuid] * 2
-    assert "other content" in decisions.decide(db, [replace(back, undoes="something-else")]).refused[back.uuid]
-    assert "other content" in decisions.decide(db, [grid(uuid=back.uuid)]).refused[back.uuid]
+    other = replace(back, undoes="something-else")
+    assert "belongs to another decision" in decisions.decide(db, [other]).refused[back.uuid]
+    assert "belongs to another decision" in decisions.decide(db, [grid(uuid=back.uuid)]).refused[back.uuid]
     assert cells(db, 1) == cells(db, 2) == {}
 
 

@@ -110,7 +110,7 @@ def test_unsure_cells_stay_unknown_and_the_card_says_by_what_and_how_many_are_ex
     assert {row["deer"] for row in rows.values()} == {""}
     card = json.loads((tmp_path / "out.card.json").read_text())["filled_in_by_model"]
     assert [one["present"] for one in card["classes"]] == [1, 24, 0]
-    assert not card["calibrated"] and "not calibrated yet" in " ".join(card["in_words"])
+    assert not card["calibrated"] and "uncalibrated probabilities" in " ".join(card["in_words"])
     text = (tmp_path / "out.card.md").read_text()
     assert all(sentence in text for sentence in card["in_words"]) and "| deer | never | 0 |" in text
 

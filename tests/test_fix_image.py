@@ -77,6 +77,7 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
     expect(page.locator(".chips")).to_contain_text("fox")
     page.keyboard.press(" ")
     wait_for_image(page, first)
+    page.wait_for_url(lambda url: "image=" not in url)  # the address follows in the next frame
     go(page, f"/?image={first + 1}")
     wait_for_image(page, first + 1)
     page.go_back()

@@ -9,6 +9,7 @@ import pytest
 from conftest import draw
 from contexts import Contexts
 from person import open_page
+from playwright.sync_api import expect
 from served import Served, serving
 from streamlit.testing.v1 import AppTest
 
@@ -171,7 +172,7 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, se
     page.on("console", lambda one: one.type == "error" and "404" not in one.text and troubles.append(one.text))
     for name, there in PAGES.items():
         page.goto(f"{served.address}/{name}")
-        page.locator(there).first.wait_for(timeout=30_000)
+        expect(page.locator(there).first, f"{name}: {there}").to_be_visible(timeout=60_000)
         page.wait_for_load_state("networkidle")
         assert page.evaluate(FOUND) == [], name
         page.wait_for_function(DRAWN)

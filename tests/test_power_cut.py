@@ -103,7 +103,7 @@ def halves(root: Path, acknowledged: list[list[str]]) -> list[str]:
                 assert path.read_bytes().startswith(b"\xff\xd8") and path.read_bytes().endswith(b"\xff\xd9")
             elif path.suffix == ".csv":
                 assert path.read_text().endswith("\n") and path.read_text().startswith("image,")
-                assert "provenance" in path.name or len(path.read_text().splitlines()) == 61
+                assert path.stem.endswith((".provenance", ".notes")) or len(path.read_text().splitlines()) == 61
             elif path.name == "secret":
                 assert len(path.read_text().strip("\0")) in (0, 64), path.read_bytes()
         except Exception as error:

@@ -167,6 +167,8 @@ called = [
     ["decide", project, "01.jpg", "heron", "present"],
     ["suggest", project],
     ["status", project, "--json"],
+    ["history", project, "01.jpg"],
+    ["classes", project],
     ["audit", project, "--cells", "6"],
     ["certificate", project],
     ["accept", project, "--list"],

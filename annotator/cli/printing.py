@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from annotator.records import SOURCES, STATE_NAMES, BadFile
-from annotator.shares import counted
+from annotator.shares import counted, percent
 from annotator.store.configuration import shown, source
 from annotator.store.image_history import Event
 from annotator.store.images import by_reason
@@ -201,7 +201,7 @@ def _in_words(event: Event) -> str:
         return "skipped"
     answer = "no answer any more" if event.state is None else STATE_NAMES.get(event.state, str(event.state))
     about = SOURCES[event.source].about if event.source in SOURCES else event.source
-    details = [about, f"the model said {event.score:.0%}" if event.score is not None else ""]
+    details = [about, f"the model said {percent(event.score)}" if event.score is not None else ""]
     details.append(f"counts for {event.merged_into}" if event.merged_into else "")
     return f"{event.class_name}: {answer} ({', '.join(filter(None, details))})"
 
