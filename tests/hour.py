@@ -27,10 +27,11 @@ from served import APP, PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.browser import chromium
 from annotator.exchange.setup import set_up
-from annotator.store import classes, decisions, images, overview
+from annotator.store import classes, decisions, images, overview, runs
 from annotator.store.classes import KEYS
 from annotator.store.database import Database
 
+LOOK = 400  # milliseconds: a key that comes sooner after an image than a person can see it never takes a label back
 SLIPS = 0.05  # of the keys are wrong at first
 TILE_KEYS = KEYS
 KIND = """() => {
@@ -186,8 +187,9 @@ class Someone:
         for image, class_id in self.book.wrong():
             self.go(f"/?image={image}")
             self.page.locator(f".stage img[data-image='{image}']").wait_for(timeout=60_000)
-            self.page.evaluate(DRAWN)
+            self.page.wait_for_timeout(LOOK)
             self.page.keyboard.press(self.key_of[class_id])
+            self.page.locator(f".class[data-class='{class_id}']:not([data-state])").wait_for()
             self.book.clear("fix", image, class_id)
         self.go("/")
 
@@ -322,6 +324,8 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
         ben.first_labels(share)
     ann.remark()
     say(f"first labels: {dict(book.actions)}")
+    if served.python == APP:
+        until(lambda: runs.current_run(db))
     for person, work in ((ann, ben.grids), (ben, ann.review), (ann, ben.autopilot), (ben, ann.grids)):
         work(max(2, share // 2))
         person.go("/")
