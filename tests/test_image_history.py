@@ -92,7 +92,7 @@ def test_the_command_line_tells_the_same_of_an_image_by_its_name(db, annotator):
     say(db, Decision("a-comment", "comment", "Bob", "click", 1, note="two\nlines \x1b[31m"))
     decisions.undo(db, "Bob")
     first, second = annotator("history", db.paths.project, name).stdout.splitlines()
-    assert "Ann: fox: present (" in first and "the model said 71%)" in first
+    assert "Ann: fox: present (" in first and "the model said 71 %)" in first
     assert second.endswith("Bob: comment: two\\nlines \\x1b[31m (undone by Bob)")
     told = json.loads(annotator("history", db.paths.project, name, "--json").stdout)
     assert [event["note"] for event in told] == ["", "two\nlines \x1b[31m"] and told[1]["undone_by"] == "Bob"
