@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import types
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -52,7 +53,13 @@ class Forked:
 
     def __init__(self, project: Path, port: int, log: Path):
         self._process = _FORKS.Process(target=_serve_pages, args=(project, port, log), daemon=True)
-        self._process.start()
+        # A new process imports what is the main module here; AppTest leaves the page there that it ran last.
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            self._process.start()
+        finally:
+            sys.modules["__main__"] = main
         self.pid = self._process.pid
         self.terminate, self.kill = self._process.terminate, self._process.kill
 
