@@ -36,6 +36,5 @@ def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person
         page.goto(served.address + "/grid")
         expect(hint(page)).to_contain_text("Every tile is marked already", timeout=60_000)
         ben = open_page(browser, served, "Ben", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-        wait_for_picture(ben)
-        ben.wait_for_load_state("networkidle")
+        ben.locator(".hints").wait_for(state="attached", timeout=60_000)
         expect(hint(ben)).to_be_hidden()
