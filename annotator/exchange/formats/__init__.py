@@ -1,7 +1,11 @@
-"""One file per format that is read or written. EXPORTS is the table of those that can be written."""
+"""One file per format that is read or written, one line a format in the table FORMATS.
+
+format.py says what a format is, contents.py what is read, view.py what is written.
+"""
 
 from annotator.exchange.formats.csv_table import write_provenance, write_values
 from annotator.exchange.formats.json_lines import write_lines
+from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.notes import write_notes
 from annotator.exchange.formats.table import File
 
@@ -14,3 +18,6 @@ EXPORTS = {
     "jsonl": (File("", "application/jsonl", write_lines, "one object per image, with provenance, flag and comments"),),
 }
 """Format -> the files it consists of. The first one is written to the name that a person gives."""
+
+FORMATS: dict[str, Format] = {format_.name: format_ for format_ in ()}
+"""Name -> the format. Takes over from EXPORTS format by format."""

@@ -1,0 +1,98 @@
+"""What a source holds, before anything of it is stored: images, labels, scores and facts, item by item.
+
+A reader yields items as it goes through its file, so that memory does not grow with the file; nothing is looked up and
+nothing is stored while it reads (store/staging.py does both). What is wrong is noted with its place and reading goes on,
+so that a person sees all problems of a file together.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from annotator.errors import AnnotatorError, several
+
+PROBLEMS_SHOWN = 50
+
+
+class Given(NamedTuple):
+    """An answer that the source holds. state: PRESENT, ABSENT or UNSURE.
+
+    annotator, decided_at, source    who gave it, when (unix seconds) and how, where the source says so
+    """
+
+    class_name: str
+    state: int
+    annotator: str = ""
+    decided_at: float | None = None
+    source: str = ""
+
+
+class Remark(NamedTuple):
+    """A flag or comment of the source. kind: flag or comment; at: unix seconds."""
+
+    kind: str
+    text: str
+    annotator: str = ""
+    at: float | None = None
+
+
+@dataclass(slots=True)
+class Item:
+    """What a source says of one image; several items may speak of the same one.
+
+    image         its name, path or address as the source writes it
+    place         where this stands in the source: a line, or a path into a JSON document
+    exhaustive    classes that it does not name are absent: the source says that it names all
+    scores        class name -> probability or score of a model
+    file          where the image's file lies, relative to Contents.folder; "" when the source brings no file
+    sha256        of the image's file, "" where the source does not say
+    attributes    facts that are no labels: split, location, licence, ...
+    """
+
+    image: str
+    place: int | str = ""
+    labels: Sequence[Given] = ()
+    exhaustive: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
+    file: str = ""
+    sha256: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[Remark] = ()
+
+
+@dataclass
+class Contents:
+    """What a reader gives.
+
+    classes     (name, description) of the classes that the source lists, in its order; [] when only labels name them
+    items       read on demand, once
+    folder      what the files of items are relative to; None when the source brings no images
+    place       what a place is: "line", "annotation", ...
+    said        sentences about how the source was understood, for the person ("1 is present, 0 is absent")
+    """
+
+    classes: Sequence[tuple[str, str]]
+    items: Iterator[Item]
+    folder: Path | None = None
+    place: str = "line"
+    said: Sequence[str] = ()
+
+
+class Problems:
+    """What is wrong with a source: the first fifty in words, and how many there are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sentences: list[str] = []
+
+    def add(self, sentence: str) -> None:
+        """Note one problem; the sentence names its line or field."""
+        self.count += 1
+        if len(self.sentences) < PROBLEMS_SHOWN:
+            self.sentences.append(sentence)
+
+    def error(self, what: str) -> AnnotatorError:
+        """The error that lists them, under a first line that says what cannot be done."""
+        more = self.count - len(self.sentences)
+        return several(what, [*self.sentences, *([f"and {more:,} more"] if more else [])])

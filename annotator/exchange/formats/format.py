@@ -1,0 +1,51 @@
+"""A format: how to recognise, read and write it. One file a format, one line in the table (formats/__init__.py)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.formats.view import Output, View
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a format has no room for, so that it can be said before writing.
+
+    unknown       it cannot tell unknown from absent
+    unsure        it cannot hold unsure
+    absent        it cannot hold absent at all: only present labels are written
+    provenance    it has no fields for who gave a label; a file beside it has them
+    """
+
+    unknown: bool = False
+    unsure: bool = True
+    absent: bool = False
+    provenance: bool = True
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    name          of the command line, the page and entry points: "coco"
+    about         one line for people: what it is, who reads it
+    ending        of the file that a person names (".json"); "" for a format that is a folder
+    recognise     why a file or folder is of this format ("a COCO file: it has images, annotations and categories"), or
+                  None. It reads a few kilobytes at most and never raises for what it does not understand
+    read          reads a file or folder. Notes what is wrong in Problems and goes on; raises AnnotatorError where it
+                  cannot go on (broken JSON, half a zip), naming file, line and field
+    write         writes the view; must not keep more than one block in memory
+    lost          what writing loses
+    extra         the pip extra whose packages it needs, "" for none
+    """
+
+    name: str
+    about: str
+    ending: str = ""
+    recognise: Callable[[Path], str | None] | None = None
+    read: Callable[[Path, Problems], Contents] | None = None
+    write: Callable[[View, Output], None] | None = None
+    lost: Lost = Lost()
+    extra: str = ""
+    media_types: Sequence[str] = ()
