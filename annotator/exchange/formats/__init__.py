@@ -4,8 +4,8 @@ format.py says what a format is, contents.py what is read, view.py what is writt
 """
 
 from annotator.exchange.formats.csv_table import write_provenance, write_values
-from annotator.exchange.formats.json_lines import write_lines
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.json_lines import write_lines
 from annotator.exchange.formats.notes import write_notes
 from annotator.exchange.formats.table import File
 
