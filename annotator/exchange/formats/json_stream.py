@@ -1,0 +1,251 @@
+"""Reading the entries of large JSON arrays, some thousand at a time: flat memory, and faster than a parser of events.
+
+A JSON document is cut at the commas of its outer arrays, {"images": [...], "annotations": [...]} or [...], and each
+piece is decoded by msgspec into records that have only the fields asked for. The cutting sees strings and nesting, but
+checks nothing else: msgspec checks what is inside an array, `json` what is around it. Deep nesting (ijson keeps the
+path of every level: 30 KB of "[" take 2 GB) and endless entries are refused before anything is decoded.
+
+The format is RFC 8259; NaN and Infinity, which Python's json writes, are errors.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Problems
+from annotator.store.reading import open_file
+
+CHUNK = 1 << 20  # bytes
+LARGEST_ENTRY = 64 << 20  # bytes of one entry of an array
+LARGEST_FRAME = 1 << 20  # bytes around the arrays
+DEEPEST = 200
+
+_OPEN, _CLOSE, _COMMA, _QUOTE = 1, 2, 3, 4
+_KINDS = np.zeros(256, np.uint8)
+for _letters, _kind in ((b"[{", _OPEN), (b"]}", _CLOSE), (b",", _COMMA), (b'"', _QUOTE)):
+    _KINDS[list(_letters)] = _kind
+_ESCAPES = re.compile(rb"\\.", re.DOTALL)
+_LAST_KEY = re.compile(rb'("(?:[^"\\]|\\.)*")\s*:\s*$', re.DOTALL)
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some entries of one array.
+
+    key      of the array in the document, "" where the document is the array
+    first    index of the first entry in the array
+    line     where text begins
+    text     the entries with commas between them
+    cuts     offsets of these commas in text
+    """
+
+    key: str
+    first: int
+    line: int
+    text: bytes
+    cuts: np.ndarray
+
+    def decode(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> list[tuple[int, T]]:
+        """(index in the array, entry) of all that can be read; the others are noted in problems."""
+        try:
+            return list(enumerate(decoder.decode(b"[" + self.text + b"]"), start=self.first))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return list(self._one_by_one(decoder, problems))
+
+    def _one_by_one(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> Iterator[tuple[int, T]]:
+        start = 0
+        for index, end in enumerate([*self.cuts.tolist(), len(self.text)], start=self.first):
+            entry = self.text[start:end]
+            try:
+                for record in decoder.decode(b"[" + (entry if entry.strip() else b",") + b"]"):
+                    yield index, record
+            except (ValueError, msgspec.DecodeError, RecursionError) as error:
+                line = self.line + self.text.count(b"\n", 0, start + len(entry) - len(entry.lstrip()))
+                problems.add(f"{self.place(index)} (line {line}): {_reason(error)}")
+            start = end + 1
+
+    def place(self, index: int) -> str:
+        """The words for an entry: annotations[12]."""
+        return f"{self.key or 'entry '}[{index}]"
+
+
+def _reason(error: Exception) -> str:
+    # The path that msgspec names begins with the array around the entry.
+    return str(error).replace("$[0].", "").replace(" - at `$[0]`", "")
+
+
+def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK) -> Iterator[Piece]:
+    """The entries of the arrays whose key is wanted, in the order of the file.
+
+    chunk    bytes that are read, and decoded, at a time
+
+    Raises AnnotatorError, at the place where reading stops, for a file that cannot be opened or is no JSON document,
+    ends early, is nested more than 200 deep, or has an entry of more than 64 MB.
+    """
+    try:
+        with open_file(path) as file:
+            yield from _Cutter(path, wanted).cut(lambda: file.read(chunk))
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def starts_with(path: Path, count: int = 1 << 16) -> bytes:
+    """The first bytes of a file without its byte order mark, b"" when it cannot be read: for `recognise`."""
+    try:
+        with open_file(path) as file:
+            return file.read(count).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return b""
+
+
+class _Cutter:
+    """The state between two chunks."""
+
+    def __init__(self, path: Path, wanted: Callable[[str], bool]):
+        self._path, self._wanted = path, wanted
+        self._line, self._depth, self._in_string = 1, 0, False
+        self._base = 0  # depth inside the arrays that are cut; 0: nothing was read yet
+        self._frame = bytearray()  # the document with each inner value replaced by a zero
+        self._inside = b""  # the bracket of the inner value that is being read
+        self._key: str | None = None  # of the array that is being read, None while nothing is kept
+        self._index, self._held, self._held_line = 0, bytearray(), 1
+
+    def cut(self, read: Callable[[], bytes]) -> Iterator[Piece]:
+        rest = b""
+        while chunk := read():
+            chunk = rest + chunk
+            if not self._base:
+                chunk = self._begin(chunk)
+            # A backslash at the end escapes the first letter of the next chunk.
+            odd = (len(chunk) - len(chunk.rstrip(b"\\"))) % 2
+            rest = chunk[len(chunk) - odd :]
+            yield from self._chunk(chunk[: len(chunk) - odd])
+        self._end(rest)
+
+    def _begin(self, chunk: bytes) -> bytes:
+        if chunk[:2] in _MARKS or b"\0" in chunk[:4]:
+            raise AnnotatorError(f"{self._path} is not UTF-8 text. Save it as UTF-8 and try again.")
+        chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+        start = chunk.lstrip()[:1]
+        if start not in (b"{", b"["):
+            raise AnnotatorError(f"{self._path} is no JSON document of records: it begins with {chunk[:20]!r}.")
+        self._base = 2 if start == b"{" else 1
+        return chunk
+
+    def _chunk(self, chunk: bytes) -> Iterator[Piece]:
+        places, kinds, depths = self._marks(chunk)
+        opened = (kinds == _OPEN) & (depths == self._base)
+        borders = np.flatnonzero(opened | ((kinds == _CLOSE) & (depths == self._base - 1)))
+        commas = places[(kinds == _COMMA) & (depths == self._base)]
+        at = 0
+        for place, opens in zip(places[borders].tolist(), opened[borders].tolist(), strict=True):
+            bracket = chunk[place : place + 1]
+            if opens:
+                self._to_frame(chunk[at:place])
+                self._open(bracket)
+            else:
+                if self._key is not None:
+                    yield from self._part(chunk, at, place, commas, last=True)
+                if self._inside + bracket not in (b"[]", b"{}"):
+                    raise AnnotatorError(
+                        f"{self._path} is not JSON: {bracket!r} in line {self._line_at(chunk, place)}."
+                    )
+                self._inside, self._key = b"", None
+            at = place + 1
+        if self._key is not None:
+            yield from self._part(chunk, at, len(chunk), commas, last=False)
+        elif not self._inside:
+            self._to_frame(chunk[at:])
+        self._line += chunk.count(b"\n")
+
+    def _marks(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where brackets and commas outside of strings are, what each is, and the depth after it."""
+        text = _ESCAPES.sub(b"..", chunk) if b"\\" in chunk else chunk
+        kinds = _KINDS[np.frombuffer(text, np.uint8)]
+        places = np.flatnonzero(kinds)
+        kinds = kinds[places]
+        in_string = ((np.cumsum(kinds == _QUOTE) + self._in_string) & 1).astype(bool)
+        if len(in_string):
+            self._in_string = bool(in_string[-1])
+        outside = ~in_string & (kinds != _QUOTE)
+        places, kinds = places[outside], kinds[outside]
+        depths = self._depth + np.cumsum((kinds == _OPEN).astype(np.int32) - (kinds == _CLOSE))
+        if len(depths):
+            self._depth = int(depths[-1])
+            if depths.max() > DEEPEST or depths.min() < 0:
+                line = self._line_at(chunk, int(places[np.flatnonzero((depths > DEEPEST) | (depths < 0))[0]]))
+                what = "is nested too deep" if depths.max() > DEEPEST else "has a closing bracket too many"
+                raise AnnotatorError(f"{self._path} {what} in line {line}.")
+        return places, kinds, depths
+
+    def _open(self, bracket: bytes) -> None:
+        self._inside = bracket
+        key = ""
+        if self._base == 2:
+            match = _LAST_KEY.search(self._frame)
+            with suppress(ValueError):  # the frame is checked at the end
+                key = str(json.loads(match[1])) if match else ""
+        self._frame += b"0"
+        if bracket == b"[" and self._wanted(key):
+            self._key, self._index, self._held = key, 0, bytearray()
+
+    def _part(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
+        """The complete entries of chunk[start:stop]; what follows the last comma is held for the next chunk."""
+        assert self._key is not None
+        cuts = commas[np.searchsorted(commas, start) : np.searchsorted(commas, stop)]
+        if not self._held:
+            self._held_line = self._line_at(chunk, start)
+        before, first_line = len(self._held) - start, self._held_line
+        if not last and not len(cuts):
+            self._hold(chunk[start:stop])
+            return
+        end = stop if last else int(cuts[-1])
+        text = bytes(self._held) + chunk[start:end]
+        self._held = bytearray()
+        if last and not text.strip() and not len(cuts):
+            if self._index:
+                raise AnnotatorError(f"{self._path} is not JSON: nothing follows the comma in line {first_line}.")
+            return
+        inner = cuts if last else cuts[:-1]
+        yield Piece(self._key, self._index, first_line, text, inner + before)
+        self._index += len(inner) + 1
+        if not last:
+            self._held_line = self._line_at(chunk, end)
+            self._hold(chunk[end + 1 : stop])
+
+    def _hold(self, text: bytes) -> None:
+        self._held += text
+        if len(self._held) > LARGEST_ENTRY:
+            raise AnnotatorError(
+                f"{self._path} has an entry of more than {LARGEST_ENTRY >> 20} MB, which begins in line "
+                f"{self._held_line}. Is it the right file?"
+            )
+
+    def _to_frame(self, text: bytes) -> None:
+        self._frame += text.strip() if text.isspace() else text
+        if len(self._frame) > LARGEST_FRAME:
+            raise AnnotatorError(f"{self._path} has more than {LARGEST_FRAME >> 20} MB outside of arrays: no data set.")
+
+    def _line_at(self, chunk: bytes, place: int) -> int:
+        return self._line + chunk.count(b"\n", 0, place)
+
+    def _end(self, rest: bytes) -> None:
+        if not self._base:
+            raise AnnotatorError(f"{self._path} is empty.")
+        if self._depth or self._in_string:
+            raise AnnotatorError(f"{self._path} ends too early, in line {self._line}. Was it copied as a whole?")
+        try:
+            json.loads(bytes(self._frame + rest))
+        except ValueError as error:
+            raise AnnotatorError(f"{self._path} is not JSON: {error} (with each array taken for 0).") from error
