@@ -3,6 +3,8 @@
 format.py says what a format is, contents.py what is read, view.py what is written.
 """
 
+from annotator.exchange.formats.coco import COCO
+from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import write_provenance, write_values
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.json_lines import write_lines
@@ -19,5 +21,5 @@ EXPORTS = {
 }
 """Format -> the files it consists of. The first one is written to the name that a person gives."""
 
-FORMATS: dict[str, Format] = {format_.name: format_ for format_ in ()}
+FORMATS: dict[str, Format] = {format_.name: format_ for format_ in (COCO, COCO_RESULTS)}
 """Name -> the format. Takes over from EXPORTS format by format."""

@@ -1,0 +1,313 @@
+"""COCO: what it says of images, as labels; and files that pycocotools, torchvision and detectors load.
+
+Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for what is known to be
+absent, https://www.lvisdataset.org/dataset ("Data Format").
+
+Read: an annotation, crowds included, makes its category present. `neg_category_ids` of an image (LVIS) are absent. All
+else is unknown: who knows that a set names everything says so when importing. Results of a detector are read in
+coco_results.py.
+
+Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
+a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
+with `category_id` and `area`, detectors pass over crowds when they train and when they evaluate. Nothing learns a box
+that nobody has drawn. Absent classes are in `neg_category_ids`; `not_exhaustive_category_ids` are the present ones,
+because their instances are not all marked (LVIS); neither means unknown. Fields of our own: `unsure_category_ids`;
+`sha256`; `split`; and for cells that nobody has answered (`--unknown`) `filled_category_ids` of absent ones, `source` of
+present ones. Ids are those of the project.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Annotated
+
+import msgspec
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.coco_images import CocoImages
+from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.json_stream import pieces, starts_with
+from annotator.exchange.formats.view import ACCEPTED, STATE_WORDS, Block, Output, View
+from annotator.records import ABSENT, PRESENT, UNSURE, Image
+
+ENDING = ".json"
+Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
+FILLED = (ACCEPTED, "model", "assumed")
+
+_ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
+
+
+class Category(msgspec.Struct, gc=False):
+    """def_: of LVIS. description: our own."""
+
+    id: Id
+    name: str
+    supercategory: str | None = None
+    description: str | None = None
+    def_: str | None = msgspec.field(default=None, name="def")
+
+
+class CocoImage(msgspec.Struct, gc=False):
+    """coco_url names the file in LVIS 1.0, which has no file_name."""
+
+    id: Id
+    file_name: str = ""
+    coco_url: str = ""
+    neg_category_ids: list[Id] = []
+    unsure_category_ids: list[Id] = []
+    filled_category_ids: list[Id] = []
+    split: str = ""
+    sha256: str = ""
+
+
+class Annotation(msgspec.Struct, gc=False):
+    """Boxes, masks and areas are skipped."""
+
+    image_id: Id
+    category_id: Id
+    source: str = ""
+
+
+CATEGORIES, IMAGES = msgspec.json.Decoder(list[Category]), msgspec.json.Decoder(list[CocoImage])
+ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
+
+
+def recognise(path: Path) -> str | None:
+    """A COCO file has at least two of its arrays in its first 64 KB, or one beside an `info` or `licenses`."""
+    start = starts_with(path) if path.is_file() else b""
+    keys = {match[1].decode() for match in _ARRAYS.finditer(start)}
+    if start[:1] != b"{" or not keys or (len(keys) < 2 and b'"info"' not in start and b'"licenses"' not in start):
+        return None
+    return f"a COCO file: it has {' and '.join(sorted(keys))}"
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """A file of annotations: reads it twice, the names of images stay in memory (some 50 bytes an image)."""
+    index = CocoIndex(path, problems)
+    said = ["An annotation makes its category present; boxes and masks are not kept."]
+    if index.has_absent:
+        said.append("neg_category_ids are absent.")
+    said.append("All other categories of an image are unknown; with --exhaustive they are absent.")
+    return Contents(index.classes, _items(path, index, problems), place="entry", said=said)
+
+
+class CocoIndex:
+    """The categories and images of a file: ids to columns, names and rows.
+
+    classes       (name, description) in the order of the file
+    columns       category id -> column
+    images        their ids and names
+    has_absent    any image says what is absent
+    """
+
+    def __init__(self, path: Path, problems: Problems):
+        self.classes: list[tuple[str, str]] = []
+        self.columns: dict[Id, int] = {}
+        self.images = CocoImages()
+        self.has_absent = False
+        numbers: dict[str, int] = {}
+        arrays = set()
+        for piece in pieces(path, {"categories", "images", "annotations"}.__contains__):
+            arrays.add(piece.key)
+            if piece.key == "categories":
+                for index, category in piece.decode(CATEGORIES, problems):
+                    if category.id in self.columns:
+                        problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
+                    elif category.name in numbers:  # one class, whatever its id
+                        self.columns[category.id] = numbers[category.name]
+                    else:
+                        numbers[category.name] = self.columns[category.id] = len(self.classes)
+                        about = category.description or category.def_ or category.supercategory or ""
+                        self.classes.append((category.name, about))
+            elif piece.key == "images":
+                for index, image in piece.decode(IMAGES, problems):
+                    self.has_absent |= bool(image.neg_category_ids)
+                    if problem := self.images.add(image.id, name_of(image)):
+                        problems.add(f"{piece.place(index)}: {problem}")
+        if "annotations" in arrays and not self.classes and not problems.count:
+            raise AnnotatorError(
+                f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
+                "labels are called instances_*.json."
+            )
+        if missing := {"images", "categories"} - arrays:
+            raise AnnotatorError(f"{path} has no {' and no '.join(sorted(missing))}: it is no complete COCO file.")
+        for image_id in self.images.finish():
+            problems.add(f"images: the id {image_id} is there twice")
+
+
+def name_of(image: CocoImage) -> str:
+    """The image's path; of LVIS 1.0 the last two parts of its address, train2017/000000391895.jpg."""
+    return image.file_name or "/".join(image.coco_url.split("/")[-2:])
+
+
+def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
+    silent = Problems()  # what cannot be decoded was noted when the index was made
+    for piece in pieces(path, {"images", "annotations"}.__contains__):
+        if piece.key == "images":
+            for number, image in piece.decode(IMAGES, silent):
+                place = piece.place(number)
+                labels = list(_said_of(image, index, place, problems))
+                attributes = {"split": image.split} if image.split else {}
+                yield Item(name_of(image), place, labels, sha256=image.sha256, attributes=attributes)
+        else:
+            annotations = piece.decode(ANNOTATIONS, problems)
+            yield from _present(annotations, index, piece.place, problems)
+
+
+def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems) -> Iterator[Given]:
+    filled = set(image.filled_category_ids)
+    for field, state, ids in (
+        ("neg_category_ids", ABSENT, image.neg_category_ids),
+        ("unsure_category_ids", UNSURE, image.unsure_category_ids),
+    ):
+        for category_id in ids:
+            column = index.columns.get(category_id)
+            if column is None:
+                problems.add(f"{place}.{field}: no category has the id {category_id!r}")
+            elif category_id not in filled:
+                yield Given(index.classes[column][0], state)
+            else:
+                yield Given(index.classes[column][0], state, source="assumed")
+
+
+def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+    """One item an image of these annotations, in the order of the images."""
+    if not annotations:
+        return
+    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
+    columns = np.array([index.columns.get(annotation.category_id, -1) for _, annotation in annotations])
+    for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
+        number, annotation = annotations[at]
+        if rows[at] < 0:
+            problems.add(f"{place(number)}: no image has the id {annotation.image_id!r}")
+        if columns[at] < 0:
+            problems.add(f"{place(number)}: no category has the id {annotation.category_id!r}")
+    good = np.flatnonzero((rows >= 0) & (columns >= 0))
+    cells, first = np.unique(rows[good] * len(index.classes) + columns[good], return_index=True)
+    given = [Given(name, PRESENT) for name, _ in index.classes]
+    row, labels, at = -1, [], 0
+    for cell, number in zip(cells.tolist(), good[first].tolist(), strict=True):
+        if cell // len(given) != row:
+            if labels:
+                yield Item(index.images.name(row), place(annotations[at][0]), labels)
+            row, labels, at = cell // len(given), [], number
+        source = annotations[number][1].source
+        labels.append(given[cell % len(given)]._replace(source=source) if source else given[cell % len(given)])
+    if labels:
+        yield Item(index.images.name(row), place(annotations[at][0]), labels)
+
+
+def write(view: View, output: Output) -> None:
+    """All images in one file; with splits also one file a split, beside it: labels.train.json."""
+    with ExitStack() as stack:
+        writers = {
+            name: _Writer(view, output, f".{name}{ENDING}" if name else "", stack) for name in ("", *view.splits)
+        }
+        for block in view.blocks():
+            for split, image, annotations in _entries(view, block):
+                for name in {"", split}:
+                    writers[name].add(image, annotations)
+        for writer in writers.values():
+            writer.finish()
+
+
+class _Writer:
+    """One file. Annotations come after the images, so they wait in a temporary file on the same disk."""
+
+    def __init__(self, view: View, output: Output, name: str, stack: ExitStack):
+        self._file = stack.enter_context(output.text(name))
+        folder = output.path(name).parent
+        temporary = tempfile.TemporaryFile("w+", dir=folder, encoding="utf-8", newline="")  # noqa: SIM115 - on the stack
+        self._annotations: IO[str] = stack.enter_context(temporary)
+        self._next, self._separator = 1, ""
+        about = {"description": "Image-level labels: each annotation is a crowd whose region is the whole image."}
+        self._file.write(f'{{"info": {json.dumps(about)}, "licenses": [],\n"categories": [\n')
+        categories = [
+            {"id": class_.id, "name": class_.name, "supercategory": class_.heading}
+            | ({"description": class_.description} if class_.description else {})
+            for class_ in view.classes
+        ]
+        self._file.write(",\n".join(json.dumps(category, ensure_ascii=False) for category in categories))
+        self._file.write('\n],\n"images": [\n')
+
+    def add(self, image: str, annotations: Sequence[str]) -> None:
+        """An image as JSON, and its annotations without the beginning, which is their id."""
+        self._file.write(self._separator + image)
+        self._separator = ",\n"
+        for annotation in annotations:
+            separator = ",\n" if self._next > 1 else ""
+            self._annotations.write(f'{separator}{{"id": {self._next}, {annotation}')
+            self._next += 1
+
+    def finish(self) -> None:
+        self._file.write('\n],\n"annotations": [\n')
+        self._annotations.seek(0)
+        shutil.copyfileobj(self._annotations, self._file, 1 << 20)
+        self._file.write("\n]}\n")
+
+
+def _entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
+    """Of each image of the block: its split, itself, its annotations."""
+    ids = [str(class_.id) for class_ in view.classes]
+    is_filled = np.isin(block.sources, [view.sources.index(name) for name in FILLED if name in view.sources])
+    present, absent = block.values == 1, block.values == 0
+    categories = _columns(present)
+    not_exhaustive, *lists = (
+        [", ".join([ids[column] for column in columns]) for columns in _columns(cells)]
+        for cells in (present, absent, block.states == STATE_WORDS.index("unsure"), is_filled & absent)
+    )
+    names = ("neg_category_ids", "unsure_category_ids", "filled_category_ids")
+    for row, image in enumerate(block.images):
+        fields = f'{_fields(image)}, "not_exhaustive_category_ids": [{not_exhaustive[row]}]'
+        for name, listed in zip(names, lists, strict=True):
+            if listed[row] or name == "neg_category_ids":
+                fields += f', "{name}": [{listed[row]}]'
+        if block.splits[row]:
+            fields += f', "split": {json.dumps(block.splits[row], ensure_ascii=False)}'
+        region, annotations = _region(image), []
+        for column in categories[row]:
+            source = f', "source": "{view.sources[block.sources[row, column]]}"' if is_filled[row, column] else ""
+            annotations.append(f'"category_id": {ids[column]}{source}, {region}')
+        yield block.splits[row], f"{{{fields}}}", annotations
+
+
+def _fields(image: Image) -> str:
+    name = json.dumps(image.name, ensure_ascii=False)
+    size = f'"width": {image.width}, "height": {image.height}'
+    return f'"id": {image.id}, "file_name": {name}, {size}, "sha256": "{image.sha256}"'
+
+
+def _region(image: Image) -> str:
+    """The whole image as a crowd: uncompressed run lengths, no pixel outside and then all of them inside."""
+    width, height = image.width, image.height
+    return (
+        f'"image_id": {image.id}, "iscrowd": 1, "area": {width * height}, "bbox": [0, 0, {width}, {height}], '
+        f'"segmentation": {{"size": [{height}, {width}], "counts": [0, {width * height}]}}}}'
+    )
+
+
+def _columns(cells: np.ndarray) -> list[list[int]]:
+    """(n, C) bool -> of each row the columns in which it is true."""
+    rows, columns = np.nonzero(cells)
+    borders = np.searchsorted(rows, np.arange(len(cells) + 1)).tolist()
+    listed = columns.tolist()
+    return [listed[start:end] for start, end in pairwise(borders)]
+
+
+COCO = Format(
+    name="coco",
+    about="COCO JSON with image-level annotations; absent classes as in LVIS. Read by pycocotools and torchvision",
+    ending=ENDING,
+    recognise=recognise,
+    read=read,
+    write=write,
+    lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+    media_types=("application/json",),
+)
