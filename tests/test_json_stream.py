@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import over
 
@@ -36,6 +36,7 @@ def entries(path, chunk: int, wanted=lambda key: True) -> dict[str, list]:
     return read
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     document=st.dictionaries(st.text(max_size=5), VALUES, max_size=5),
     chunk=st.integers(1, 40),

@@ -12,7 +12,7 @@ a crowd whose region is the whole image: pycocotools, torchvision's CocoDetectio
 with `category_id` and `area`, detectors pass over crowds when they train and when they evaluate. Nothing learns a box
 that nobody has drawn. Absent classes are in `neg_category_ids`; `not_exhaustive_category_ids` are the present ones,
 because their instances are not all marked (LVIS); neither means unknown. Fields of our own: `unsure_category_ids`;
-`sha256`; `split`; and for cells that nobody has answered (`--unknown`) `filled_category_ids` of absent ones, `source` of
+`sha256`; `split`; for cells that nobody has answered (`--unknown`) `filled_category_ids` of absent ones, `source` of
 present ones. Ids are those of the project.
 """
 
