@@ -9,6 +9,7 @@ from annotator.exchange.formats.csv_table import write_provenance, write_values
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.json_lines import write_lines
 from annotator.exchange.formats.notes import write_notes
+from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.table import File
 
 EXPORTS = {
@@ -21,5 +22,5 @@ EXPORTS = {
 }
 """Format -> the files it consists of. The first one is written to the name that a person gives."""
 
-FORMATS: dict[str, Format] = {format_.name: format_ for format_ in (COCO, COCO_RESULTS)}
+FORMATS: dict[str, Format] = {format_.name: format_ for format_ in (COCO, COCO_RESULTS, OPENIMAGES)}
 """Name -> the format. Takes over from EXPORTS format by format."""

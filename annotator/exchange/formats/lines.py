@@ -1,0 +1,76 @@
+"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, and an error that names the line."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Problems
+from annotator.store.reading import open_file
+
+LONGEST = 4 << 20  # letters of a line
+_ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines with their ends, which may be "\\n", "\\r\\n" or "\\r".
+
+    Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
+    UTF-16, or has a line of more than 4 million letters.
+    """
+    number = 0
+    try:
+        with open_file(path) as file:
+            start = file.read(3)
+            file.seek(0)
+            if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                text = io.TextIOWrapper(file, "utf-16", newline="")
+            else:  # bytes that are not UTF-8 are let through, so that the line with them can be named
+                text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            while line := text.readline(LONGEST):
+                number += 1
+                if len(line) == LONGEST and line[-1] not in "\r\n":
+                    raise AnnotatorError(f"Line {number} of {path} has more than {LONGEST:,} letters.")
+                if "\0" in line:
+                    raise AnnotatorError(f"{path} is not a text file: line {number} holds a zero byte.")
+                if not line.isascii() and _ESCAPED_BYTE.search(line):
+                    raise AnnotatorError(f"Line {number} of {path} is not UTF-8 text. Save the file as UTF-8.")
+                yield line
+    except UnicodeError as error:
+        raise AnnotatorError(f"{path} is no UTF-16 text after line {number}: {error}.") from error
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def csv_rows(path: Path, problems: Problems, columns: int | None = None) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of each row of a CSV that is not empty; `line` is the one in which the row ends.
+
+    columns    how many cells a row must have, None: as many as the first one; others are noted and left out
+
+    Raises AnnotatorError for what is no CSV, and for what `lines` raises.
+    """
+    reader = csv.reader(lines(path), strict=True)
+    try:
+        for row in reader:
+            if not row:
+                continue
+            columns = columns or len(row)
+            if len(row) == columns:
+                yield reader.line_num, row
+            else:
+                problems.add(f"{path.name}, line {reader.line_num}: {len(row)} cells instead of {columns}")
+    except csv.Error as error:
+        raise AnnotatorError(f"{path} is no CSV in line {reader.line_num}: {error}.") from error
+
+
+def first_line(path: Path) -> str:
+    """The first line without its end, "" when it cannot be read or is longer than 4,096 bytes: for `recognise`."""
+    try:
+        with open_file(path) as file:
+            line = file.readline(4096)
+    except OSError:
+        return ""
+    encoding = "utf-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return "" if len(line) == 4096 else line.decode(encoding, "replace").rstrip("\r\n")

@@ -1,0 +1,147 @@
+"""Open Images: a CSV of image-level labels, and beside it one of the names of classes.
+
+Format: "Human-verified image-level labels" and "Machine-generated image-level labels" of Open Images V4 to V7,
+https://storage.googleapis.com/openimages/web/download_v7.html: ImageID,Source,LabelName,Confidence, and
+LabelName,DisplayName in class-descriptions.csv.
+
+Confidence 1 is present and 0 absent, as people verified it; a class without a row is unknown. Rows whose Source is
+machine, and other confidences, are scores. An ImageID is the name of a .jpg without this ending; names with another
+ending of an image are kept whole. CSVs of boxes have the same columns: a box makes its class present.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.lines import csv_rows, first_line
+from annotator.exchange.formats.text_cells import Rows, unescaped
+from annotator.exchange.formats.view import ACCEPTED, Output, View
+from annotator.records import ABSENT, PRESENT
+from annotator.store.files import looks_like_image
+
+COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
+NAMES = ("LabelName", "DisplayName")
+DESCRIPTIONS = ".class-descriptions.csv"
+VERIFIED, MACHINE = "verification", "machine"
+FILLED = (ACCEPTED, "model", "assumed")
+
+
+def recognise(path: Path) -> str | None:
+    """The first line names the four columns."""
+    named = set(first_line(path).replace('"', "").split(",")) if path.is_file() else set()
+    return f"an Open Images CSV: it has {', '.join(COLUMNS)}" if named.issuperset(COLUMNS) else None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """Labels and scores. The names of classes are read from every *class-descriptions*.csv in the same folder."""
+    own = path.with_name(path.stem + DESCRIPTIONS)
+    files = [own] if own.exists() else sorted(path.parent.glob("*class-descriptions*.csv"))
+    names = _names(files, problems)
+    said = ["Confidence 1 is present, 0 absent; machine labels and other confidences are scores."]
+    if not files:
+        said.append("No class-descriptions.csv lies beside it: classes are called by their LabelName.")
+    # The official list has 20,000 classes, of which a file uses some; ours has those of the data set.
+    listed = [(name, "") for name in names.values()] if own.exists() else []
+    return Contents(listed, _items(path, names, problems), said=said)
+
+
+def _names(files: list[Path], problems: Problems) -> dict[str, str]:
+    """LabelName -> the name of the class; with the LabelName behind it where two share one."""
+    names: dict[str, str] = {}
+    used: set[str] = set()
+    for file in files:
+        for _, (label, name) in csv_rows(file, problems, columns=2):
+            if (label, name) == NAMES or label in names:
+                continue
+            name = unescaped(name).strip()
+            names[label] = f"{name} ({label})" if name in used else name
+            used.add(name)
+    return names
+
+
+def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[Item]:
+    """One item for each run of rows of one image."""
+    rows = csv_rows(path, problems)
+    _, header = next(rows, (0, []))
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise AnnotatorError(f"{path} has no column {', '.join(missing)}: it is no CSV of Open Images.")
+    image, source, label, confidence = (header.index(name) for name in COLUMNS)
+    names = dict(names)
+    item, shown = None, None
+    for line, row in rows:
+        if item is None or row[image] != shown:
+            if item is not None:
+                yield item
+            shown = row[image]
+            item = Item(_image_name(shown), line, labels=[], scores={})
+        name = names.get(row[label])
+        if name is None:
+            name = names[row[label]] = unescaped(row[label]).strip()
+        problem = _add(item, name, row[source], row[confidence])
+        if problem:
+            problems.add(f"line {line}: {problem}")
+    if item is not None:
+        yield item
+
+
+def _add(item: Item, name: str, source: str, text: str) -> str | None:
+    """Add one row to its item; what is wrong with it, None when nothing is."""
+    try:
+        confidence = float(text)
+    except ValueError:
+        return f"Confidence {text!r} is no number"
+    if not 0 <= confidence <= 1:
+        return f"Confidence {text!r} does not lie between 0 and 1"
+    if not name or not item.image:
+        return "ImageID and LabelName must not be empty"
+    if source == MACHINE or confidence not in (0, 1):
+        item.scores[name] = confidence  # type: ignore[index]    # a dict of this module
+    else:
+        item.labels.append(Given(name, PRESENT if confidence else ABSENT, source=source))  # type: ignore[attr-defined]
+    return None
+
+
+def _image_name(image_id: str) -> str:
+    name = unescaped(image_id)
+    return name if not name or looks_like_image(name) else f"{name}.jpg"
+
+
+def _image_id(name: str) -> str:
+    stem = name.removesuffix(".jpg")
+    return name if looks_like_image(stem) or _image_name(stem) != name else stem
+
+
+def write(view: View, output: Output) -> None:
+    """A row for each cell with a value. LabelName is the name itself; class-descriptions.csv lists all classes."""
+    names = [class_.name for class_ in view.classes]
+    is_filled = np.isin(view.sources, FILLED)
+    with output.text() as file:
+        rows = Rows(file, view.raw)
+        rows.row(COLUMNS)
+        for block in view.blocks():
+            filled = is_filled[block.sources]
+            ids = [_image_id(image.name) for image in block.images]
+            for row, column in np.argwhere(block.values >= 0).tolist():
+                source = MACHINE if filled[row, column] else VERIFIED
+                rows.row((ids[row], source, names[column], int(block.values[row, column])))
+    with output.text(DESCRIPTIONS) as file:
+        rows = Rows(file, view.raw)
+        rows.row(NAMES)
+        for name in names:
+            rows.row((name, name))
+
+
+OPENIMAGES = Format(
+    name="openimages",
+    about="Open Images CSV of image-level labels with confidence 1 or 0. Read by pandas and FiftyOne",
+    ending=".csv",
+    recognise=recognise,
+    read=read,
+    write=write,
+    lost=Lost(unknown=False, unsure=True, absent=False, provenance=True),
+    media_types=("text/csv",),
+)

@@ -1,0 +1,102 @@
+"""Open Images CSVs: pandas reads what we write; verified labels are answers, those of machines are scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from formats_view import ALL_SOURCES, UNSURE_CELL, assert_same, cells_of, class_names, file_names, read, view_of, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tables import over
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.openimages import OPENIMAGES
+from annotator.exchange.formats.text_cells import escaped
+from annotator.records import ABSENT, PRESENT
+
+HEADER = "ImageID,Source,LabelName,Confidence\n"
+
+
+def saved(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(names=file_names(), classes=class_names(), seed=st.integers(0, 99), block=st.integers(1, 3))
+def test_written_by_us_pandas_and_we_read_the_same_cells(tmp_path, names, classes, seed, block):
+    cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
+    path = write(OPENIMAGES, view_of(cells, classes, names, block=block), tmp_path)
+    expected = np.where(cells == UNSURE_CELL, -1, cells)  # unsure has no place in it, which Format.lost says
+    table = pd.read_csv(path, keep_default_na=False, dtype={"Confidence": int})
+    rows = {escaped(name.removesuffix(".jpg")): row for row, name in enumerate(names)}
+    rows |= {escaped(name): row for row, name in enumerate(names)}
+    described = pd.read_csv(path.with_name("labels.class-descriptions.csv"), keep_default_na=False)
+    assert described.DisplayName.tolist() == [escaped(name) for name in classes]
+    columns = {label: column for column, label in enumerate(described.LabelName)}
+    found = np.full(cells.shape, -1)
+    for image, label, confidence in zip(table.ImageID, table.LabelName, table.Confidence, strict=True):
+        found[rows[image], columns[label]] = confidence
+    assert_same(found, expected)
+    assert_same(cells_of(OPENIMAGES, path, names, classes), expected)
+    assert [name for name, _ in read(OPENIMAGES, path)[0].classes] == classes
+
+
+def test_files_of_the_owner_are_read_with_the_names_of_classes(tmp_path):
+    path = saved(
+        tmp_path / "train-annotations-human-imagelabels.csv",
+        f"{HEADER}000026e7,verification,/m/014j1m,0\n000026e7,verification,/m/014sv8,1\n"
+        "000026e7,machine,/m/01599,0.7\n000062a3,crowdsource-verification,/m/01599,1\n"
+        "000062a3,machine,/m/014sv8,1.0\n",
+    )
+    saved(tmp_path / "oidv7-class-descriptions.csv", "LabelName,DisplayName\n/m/014sv8,Eye\n/m/014j1m,Apple\n/m/x,Y\n")
+    saved(tmp_path / "class-descriptions-boxable.csv", '/m/01599,"Beer, cold"\n')
+    assert OPENIMAGES.recognise(path)
+    contents, problems = read(OPENIMAGES, path)
+    assert contents.classes == []
+    first, second = contents.items
+    assert first.image == "000026e7.jpg"
+    assert first.labels == [Given("Apple", ABSENT, source="verification"), Given("Eye", PRESENT, source="verification")]
+    assert first.scores == {"Beer, cold": 0.7}
+    assert second.labels == [Given("Beer, cold", PRESENT, source="crowdsource-verification")]
+    assert second.scores == {"Eye": 1.0}
+    assert not problems.count
+
+
+def test_what_nobody_answered_comes_back_as_a_score(tmp_path):
+    sources = np.array([[ALL_SOURCES.index(name) for name in ("click", "model", "assumed")]])
+    path = write(OPENIMAGES, view_of(np.array([[1, 1, 0]]), sources=sources), tmp_path)
+    (item,) = read(OPENIMAGES, path)[0].items
+    assert [label.class_name for label in item.labels] == ["class 0"]
+    assert item.scores == {"class 1": 1.0, "class 2": 0.0}
+
+
+@over(
+    rows__sentences=[
+        ("a,verification,x,yes\nb,verification,x,1\n", ["line 2: Confidence 'yes' is no number"]),
+        ("a,verification,x,2\n", ["line 2: Confidence '2' does not lie between 0 and 1"]),
+        ("a,verification,x,nan\n", ["line 2: Confidence 'nan' does not lie between 0 and 1"]),
+        ("a,verification,x\n", ["labels.csv, line 2: 3 cells instead of 4"]),
+        (",verification,x,1\n", ["line 2: ImageID and LabelName must not be empty"]),
+    ]
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path, rows, sentences):
+    contents, problems = read(OPENIMAGES, saved(tmp_path / "labels.csv", HEADER + rows))
+    list(contents.items)
+    assert problems.sentences == sentences
+
+
+@over(
+    content__words=[
+        (HEADER.encode() + b"a,v,caf\xe9,1\n", "Line 2 of .* is not UTF-8"),
+        (HEADER.encode() + b"a,v,\0,1\n", "line 2 holds a zero byte"),
+        (HEADER.encode() + b'a,v,"x,1\n', "no CSV in line 2"),
+        (HEADER.encode() + b"a" * (5 << 20), "Line 2 .*more than"),
+        (HEADER.encode("utf-16")[:-1], "no UTF-16"),
+        (b"image,class\na,b\n", "no column ImageID"),
+    ]
+)
+def test_what_is_no_table_is_refused_with_its_line(tmp_path, content, words):
+    path = saved(tmp_path / "labels.csv", content)
+    with pytest.raises(AnnotatorError, match=words):
+        list(read(OPENIMAGES, path)[0].items)
