@@ -13,6 +13,8 @@ records, settings, indexing, errors and models.catalogue. One noun a file, each 
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
+    staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
+    imports.py attributes.py                                       imports and their undo; facts that are no labels
     leases.py selections.py answer_times.py                        open work, map selections, times of answers
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times

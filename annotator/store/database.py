@@ -133,7 +133,7 @@ class Database:
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Generator[sqlite_utils.Database]:
-        """The one door to writing: all of the block, or nothing of it, is kept.
+        """The one door to writing: all of the block, or nothing of it, is kept; inside another such block, of that one.
 
         The lock is taken at once, because a transaction that reads first and writes later fails at once beside
         another writer, whatever the timeout.
@@ -148,9 +148,13 @@ class Database:
         place.check(self.paths.project)
         _written.add(self.paths.database)
         sql = self.sql
+        if getattr(self._threads, "is_writing", False):
+            yield sql
+            return
         try:
             sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             sql.conn.execute("BEGIN IMMEDIATE")
+            self._threads.is_writing = True
             try:
                 yield sql
                 sql.conn.execute("COMMIT")
@@ -158,6 +162,8 @@ class Database:
                 if sql.conn.in_transaction:
                     sql.conn.execute("ROLLBACK")
                 raise
+            finally:
+                self._threads.is_writing = False
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
 

@@ -17,6 +17,7 @@ from annotator.settings import UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
 from annotator.store.folders import sync_folder
+from annotator.store.staging import is_staging
 
 LOCK = f"{UNFINISHED}.lock"
 FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-journal", LOCK)
@@ -24,7 +25,7 @@ FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-jo
 
 def holds_other_things(project: Path) -> bool:
     """Whether a folder without a project holds anything but an attempt to make one."""
-    return any(entry.name not in FILES for entry in project.iterdir())
+    return any(entry.name not in FILES and not is_staging(entry.name) for entry in project.iterdir())
 
 
 @contextmanager

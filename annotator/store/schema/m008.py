@@ -25,8 +25,10 @@ CREATE TABLE import (
     imported_at REAL NOT NULL,
     -- JSON: how many images, classes, answers, conflicts it brought
     counts TEXT NOT NULL,
-    -- its decisions; empty: none
-    batch TEXT NOT NULL DEFAULT '',
+    -- its decisions: one transaction stored them, so that their ids follow each other; NULL: none
+    first_decision INTEGER REFERENCES decision (id),
+    last_decision INTEGER REFERENCES decision (id),
+    -- the classes that it added
     class_change INTEGER REFERENCES class_change (id),
     undone_at REAL,
     undone_by TEXT NOT NULL DEFAULT ''

@@ -1,0 +1,234 @@
+"""What was imported, and taking an import back as one.
+
+An undo appends a decision for each that it takes back, like every undo, and works out the labels of their images anew:
+most in a few statements, those with a "nothing else here" or a cleared cell of others one by one (history.py).
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.store import class_changes
+from annotator.store.archived import ACTIVE, COUNT_ACTIVE
+from annotator.store.database import Database
+from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
+from annotator.store.import_commit import (
+    add_to_tallies,
+    count_decisions,
+    large_transaction,
+    without_triggers,
+    write_stages,
+)
+
+TAKEN_BACK = "taken back with import"  # the kind of problem of an image that came with an import
+
+_HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import. counts: images, classes, answers, replaced, completed, attributes, remarks that it brought."""
+
+    id: int
+    source: str
+    format: str
+    annotator: str
+    imported_at: float
+    counts: dict[str, Any]
+    undone_at: float | None
+    undone_by: str
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What taking an import back did. kept: classes that it added and that others use; images: nobody is asked about
+    them any more."""
+
+    id: int
+    decisions: int
+    images: int
+    images_kept: int
+    archived: Sequence[str]
+    kept: Sequence[str]
+    attributes: int
+
+
+def imports(db: Database) -> list[Import]:
+    """All imports, the newest first."""
+    rows = db.rows(
+        """SELECT id, source, format, annotator, imported_at, counts, undone_at, undone_by FROM import
+        ORDER BY id DESC"""
+    )
+    return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
+
+
+def taken_back_classes(db: Database) -> set[int]:
+    """Archived classes that were archived because the import that added them was taken back."""
+    rows = db.tuples("SELECT counts FROM import WHERE undone_at NOT NULL")
+    ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
+    archived = db.tuples("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL")
+    return ids & {row[0] for row in archived}
+
+
+def taken_back_images(db: Database) -> set[int]:
+    """Images of which nobody is asked because the import that added them was taken back."""
+    return {row[0] for row in db.tuples("SELECT id FROM image WHERE problem LIKE ? || '%'", [TAKEN_BACK])}
+
+
+def undo(db: Database, import_id: int, by: str) -> Undone:
+    """Take an import back as a whole: its answers, facts, flags and comments, the classes that it added and nobody else
+    uses, and the images that it added and nobody else answered. Importing the same again brings them back.
+
+    by    who takes it back
+
+    Raises AnnotatorError where there is no such import, where it was taken back, and where classes were merged since.
+    """
+    with large_transaction(db.sql), db.writing() as sql:
+        row = sql.execute(
+            "SELECT first_decision, last_decision, class_change, undone_by, undone_at, counts FROM import WHERE id = ?",
+            [import_id],
+        ).fetchone()
+        if row is None:
+            raise AnnotatorError(f"There is no import {import_id}. See: annotator imports {db.paths.project}")
+        low, high, change, undone_by, undone_at, counts = row
+        if undone_at is not None:
+            raise AnnotatorError(f"Import {import_id} was taken back already, by {undone_by}.")
+        low, high = low or 0, high or -1
+        _refuse_merged(sql, import_id, low, high)
+        first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        with without_triggers(sql):
+            _append(sql, by, low, high, f"import-{import_id}-undo-{secrets.token_hex(3)}")
+            one_by_one = _follow(sql, first, low, high)
+        for image_id, newest in one_by_one:
+            rebuild(sql, image_id, newest)
+        facts = sql.execute("DELETE FROM attribute WHERE import_id = ?", [import_id]).rowcount
+        images, images_kept = _take_images(sql, import_id)
+        archived, kept = _take_classes(sql, db, by, change)
+        names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
+        sql.execute(
+            "UPDATE import SET undone_at = ?, undone_by = ?, counts = ? WHERE id = ?",
+            [time.time(), by, json.dumps(json.loads(counts) | {"archived": archived}), import_id],
+        )
+        decisions = sql.execute("SELECT count(*) FROM decision WHERE id > ?", [first]).fetchone()[0]
+    return Undone(
+        import_id, decisions, images, images_kept, [names[one] for one in archived], [names[one] for one in kept], facts
+    )
+
+
+def _refuse_merged(sql: sqlite_utils.Database, import_id: int, low: int, high: int) -> None:
+    rows = sql.execute(
+        """SELECT name FROM class WHERE archived = 1 AND merged_into NOT NULL AND archived_since >= ?
+        AND EXISTS (SELECT 1 FROM decision d WHERE d.id BETWEEN ? AND ? AND d.class_id = class.id)""",
+        [high, low, high],
+    ).fetchall()
+    if rows:
+        listed = ", ".join(repr(name) for (name,) in rows)
+        raise AnnotatorError(
+            f"Import {import_id} cannot be taken back: {listed} was merged into another class since, which has its "
+            "answers now. Take the merging back first (annotator classes undo)."
+        )
+
+
+def _append(sql: sqlite_utils.Database, by: str, low: int, high: int, name: str) -> None:
+    sql.execute(
+        f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
+        SELECT ? || ':' || d.id, 'undo', d.image_id, d.id, 'import', ?, ? FROM decision d
+        WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND {_HOLDS} ORDER BY d.id""",
+        [name, by, time.time(), low, high],
+    )
+
+
+def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
+    """Labels, stages and tallies after undos newer than `first` of decisions low .. high; returns the images that are
+    to be rebuilt one by one, with the newest undo of each."""
+    sql.execute(
+        """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
+            SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
+            AND (o.action IN ('clear', 'done') OR o.class_id IN (SELECT id FROM class WHERE merged_into NOT NULL))
+        ) AS is_alone FROM decision u JOIN decision d ON d.id = u.undoes
+        WHERE u.id > :first AND d.action IN ('label', 'done') GROUP BY d.image_id""",
+        {"low": low, "high": high, "first": first},
+    )
+    labels: dict[tuple[int, int], int] = {}
+    for sign in (-1, 1):
+        rows = sql.execute(
+            """SELECT l.class_id, l.state, count(*) FROM temp.touched t JOIN label l ON l.image_id = t.image_id
+            WHERE NOT t.is_alone GROUP BY 1, 2"""
+        ).fetchall()
+        for class_id, state, cells in rows:
+            labels[class_id, state] = labels.get((class_id, state), 0) + sign * cells
+        if sign < 0:
+            _derive_labels(sql, low, high)
+    add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
+    skipped = f"EXISTS (SELECT 1 FROM decision d WHERE d.image_id = t.image_id AND d.action = 'skip' AND {_HOLDS})"
+    sql.execute(
+        f"""CREATE TEMP TABLE staged_stage AS
+        SELECT image_id, iif(stage = {UNTOUCHED}, 0, newest) AS newest, before, stage FROM (
+            SELECT t.image_id, t.newest, i.stage AS before, CASE
+            WHEN answered >= ({COUNT_ACTIVE}) THEN {COMPLETE} WHEN answered THEN {LABELED}
+            WHEN {skipped} THEN {SKIPPED} ELSE {UNTOUCHED} END AS stage
+        FROM (SELECT image_id, newest, (SELECT count(*) FROM label l WHERE l.image_id = z.image_id) AS answered
+            FROM temp.touched z WHERE NOT is_alone) t JOIN image i ON i.id = t.image_id)"""
+    )
+    write_stages(sql)
+    count_decisions(sql, first)
+    alone = sql.execute("SELECT image_id, newest FROM temp.touched WHERE is_alone").fetchall()
+    sql.execute("DROP TABLE temp.touched")
+    return alone
+
+
+def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
+    """Of images on which only answers to single cells remain: the newest of each cell."""
+    sql.execute(
+        """DELETE FROM label WHERE decision_id BETWEEN ? AND ?
+        AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
+        [low, high],
+    )
+    sql.execute(
+        f"""INSERT INTO label (image_id, class_id, state, decision_id)
+        SELECT d.image_id, d.class_id, d.state, max(d.id) FROM temp.touched t JOIN decision d ON d.image_id = t.image_id
+        WHERE NOT t.is_alone AND d.action = 'label' AND d.id NOT BETWEEN ? AND ? AND {_HOLDS}
+        AND d.class_id IN (SELECT id FROM class WHERE {ACTIVE})
+        GROUP BY d.image_id, d.class_id ON CONFLICT DO NOTHING""",
+        [low, high],
+    )
+
+
+def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
+    """Ask nobody about the images that came with an import and that nobody has decided anything about."""
+    came = "id IN (SELECT image_id FROM import_image WHERE import_id = ?)"
+    count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
+    taken = sql.execute(
+        f"""UPDATE image SET problem = ? WHERE {came} AND problem = '' AND NOT EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_HOLDS})""",
+        [f"{TAKEN_BACK} {import_id}", import_id],
+    ).rowcount
+    return taken, count - taken
+
+
+def _take_classes(sql: sqlite_utils.Database, db: Database, by: str, change: int | None) -> tuple[list[int], list[int]]:
+    """Archive the classes that an import has added and nobody else uses; returns them, and the others."""
+    if change is None:
+        return [], []
+    text = sql.execute("SELECT after FROM class_change WHERE id = ?", [change]).fetchone()[0]
+    added = [int(class_id) for class_id in json.loads(text)]
+    archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
+    used = {
+        class_id
+        for class_id in added
+        if sql.execute("SELECT 1 FROM label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
+        or sql.execute(
+            f"SELECT 1 FROM decision d WHERE d.class_id = ? AND d.action IN ('label', 'clear') AND {_HOLDS} LIMIT 1",
+            [class_id],
+        ).fetchone()
+    }
+    unused = [class_id for class_id in added if class_id not in used | archived]
+    if unused:
+        class_changes.archive(db, by, unused)
+    return unused, sorted(used)
