@@ -10,6 +10,7 @@ import pytest
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.choices import Choices
 from annotator.exchange.export import export
 from annotator.quality import audit
 from annotator.quality.certificate import certificate, seconds_per_tile
@@ -220,7 +221,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 25)])
     audit.draw(db, 20, seed=10)
     answer(db)
-    _, written = export(db, tmp_path / "labels.csv", "csv", "absent")
+    _, written = export(db, tmp_path / "labels.csv", "csv", Choices(unknown="absent"))
     assert [path.name for path in written[-2:]] == ["labels.card.md", "labels.card.json"]
     card = json.loads((tmp_path / "labels.card.json").read_text())
     assert card["files"] == ["labels.csv", "labels.provenance.csv", "labels.notes.csv"]

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.export import data_set, export
+from annotator.exchange.data_set import data_set
+from annotator.exchange.export import export
+from annotator.exchange.formats.view import STATE_WORDS
 from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
 from annotator.quality.guarantee import Guarantee
 from annotator.queues import grid, review
@@ -173,12 +175,15 @@ def test_an_accepted_cell_is_offered_nowhere(accepting):
 
 
 def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accepting, tmp_path):
-    table = data_set(accepting).table
     filled = auto_accepted.accepted_cells(accepting)
-    found = {(image.id, 1): cells[0] for image, cells in table.rows() if cells[0].source == "model (accepted)"}
-    assert found.keys() == filled.keys()
-    one = next(iter(found.values()))
-    assert (one.value, one.state, one.annotator, one.probability) == (1, "present", "", 0.998)
+    with data_set(accepting) as data:
+        marked, source = set(), data.view.sources.index("model (accepted)")
+        for block in data.view.blocks():
+            for cell in zip(*np.nonzero(block.sources == source), strict=True):
+                facts = (block.values[cell], block.states[cell], block.annotators[cell])
+                assert facts == (1, STATE_WORDS.index("present"), 0)
+                marked.add((block.images[cell[0]].id, 1, float(block.probabilities[cell])))
+    assert marked == {(*cell, round(score, 4)) for cell, (_, _, score) in filled.items()}
     export(accepting, tmp_path / "out.csv", "csv")
     head, *rows = (tmp_path / "out.provenance.csv").read_text().splitlines()
     assert head.endswith("probability,run,threshold,precision,confidence")

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.export import data_set, export
+from annotator.exchange.data_set import data_set
+from annotator.exchange.export import export
 from annotator.exchange.setup import set_up
 from annotator.snapshot.status import status
 from annotator.store import copies, images
@@ -207,7 +208,9 @@ def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photo
         assert images.names_to_ids(db)[new] == images.find_image(db, new).id == ids[old]
     for name in {old for old, _ in pairs} - {new for _, new in pairs}:
         assert images.names_to_ids(db)[name] == images.find_image(db, name).id == ids[name], "the old name still finds"
-    assert {image.name for image, _ in data_set(db).table.rows()} == set(names(db).values())
+    with data_set(db) as data:
+        listed = {image.name for block in data.view.blocks() for image in block.images}
+    assert listed == set(names(db).values())
     assert set_up(project, images_folder=photos).registered.known == 24
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.export import data_set, export
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import data_set
+from annotator.exchange.export import export
 from annotator.exchange.thresholds import Limits
 from annotator.queues import annotate, review
 from annotator.records import Decision, Wanted
@@ -111,7 +113,9 @@ def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db
 def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, predicted, tmp_path):
     answer(db, 24, 2, -1)
     answer(db, 24, 1, 0)
-    export(db, tmp_path / "out.jsonl", "jsonl", "model", Limits(present_from=0.5, absent_to=0.5))
+    export(
+        db, tmp_path / "out.jsonl", "jsonl", Choices(unknown="model", limits=Limits(present_from=0.5, absent_to=0.5))
+    )
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     last = next(line for line in lines if line["image"] == images.images(db, [24])[24].name)
     assert last["labels"] == {"fox": None, "heron": 0, "deer": None}
@@ -125,9 +129,10 @@ def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, pred
 
 def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
     answer(db, 1, 1, 1)
-    data, _ = export(db, tmp_path / "out.csv", "csv", "absent")
-    cells = [cell for _, row in data.table.rows() for cell in row]
-    assert sorted({(cell.value, cell.source) for cell in cells}) == [(0, "assumed"), (1, "click")]
+    with data_set(db, Choices(unknown="absent")) as data:
+        [block] = data.view.blocks()
+    sources = [data.view.sources[source] for source in block.sources.ravel()]
+    assert set(zip(block.values.ravel().tolist(), sources, strict=True)) == {(0, "assumed"), (1, "click")}
 
 
 def test_exported_provenance_can_be_read_back_as_labels(db, tmp_path, photos, class_file):
@@ -157,9 +162,9 @@ def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path)
         (("nowhere/out.csv", "csv"), "no folder"),
         ((".", "csv"), "is a folder"),
         (("out.xml", "xml"), "There is: csv, jsonl"),
-        (("out.csv", "csv", "modle"), "Did you mean 'model'"),
-        (("out.csv", "csv", "model", Limits(present_from=1.5)), "between 0 and 1"),
-        (("out.csv", "csv", "model"), "no run yet"),
+        (("out.csv", "csv", Choices(unknown="modle")), "Did you mean 'model'"),
+        (("out.csv", "csv", Choices(unknown="model", limits=Limits(present_from=1.5))), "between 0 and 1"),
+        (("out.csv", "csv", Choices(unknown="model")), "no run yet"),
     ],
 )
 def test_an_export_that_cannot_be_made_says_why(db, tmp_path, arguments, expected):
@@ -181,7 +186,7 @@ def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         try:
-            export(db, target, "csv", "absent")
+            export(db, target, "csv", Choices(unknown="absent"))
         except AnnotatorError as error:
             os._exit(0 if "Free some space" in str(error) else 1)
         os._exit(2)
@@ -202,6 +207,8 @@ def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
 
 
 def test_building_the_table_reads_labels_as_they_are_now(db, predicted):
-    assert sum(cell.value == 1 for _, row in data_set(db).table.rows() for cell in row) == 0
-    answer(db, 3, 3, 1)
-    assert sum(cell.value == 1 for _, row in data_set(db).table.rows() for cell in row) == 1
+    for present in (0, 1):
+        with data_set(db) as data:
+            counted = data.tallies.present, sum(int((block.values == 1).sum()) for block in data.view.blocks())
+        assert counted == (present, present)
+        answer(db, 3, 3, 1)

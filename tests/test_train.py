@@ -9,7 +9,8 @@ from PIL import Image as Picture
 from test_audit import say as answer_audited
 from test_worker import BACKBONE, say, shown
 
-from annotator.exchange.export import data_set
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import data_set
 from annotator.records import UNSURE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
@@ -28,6 +29,11 @@ from models.linear.training import Head
 pytestmark = pytest.mark.training
 
 DIMENSIONS = 12
+
+
+def filled(db):
+    with data_set(db, Choices(unknown="model")) as data:
+        return data.fill
 
 
 def grown(folder, first, count, seed=0):
@@ -228,10 +234,10 @@ def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(d
     answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
     answer_audited(db, answers[:12], "grid")
     run = train(db, found, "auto", {}, configuration.backbone(db))
-    assert run.calibration is None and not data_set(db, "model").fill.calibrated, "too few answers"
+    assert run.calibration is None and not filled(db).calibrated, "too few answers"
     answer_audited(db, answers[12:], "grid")
     run = train(db, found, "auto", {}, configuration.backbone(db))
-    assert run.calibration["kind"] == "stacked" and data_set(db, "model").fill.calibrated
+    assert run.calibration["kind"] == "stacked" and filled(db).calibrated
     before = read_predictions(db).probabilities
     logged = calibrate.answered_before(db, "auto", configuration.backbone(db), run.class_ids)
     assert not logged.left_out and np.isfinite(before).any()

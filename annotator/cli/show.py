@@ -1,33 +1,18 @@
-"""The commands that list and write out: suggestions, the state of a project, the data set, the methods."""
+"""The commands that list: suggestions, the state of a project, the methods."""
 
 import inspect
 import json
 from dataclasses import asdict
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from annotator.cli import printing
 from annotator.cli.options import AsJson, Project, examples
-from annotator.errors import AnnotatorError
-from annotator.shares import counted
 from models import catalogue
 from models.catalogue import Entry
 
 commands = typer.Typer(rich_markup_mode=None)
-
-
-class FormatName(StrEnum):
-    csv = "csv"
-    jsonl = "jsonl"
-
-
-class UnknownName(StrEnum):
-    keep = "keep"
-    absent = "absent"
-    model = "model"
 
 
 @commands.command(epilog=examples("annotator suggest birds --limit 20", "annotator suggest birds --class heron --json"))
@@ -92,65 +77,6 @@ def history(
         print(json.dumps([asdict(event) for event in events]))
         return
     printing.print_history(events)
-
-
-@commands.command(
-    epilog=examples(
-        "annotator export birds labels.csv --format csv",
-        "annotator export birds labels.jsonl --format jsonl --unknown model",
-        "annotator export birds labels.csv --unknown model --expected-error 0.02",
-        "annotator export birds labels.csv --unknown model --present-from 0.9 --absent-to 0.05",
-    )
-)
-def export(
-    project: Project,
-    dest: Annotated[Path, typer.Argument(help="The file to write.")],
-    kind: Annotated[FormatName, typer.Option("--format", help="File format.")] = FormatName.csv,
-    unknown: Annotated[UnknownName, typer.Option(help="How to export unanswered pairs.")] = UnknownName.keep,
-    expected_error: Annotated[float, typer.Option(help="For --unknown model: accepted share of wrong answers.")] = 0.01,
-    present_from: Annotated[
-        float | None,
-        typer.Option(help="For --unknown model: present from this probability on [default: by --expected-error]."),
-    ] = None,
-    absent_to: Annotated[
-        float | None,
-        typer.Option(help="For --unknown model: absent up to this probability [default: by --expected-error]."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Both at once: present from here on, absent below."),
-    ] = None,
-    raw: Annotated[
-        bool,
-        typer.Option("--raw", help="CSV: keep = + - @ at the start of a name, which spreadsheets run as formulas."),
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
-    ] = False,
-) -> None:
-    """Write the data set: one row per image, one value per class, and the source of each label.
-
-    Unanswered image-class pairs stay empty unless you choose otherwise. What the model fills in, and how much of it is
-    expected to be wrong, is printed first. Flags and comments come along: in labels.notes.csv beside a CSV,
-    in each image's object of JSON lines. Only files written by an export are replaced.
-    """
-    from annotator.exchange.export import prepare, write
-    from annotator.exchange.thresholds import Limits
-    from annotator.store.database import Database
-
-    if unknown != "model" and {present_from, absent_to, threshold} != {None}:
-        raise AnnotatorError("Thresholds need --unknown model.")
-    if threshold is not None:
-        if present_from is not None or absent_to is not None:
-            raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
-        present_from = absent_to = threshold
-    limits = Limits(expected_error, present_from, absent_to)
-    prepared = prepare(Database(project), dest, kind, unknown, limits, raw=raw, overwrite=overwrite)
-    for sentence in prepared.data.fill.sentences() if prepared.data.fill else ():
-        print(sentence, flush=True)
-    table, written = prepared.data.table, write(prepared)
-    size = f"{counted(len(table.images), 'image')} x {counted(len(table.classes), 'class', 'classes')}"
-    print(f"{size}: {', '.join(str(path) for path in written)}")
 
 
 @commands.command(epilog=examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))

@@ -4,13 +4,18 @@ It is written beside the data set as Markdown and as JSON, with the same content
 al. 2021, "Datasheets for Datasets".
 """
 
+import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from annotator import __version__
+from annotator.exchange.choices import Choices
 from annotator.exchange.data_set import DataSet
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, count_in_words, share_in_words
@@ -20,6 +25,7 @@ from annotator.store import configuration, runs
 from annotator.store.database import Database
 
 MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
+FILES_NAMED = 50  # in a card of a folder
 
 ASSUMED = (
     "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
@@ -62,41 +68,51 @@ def quality(db: Database) -> Quality:
     )
 
 
-def card(data: DataSet, quality: Quality, files: list[str]) -> dict[str, Any]:
+def card(
+    data: DataSet, quality: Quality, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
+) -> dict[str, Any]:
     """The card as one JSON value.
 
     quality  read together with `data`
     files    names of the files of the data set that it describes
+    lost     what the format has no room for, in sentences
     """
-    table, certified, run = data.table, quality.certificate, quality.run
-    cell_counts: list[Counter[tuple[str, str]]] = [Counter() for _ in table.classes]
-    for _, cells in table.rows():
-        for counter, cell in zip(cell_counts, cells, strict=True):
-            counter[cell.state or "unknown", cell.source] += 1
+    view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}
     return {
         "files": files,
+        "tag": tag or None,
         "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "made_with": f"annotator {__version__}",
-        "images": len(table.images),
-        "images_missing": [
-            {"image": image.name, "reason": table.missing[image.id]}
-            for image in table.images
-            if image.id in table.missing
-        ],
-        "unknown_cells": table.unknown,
+        "license": choices.license or None,
+        "cite": choices.cite or None,
+        "images": view.images,
+        "images_missing": [{"image": name, "reason": reason} for name, reason in tallies.missing],
+        "choices": choices.as_json(),
+        "choices_in_words": list(data.said),
+        "lost": list(lost),
+        "unknown_cells": choices.unknown,
         "filled_in_by_model": data.fill and asdict(data.fill) | {"in_words": data.fill.sentences()},
+        "splits": data.splits,
         "classes": [
             {
                 "name": class_.name,
                 "description": class_.description,
                 "cells": [
                     {"state": state, "source": source, "cells": many}
-                    for (state, source), many in sorted(counter.items())
+                    for state, source, many in tallies.counts_of_class(column)
                 ],
                 "certificate": _certified(row_of_class[class_.id]),
             }
-            for class_, counter in zip(table.classes, cell_counts, strict=True)
+            for column, class_ in enumerate(view.classes)
+        ],
+        "co_occurrence": [
+            {"classes": [view.classes[one].name, view.classes[other].name], "images": many}
+            for one, other, many in tallies.pairs()
+        ],
+        "answers": [
+            {"annotator": annotator, "source": source, "month": month, "cells": many}
+            for (annotator, source, month), many in _by_month(data)
         ],
         "model": {"method": quality.method, "parameters": quality.parameters, "backbone": quality.backbone}
         | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
@@ -116,8 +132,22 @@ def card(data: DataSet, quality: Quality, files: list[str]) -> dict[str, Any]:
     }
 
 
-def paths(target: Path) -> list[Path]:
+def _by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
+    """(annotator, source, "2026-11") -> cells, the months in their order."""
+    view = data.view
+    return sorted(
+        (
+            ((view.annotators[person], view.sources[source], str(np.datetime64(month, "M"))), many)
+            for (person, source, month), many in data.tallies.months.items()
+        ),
+        key=lambda row: (row[0][2], row[0]),
+    )
+
+
+def paths(target: Path, is_folder: bool = False) -> list[Path]:
     """The paths of the Markdown card and the JSON card of a data set that is written to `target`."""
+    if is_folder:
+        return [target / name for name in ("data_card.md", "data_card.json")]
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
@@ -149,13 +179,18 @@ def markdown(card: dict[str, Any]) -> str:
         f"`{model['method']}` on `{model['backbone']}` ({run}).",
         "",
         *_missing(card["images_missing"]),
+        *_terms(card),
+        *_chosen(card),
         "## Where the labels came from",
         "",
         "| answer | from | count |",
         "|---|---|---:|",
         *(f"| {state} | {source} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
+        *_answers(card["answers"]),
         *_filled(card["filled_in_by_model"]),
+        *_splits(card),
+        *_together(card["co_occurrence"]),
         "## How complete and how correct they are",
         "",
         f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
@@ -186,6 +221,74 @@ def markdown(card: dict[str, Any]) -> str:
         *(f"* {sentence}" for sentence in card["limits"]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _terms(card: dict[str, Any]) -> list[str]:
+    """Version, license and how to cite, where they were given."""
+    given = [("Version", card["tag"]), ("License", card["license"]), ("Cite as", card["cite"])]
+    lines = [f"* {name}: {value}" for name, value in given if value]
+    return [*lines, ""] if lines else []
+
+
+def _chosen(card: dict[str, Any]) -> list[str]:
+    sentences = [*card["choices_in_words"], *card["lost"]]
+    choices = [f"* `{name}`: {json.dumps(value, ensure_ascii=False)}" for name, value in card["choices"].items()]
+    if not choices and not sentences:
+        return []
+    return ["## What was chosen", "", *choices, *(f"* {sentence}" for sentence in sentences), ""]
+
+
+def _answers(answers: list[dict[str, Any]]) -> list[str]:
+    if not answers:
+        return []
+    return [
+        "## Who answered, how, and when",
+        "",
+        "| month | who | how | count |",
+        "|---|---|---|---:|",
+        *(
+            f"| {row['month']} | {_safe(row['annotator'])} | {_safe(row['source'])} | {row['cells']:,} |"
+            for row in answers
+        ),
+        "",
+    ]
+
+
+def _splits(card: dict[str, Any]) -> list[str]:
+    """Images of each split, and its positives of each class."""
+    splits = card["splits"]
+    if not splits:
+        return []
+    names = [split["name"] for split in splits]
+    return [
+        "## Splits",
+        "",
+        f"| class | {' | '.join(_safe(name) for name in names)} |",
+        f"|---|{'---:|' * len(names)}",
+        _row("**images**", [split["images"] for split in splits]),
+        *(
+            _row(_safe(name), [split["present"][name] for split in splits])
+            for name in (class_["name"] for class_ in card["classes"])
+        ),
+        "",
+    ]
+
+
+def _row(name: str, counts: list[int]) -> str:
+    return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |"
+
+
+def _together(pairs: list[dict[str, Any]]) -> list[str]:
+    if not pairs:
+        return []
+    return [
+        "## Classes on the same image",
+        "",
+        "| class | class | images |",
+        "|---|---|---:|",
+        *(f"| {_safe(row['classes'][0])} | {_safe(row['classes'][1])} | {row['images']:,} |" for row in pairs),
+        "",
+    ]
 
 
 def _filled(fill: dict[str, Any] | None) -> list[str]:

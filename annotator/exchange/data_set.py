@@ -1,108 +1,156 @@
-"""Reading the data set as of one moment: every cell, and who or what gave its value."""
+"""Reading the data set as of one moment, block by block: every cell, and who or what gave its value.
 
-from dataclasses import dataclass
+Everything is read in one transaction, which stays open while a format writes, so that people may go on answering: the
+export shows none of it. Nothing here grows with the number of images but their ids, and their splits.
+"""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.formats.table import UNKNOWN_CHOICES, Accepted, Note, Table
-from annotator.exchange.thresholds import Fill, Limits, expect, thresholds
-from annotator.records import Class, Image
-from annotator.snapshot import suggestions
-from annotator.snapshot.predictions import read_predictions
-from annotator.store import auto_accepted, classes, decisions, images, overview
-from annotator.store.comments import comments
+from annotator.errors import AnnotatorError, several
+from annotator.exchange import image_files, splits
+from annotator.exchange.cells import Filled, Reader
+from annotator.exchange.choices import Choices
+from annotator.exchange.formats.view import BLOCK, MODEL, Block, View
+from annotator.exchange.tallies import Tallies
+from annotator.exchange.thresholds import Fill, OpenCells, expect, thresholds
+from annotator.shares import counted
+from annotator.store import blocks, classes
 from annotator.store.database import Database
 
+CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class DataSet:
-    """What is exported. fill: the cells that the model fills in, None without `--unknown model`."""
+    """What is exported.
 
-    table: Table
-    fill: Fill | None
-
-
-def data_set(db: Database, unknown: str = "keep", limits: Limits | None = None, raw: bool = False) -> DataSet:
-    """Everything an export holds, read in one transaction.
-
-    unknown    keep: unknown cells stay empty; absent: they become 0 (marked "assumed"); model: the current run fills in
-               those it is sure enough of (marked "model"); the others, and classes without a model, stay unknown
-    limits     thresholds, or the expected error they are derived from; None: EXPECTED_ERROR
-    raw        values of a CSV that a spreadsheet takes for formulas are written unescaped
-
-    Raises AnnotatorError for an unknown choice, impossible limits, or `model` without a run.
+    view       for the formats; its card is empty
+    tallies    counts over all of it
+    fill       the cells that the model fills in, None without `--unknown model`
+    splits     of each split: name, images, present (class -> images); [] without
+    said       what the choices did that a person should know, in sentences
+    image_ids  (N,) int64
     """
-    limits = limits or Limits()
-    if problems := problems_of(unknown, limits):
-        raise AnnotatorError("\n".join(problems))
+
+    view: View
+    tallies: Tallies
+    fill: Fill | None
+    said: list[str]
+    splits: list[dict[str, Any]]
+    image_ids: np.ndarray
+
+
+@contextmanager
+def data_set(db: Database, choices: Choices | None = None, *, names_files: bool = False) -> Generator[DataSet]:
+    """The data set with these choices; usable within the block, in this thread.
+
+    names_files    images get names of files (Block.files)
+
+    Raises AnnotatorError that lists all impossible choices, or for `--unknown model` without a run.
+    """
+    choices = choices or Choices()
+    if problems := choices.problems():
+        raise several("Nothing was exported:", problems)
     with db.reading():
-        predictions = read_predictions(db)
-        if unknown == "model" and predictions is None:
-            raise AnnotatorError(
-                "There is no run yet to fill unknown cells with. Label some images and run: "
-                f"annotator worker {db.paths.project} --once"
-            )
-        all_images, all_classes = images.all_images(db), classes.all_classes(db)
-        labels = {(label.image_id, label.class_id): label for label in decisions.all_labels(db)}
-        notes = _notes(db)
-        accepted, missing = _accepted(db), images.missing_ids(db)
-    probabilities = suggestions.aligned(predictions, all_images, all_classes)
-    fill, present_from, absent_to = None, np.full(len(all_classes), np.nan), np.full(len(all_classes), np.nan)
-    if unknown == "model" and predictions is not None and probabilities is not None:
-        open_ = _open(all_images, all_classes, [*labels, *accepted])
-        calibrated = predictions.run.calibration is not None
-        present_from, absent_to = thresholds(probabilities, open_, limits, calibrated)
-        names = [class_.name for class_ in all_classes]
-        fill = Fill(limits, calibrated, expect(names, probabilities, open_, present_from, absent_to))
-    table = Table(
-        all_images,
-        all_classes,
-        labels,
-        probabilities,
-        unknown,
-        present_from,
-        absent_to,
-        notes,
-        accepted,
-        raw,
-        missing,
+        yield _read(db, choices, names_files)
+
+
+def _read(db: Database, choices: Choices, names_files: bool) -> DataSet:
+    all_classes = {class_.name: class_ for class_ in classes.all_classes(db)}
+    people, names = blocks.annotators(db), blocks.attribute_names(db)
+    if problems := choices.problems_of_project(all_classes, people, names):
+        raise several("Nothing was exported:", problems)
+    chosen = [all_classes[name] for name in choices.classes or all_classes]
+    reader = Reader(db, choices, chosen, people)
+    if choices.unknown == "model" and reader.predictions is None:
+        raise AnnotatorError(
+            "There is no run yet to fill unknown cells with. Label some images and run: "
+            f"annotator worker {db.paths.project} --once"
+        )
+    ids = blocks.image_ids(db)
+    fill = None
+    said: list[str] = []
+    if choices.only_complete or choices.only_labeled or choices.unknown == "model":
+        ids, open_cells = _choose(reader, ids, choices)
+        if choices.unknown == "model" and reader.predictions is not None:
+            calibrated = reader.predictions.run.calibration is not None
+            limits = thresholds(open_cells, choices.limits, calibrated)
+            reader.filled = Filled(MODEL, *limits)
+            expected = expect([class_.name for class_ in chosen], open_cells, *limits)
+            fill = Fill(choices.limits, calibrated, expected)
+    if choices.unknown == "absent":
+        reader.filled = Filled("absent")
+    tallies = Tallies(len(chosen), reader.sources, keep_positives=bool(choices.splits))
+    for block in _blocks(reader, ids):
+        tallies.add(block)
+    if reader.set_aside:
+        said.append(f"{counted(reader.set_aside, 'answer')} not chosen: these pairs count as unanswered.")
+    split_names, split_of = splits.assign(db, choices, ids, tallies)
+    said += splits.said(split_names, split_of)
+    files = image_files.Names(db, ids, choices) if names_files else None
+    view = View(
+        classes=chosen,
+        images=len(ids),
+        sources=reader.sources,
+        annotators=reader.shown_annotators,
+        splits=split_names,
+        attributes=tuple(names),
+        blocks=partial(_with_places, reader, ids, split_names, split_of, files),
+        raw=choices.raw,
+        columns=choices.columns,
+        written=choices.images or "none",
+        has=frozenset(tallies.has),
     )
-    return DataSet(table, fill)
+    counts = splits.counts(split_names, split_of, tallies, [class_.name for class_ in chosen])
+    return DataSet(view, tallies, fill, said, counts, ids)
 
 
-def problems_of(unknown: str, limits: Limits) -> list[str]:
-    """What is wrong with these choices, in sentences."""
-    problems = limits.problems()
-    if unknown not in UNKNOWN_CHOICES:
-        problems.append(f"--unknown cannot be {unknown!r}. {did_you_mean(unknown, UNKNOWN_CHOICES)}")
-    return problems
+def _choose(reader: Reader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:
+    """The images that fulfil the choices, and the probabilities of their open cells."""
+    open_cells = OpenCells(len(reader.classes) if choices.unknown == "model" else 0)
+    kept = [np.zeros(0, np.int64)]
+    for some in _parts(ids, len(reader.classes)):
+        cells = reader.answers(some)
+        keep = np.ones(len(some), bool)
+        if choices.only_complete:
+            keep &= (cells.states != 0).all(1)
+        if choices.only_labeled:
+            keep &= (cells.values == 1).any(1)
+        kept.append(some[keep])
+        if choices.unknown == "model":
+            open_cells.add(reader.probabilities(some)[keep], cells.states[keep] == 0)
+    return np.concatenate(kept), open_cells
 
 
-def _open(images: list[Image], classes: list[Class], known: list[tuple[int, int]]) -> np.ndarray:
-    """(N, C) bool: the cells without an answer that were not auto-accepted either."""
-    open_ = np.ones((len(images), len(classes)), bool)
-    rows = {image.id: row for row, image in enumerate(images)}
-    columns = {class_.id: column for column, class_ in enumerate(classes)}
-    cells = [(rows[image_id], columns[class_id]) for image_id, class_id in known if image_id in rows]
-    if cells:
-        open_[tuple(np.array(cells).T)] = False
-    return open_
+def _blocks(reader: Reader, ids: np.ndarray) -> Iterator[Block]:
+    for some in _parts(ids, len(reader.classes)):
+        yield reader.block(some)
 
 
-def _notes(db: Database) -> dict[int, list[Note]]:
-    """The flags and comments of all images that have any, the oldest first."""
-    rows = [("flag", row) for row in overview.flagged(db)] + [("comment", row) for row in comments(db)]
-    notes: dict[int, list[Note]] = {}
-    for kind, row in sorted(rows, key=lambda note: note[1]["at"]):
-        notes.setdefault(row["id"], []).append(Note(kind, row["note"], row["annotator"], row["at"]))
-    return notes
+def _with_places(
+    reader: Reader,
+    ids: np.ndarray,
+    split_names: tuple[str, ...],
+    split_of: np.ndarray,
+    files: "image_files.Names | None",
+) -> Iterator[Block]:
+    """The blocks with the split and the file name of each image."""
+    named = np.array([*split_names, ""], object)
+    start = 0
+    for block in _blocks(reader, ids):
+        end = start + len(block.images)
+        of_block = named[split_of[start:end]].tolist() if len(split_of) else block.splits
+        yield replace(block, splits=of_block, files=files.of(block.images, start) if files else block.files)
+        start = end
 
 
-def _accepted(db: Database) -> dict[tuple[int, int], Accepted]:
-    by_id = {acceptance.id: acceptance for acceptance in auto_accepted.acceptances(db)}
-    return {
-        cell: Accepted(state, score, made.run_id, made.threshold, made.precision, made.confidence)
-        for cell, (state, acceptance_id, score) in auto_accepted.accepted_cells(db).items()
-        if (made := by_id.get(acceptance_id))
-    }
+def _parts(ids: np.ndarray, classes: int) -> Iterator[np.ndarray]:
+    size = max(1, min(BLOCK, CELLS_AT_ONCE // max(1, classes)))
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

@@ -1,13 +1,15 @@
 """Where an export may be written: never into a project, only to regular files, and only over files of an export.
 
 The data card beside the files lists each of them with its sha256 and is sealed with its own, so that a file or card
-that was changed since is not overwritten either.
+that was changed since is not overwritten either. A folder is replaced only as a whole, when it is empty or holds what
+an export wrote and nothing else; its many files (images, one file an image) are known by name, size and time.
 """
 
 import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,71 @@ from annotator.store.read_only import may_write
 EXPORTS_FOLDER = "exports"  # the only folder of a project that exports may be written to
 SEAL = "sealed_with"
 LARGEST_CARD = 64 * 1024 * 1024  # bytes; a larger file is not from an export
+
+
+class Listing:
+    """Files by name, size and time of their last change: their number, and a digest that depends on no order."""
+
+    def __init__(self, count: int = 0, digest: int = 0):
+        self.count, self._digest = count, digest
+
+    def add(self, name: str, path: Path) -> None:
+        """Take in a file (a link as itself) by its name in the export. Raises OSError."""
+        facts = path.lstat()
+        line = f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}".encode("utf-8", "surrogateescape")
+        self.count += 1
+        self._digest = (self._digest + int(hashlib.sha256(line).hexdigest(), 16)) % 2**256
+
+    def as_json(self) -> dict[str, Any]:
+        return {"count": self.count, "digest": f"{self._digest:064x}"}
+
+
+def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
+    """Why an export cannot become this folder; [] when it is not there, empty, or an export that nobody changed.
+
+    cards    the data cards that an export writes into it, the JSON card last
+    """
+    sentences = _folder_problems(target.parent)
+    if sentences or not os.path.lexists(target):
+        return sentences
+    if target.is_symlink() or not target.is_dir():
+        return [f"{target} is not a folder. Name a new one."]
+    names = list(_files_below(target))
+    if names and not _is_unchanged(target, names, cards):
+        return [
+            f"{target} holds other things, or was changed since an export wrote it. Name a new folder, or empty it."
+        ]
+    return []
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for name in [*files, *links]:
+            yield Path(place, name).relative_to(folder).as_posix()
+
+
+def _is_unchanged(folder: Path, names: list[str], cards: list[Path]) -> bool:
+    card = _sealed_card(cards[-1])
+    if not card:
+        return False
+    written, listing = card["written"], Listing()
+    try:
+        for name in names:
+            if folder / name == cards[-1]:
+                continue
+            if name not in written:
+                listing.add(name, folder / name)
+            elif content_of(folder / name) != written[name]:
+                return False
+    except OSError:
+        return False
+    return written.keys() <= set(names) and listing.as_json() == card.get("others", Listing().as_json())
+
+
+def problems_of_file(path: Path, target: Path, overwrite: bool) -> list[str]:
+    """Why a further file of an export to `target` cannot be written; [] when it can."""
+    return problems([path, target.with_name(f"{target.stem}.card.json")], overwrite)
 
 
 def problems(paths: list[Path], overwrite: bool) -> list[str]:
@@ -52,12 +119,17 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
     return sentences
 
 
-def sealed(card: dict[str, Any], path: Path, written: dict[str, str]) -> dict[str, Any]:
+def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Listing | None = None) -> dict[str, Any]:
     """The card with the list of files that were written (name -> sha256), to be written to `path`.
+
+    others    files of a folder that are not in that list
 
     Files of an earlier export that shared the card (labels.csv and labels.jsonl) stay in the list.
     """
-    complete = card | {"written": _written_before(path) | written}
+    if others is None:
+        complete = card | {"written": _written_before(path) | written}
+    else:
+        complete = card | {"written": written, "others": others.as_json()}
     return complete | {SEAL: _seal(complete)}
 
 
@@ -80,6 +152,12 @@ def _folder_problems(folder: Path) -> list[str]:
 
 def _written_before(card: Path) -> dict[str, str]:
     """Name -> sha256 of the files that this JSON card lists; {} unless an export wrote it and nobody changed it."""
+    content = _sealed_card(card)
+    return content["written"] if content else {}
+
+
+def _sealed_card(card: Path) -> dict[str, Any]:
+    """A JSON card without its seal; {} unless an export wrote it and nobody changed it."""
     try:
         if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > LARGEST_CARD:
             return {}
@@ -88,7 +166,7 @@ def _written_before(card: Path) -> dict[str, str]:
         return {}
     if not isinstance(content, dict) or content.pop(SEAL, None) != _seal(content):
         return {}
-    return content["written"]
+    return content
 
 
 def _seal(card: dict[str, Any]) -> str:

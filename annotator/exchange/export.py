@@ -1,107 +1,174 @@
-"""Writing a data set and its data card: all files or none. The page and the command line both come here."""
+"""Writing a data set and its data card: all files or none. The page and the command line both come here.
+
+The data set, its provenance, its splits and its card are read in one transaction that stays open until all is written.
+"""
 
 import glob
 import io
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+import tempfile
+import zipfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.errors import several
 from annotator.exchange import data_card, destination
-from annotator.exchange.data_card import Quality
-from annotator.exchange.data_set import DataSet, data_set, problems_of
-from annotator.exchange.formats import EXPORTS
-from annotator.exchange.formats.table import File, Table
-from annotator.exchange.thresholds import Limits
-from annotator.store.arrays import replacing, sweep
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import DataSet, data_set
+from annotator.exchange.formats import find_format
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.provenance import Sidecars
+from annotator.exchange.image_files import Placer
+from annotator.exchange.losses import losses
+from annotator.exchange.output import ABANDONED_AFTER, FileOutput, FolderOutput, beside, new_folder, sweep_folders
+from annotator.store.arrays import sweep
 from annotator.store.database import Database
-from annotator.store.files import content_of
 
-ABANDONED_AFTER = 3600.0  # seconds
+SIDECARS = ("provenance.csv", "notes.csv")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
-    """An export that is read and can be written. card: the data card."""
+    """An export that is read and can be written while its transaction is open.
 
+    card    the data card
+    said    what a person should know before it is written, in sentences
+    """
+
+    db: Database
     data: DataSet
     target: Path
-    kind: str
+    format: Format
+    choices: Choices
     card: dict[str, Any]
+    said: list[str]
+    overwrite: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        return not self.format.ending
 
 
+@contextmanager
 def prepare(
     db: Database,
     target: Path,
     kind: str,
-    unknown: str = "keep",
-    limits: Limits | None = None,
+    choices: Choices | None = None,
     *,
-    raw: bool = False,
     overwrite: bool = False,
-) -> Prepared:
-    """Check whether an export can be written, and read what it holds; nothing is written.
+    lossy: bool = False,
+    tag: str = "",
+) -> Generator[Prepared]:
+    """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
 
-    overwrite    also replace files that no export has written
+    overwrite    also replace files that no export has written; of folders only those that an export wrote
+    lossy        write also what the format has no room for
 
-    Raises AnnotatorError for an unknown format, for all that is wrong with the target at once, and as `data_set` does.
+    Raises AnnotatorError for an unknown format, for all that is wrong with the target and the choices at once, and for
+    what the format would lose, with the counts.
     """
-    if kind not in EXPORTS:
-        raise AnnotatorError(f"No format is called {kind!r}. {did_you_mean(kind, EXPORTS)}")
-    paths = [*(file.path(target) for file in EXPORTS[kind]), *data_card.paths(target)]
-    problems = problems_of(unknown, limits or Limits()) + destination.problems(paths, overwrite)
+    format_, choices = find_format(kind, "write"), choices or Choices()
+    choices = replace(choices, images=choices.images or format_.images)
+    problems = choices.problems() + choices.problems_of_format(format_)
+    problems += _problems_of_target(target, format_, overwrite)
     if problems:
         raise several("Nothing was exported:", problems)
-    data, quality = read(db, unknown, limits, raw)
-    card = data_card.card(data, quality, [file.path(target).name for file in EXPORTS[kind]])
-    return Prepared(data, target, kind, card)
-
-
-def read(
-    db: Database, unknown: str = "keep", limits: Limits | None = None, raw: bool = False
-) -> tuple[DataSet, Quality]:
-    """The data set, and what its card says besides, as of one moment. Arguments and errors as of `data_set`."""
-    with db.reading():
-        return data_set(db, unknown, limits, raw), data_card.quality(db)
+    with data_set(db, choices, names_files=not format_.ending) as data:
+        lost = losses(format_, data.tallies)
+        if lost and not lossy:
+            raise several("Nothing was exported:", [f"{sentence}, or go on with --lossy." for sentence in lost])
+        lost = [sentence.replace("would be lost", "are lost").partition(". ")[0] + "." for sentence in lost]
+        card = data_card.card(data, data_card.quality(db), [target.name], choices, tag, lost)
+        data = replace(data, view=replace(data.view, card=card))
+        filled = data.fill.sentences() if data.fill else []
+        yield Prepared(db, data, target, format_, choices, card, [*filled, *data.said, *lost], overwrite)
 
 
 def write(export: Prepared) -> list[Path]:
-    """Write the data set and its data card beside it: all files or none; returns them. Raises DiskFull."""
-    target, table = export.target, export.data.table
+    """Write the data set and its data card: all files or none. Returns the files, or the folder. Raises DiskFull."""
+    if export.is_folder:
+        return _write_folder(export)
+    target = export.target
     sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # left by killed exports
-    written: dict[Path, str] = {}
+    card_md, card_json = data_card.paths(target)
     # The stack renames in reverse order, the table last: beside a new table all its files are new.
     with ExitStack() as stack:
-
-        def put(path: Path, write_to: Callable[[TextIO], object]) -> None:
-            part = stack.enter_context(replacing(path))
-            with part.open("x", newline="", encoding="utf-8") as file:
-                write_to(file)
-            written[path] = content_of(part)
-
-        for part_of_format in EXPORTS[export.kind]:
-            put(part_of_format.path(target), partial(part_of_format.write, table))
-        card_md, card_json = data_card.paths(target)
-        put(card_md, lambda file: file.write(data_card.markdown(export.card)))
-        sealed = destination.sealed(export.card, card_json, {path.name: sha256 for path, sha256 in written.items()})
-        put(card_json, lambda file: file.write(json.dumps(sealed, indent=2, ensure_ascii=False) + "\n"))
-    return list(written)
+        out = FileOutput(target, stack, export.overwrite)
+        _write_format(export, out, [f".{name}" for name in SIDECARS])
+        card = export.card | {"files": [path.name for path in out.paths()]}
+        with out.text(card_md.name.removeprefix(target.stem)) as file:
+            file.write(data_card.markdown(card))
+        sealed = destination.sealed(card, card_json, out.written())
+        with out.text(card_json.name.removeprefix(target.stem)) as file:
+            file.write(_json(sealed))
+        return out.paths()
 
 
 def export(
-    db: Database, target: Path, kind: str, unknown: str = "keep", limits: Limits | None = None, **options: bool
+    db: Database, target: Path, kind: str, choices: Choices | None = None, **options: Any
 ) -> tuple[DataSet, list[Path]]:
-    """`prepare` and `write`; returns the data set and the paths written."""
-    prepared = prepare(db, target, kind, unknown, limits, **options)
-    return prepared.data, write(prepared)
+    """`prepare` and `write`; returns the data set, whose blocks can no longer be read, and the paths written."""
+    with prepare(db, target, kind, choices, **options) as prepared:
+        return prepared.data, write(prepared)
 
 
-def content(file: File, table: Table) -> bytes:
-    """The bytes that `write` writes to this file, for a download."""
-    text = io.StringIO(newline="")
-    file.write(table, text)
-    return text.getvalue().encode()
+def archive(db: Database, name: str, kind: str, choices: Choices) -> bytes:
+    """A zip of all files of an export to `name`, for a download. Errors as of `prepare`."""
+    with tempfile.TemporaryDirectory() as folder:
+        _, written = export(db, Path(folder, name), kind, choices, lossy=True)
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+            for path in written:
+                file.write(path, path.name)
+        return content.getvalue()
+
+
+def card_of(db: Database, files: list[str], choices: Choices | None = None) -> dict[str, Any]:
+    """The data card of the data set as it is now."""
+    choices = choices or Choices()
+    with data_set(db, choices) as data:
+        return data_card.card(data, data_card.quality(db), files, choices)
+
+
+def _write_folder(export: Prepared) -> list[Path]:
+    target = export.target
+    sweep_folders(target.parent, target.name)
+    with new_folder(target) as folder:
+        placer = Placer(export.db, export.choices.images, export.choices.pixels)
+        out = FolderOutput(folder, placer)
+        _write_format(export, out, list(SIDECARS))
+        card = export.card | {"files": out.names()[: data_card.FILES_NAMED]}
+        card["choices_in_words"] = [*card["choices_in_words"], *placer.said()]
+        card_md, card_json = data_card.paths(folder, is_folder=True)
+        with out.text(card_md.name) as file:
+            file.write(data_card.markdown(card))
+        sealed = destination.sealed(card, card_json, *out.sealed())
+        card_json.write_text(_json(sealed), encoding="utf-8")
+    export.said.extend(placer.said())
+    return [target]
+
+
+def _write_format(export: Prepared, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
+    format_, view = export.format, export.data.view
+    assert format_.write is not None  # find_format
+    if not format_.lost.provenance:
+        format_.write(view, out)
+        return
+    with Sidecars(view, out, *sidecars) as beside_it:
+        format_.write(replace(view, blocks=beside_it.blocks), out)
+
+
+def _problems_of_target(target: Path, format_: Format, overwrite: bool) -> list[str]:
+    if not format_.ending:
+        return destination.problems_of_folder(target, data_card.paths(target, is_folder=True))
+    names = [f".{name}" for name in SIDECARS] if format_.lost.provenance else []
+    paths = [target, *(beside(target, name) for name in names), *data_card.paths(target)]
+    return destination.problems(paths, overwrite)
+
+
+def _json(card: dict[str, Any]) -> str:
+    return json.dumps(card, indent=2, ensure_ascii=False) + "\n"

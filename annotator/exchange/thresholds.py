@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.exchange.formats.table import DIGITS
+from annotator.exchange.formats.view import DIGITS
 from models.statistics.metrics import confident_threshold
 
 EXPECTED_ERROR = 0.01
 WORST = 10.0
+STEPS = 10**DIGITS  # a probability is one of 0, 1/STEPS, ..., 1 once it is rounded
 EVEN = 0.5  # no cell is filled in with the less likely state
 
 
@@ -113,24 +114,43 @@ def worst_of(limits: Limits, calibrated: bool) -> float:
     return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
 
 
-def thresholds(
-    probabilities: np.ndarray, open_: np.ndarray, limits: Limits, calibrated: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Per class, the probability from which on cells become present, and up to which absent: (C,) each, nan for none.
+class OpenCells:
+    """How the probabilities of the cells that would be filled in are distributed, in each class: it takes any number
+    of cells, block by block, and does not grow.
 
-    probabilities    (N, C) float, nan where a class has no model
-    open_            (N, C) bool, the cells that would be filled in
+    counts    (C, STEPS + 1) int64, cells of each rounded probability
+    sums      (C, STEPS + 1) float64, the sum of their probabilities before they were rounded
+    without   (C,) int64, cells without a probability
+    """
+
+    def __init__(self, classes: int):
+        self.counts = np.zeros((classes, STEPS + 1), np.int64)
+        self.sums = np.zeros((classes, STEPS + 1))
+        self.without = np.zeros(classes, np.int64)
+
+    def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
+        """Take in cells: probabilities (n, C) float, nan where a class has no model; open_ (n, C) bool."""
+        self.without += (open_ & np.isnan(probabilities)).sum(0)
+        rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
+        raw = probabilities[rows, columns].astype(np.float64)
+        place = columns * (STEPS + 1) + np.rint(rounded(raw) * STEPS).astype(np.int64)
+        np.add.at(self.counts.reshape(-1), place, 1)
+        np.add.at(self.sums.reshape(-1), place, raw)
+
+
+def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Per class, the probability from which on cells become present, and up to which absent: (C,) each, nan for none.
 
     A cell that satisfies both, which only given thresholds allow, becomes present.
     """
-    classes = probabilities.shape[1]
+    classes = len(cells.counts)
     given = limits.present_from, limits.absent_to
     result = np.full((2, classes), np.nan)
-    worst = worst_of(limits, calibrated)
-    for column in range(classes) if None in given else ():  # sorts every open cell
-        chances = rounded(probabilities[open_[:, column], column])
-        result[0, column] = confident_threshold(chances, limits.expected_error, worst)
-        result[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst)
+    worst, chances = worst_of(limits, calibrated), np.arange(STEPS + 1) / STEPS
+    for column in range(classes) if None in given else ():
+        counts = cells.counts[column]
+        result[0, column] = confident_threshold(chances, limits.expected_error, worst, counts)
+        result[1, column] = 1 - confident_threshold(1 - chances, limits.expected_error, worst, counts)
     result = np.round(result, DIGITS)
     for row, threshold in enumerate(given):
         if threshold is not None:
@@ -138,18 +158,12 @@ def thresholds(
     return result[0], result[1]
 
 
-def expect(
-    names: list[str],
-    probabilities: np.ndarray,
-    open_: np.ndarray,
-    present_from: np.ndarray,
-    absent_to: np.ndarray,
-) -> list[ClassFill]:
-    """How many open cells (N, C) these thresholds (C,) fill in, and how many are expected to be wrong."""
+def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray) -> list[ClassFill]:
+    """How many open cells these thresholds (C,) fill in, and how many are expected to be wrong."""
     result = []
+    chances = np.arange(STEPS + 1) / STEPS
     for column, name in enumerate(names):
-        raw = probabilities[open_[:, column], column].astype(np.float64)
-        chances = rounded(raw)
+        counts, sums = cells.counts[column], cells.sums[column]
         present = chances >= present_from[column]
         absent = (chances <= absent_to[column]) & ~present
         result.append(
@@ -157,11 +171,11 @@ def expect(
                 name,
                 _threshold(present_from[column]),
                 _threshold(absent_to[column]),
-                int(present.sum()),
-                round(float((1 - raw[present]).sum()), 2),
-                int(absent.sum()),
-                round(float(raw[absent].sum()), 2),
-                int((~present & ~absent).sum()),
+                int(counts[present].sum()),
+                round(float((counts[present] - sums[present]).sum()), 2),
+                int(counts[absent].sum()),
+                round(float(sums[absent].sum()), 2),
+                int(counts[~present & ~absent].sum() + cells.without[column]),
             )
         )
     return result

@@ -159,20 +159,27 @@ def best_threshold(present: int, chances: np.ndarray) -> float:
     return float(ranked[best - 1]) if best else 1.0
 
 
-def confident_threshold(chances: np.ndarray, expected_error: float, worst: float) -> float:
+def confident_threshold(
+    chances: np.ndarray, expected_error: float, worst: float, counts: np.ndarray | None = None
+) -> float:
     """The lowest threshold at which few enough of the cells at or above it are expected to be wrong; nan for none.
 
     chances           (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is
                       never counted
     expected_error    largest mean of 1 - chance over the cells at or above the threshold
     worst             largest 1 - chance of any of them: many certain cells do not make up for a guess
+    counts            (n,) how many cells have each chance, so that millions of them need no more than their different
+                      chances; None: one each
 
     The threshold is one of the chances: equal ones are on the same side.
     """
-    ranked = np.sort(chances[~np.isnan(chances)].astype(np.float64))[::-1]
+    counts = np.ones(len(chances), np.int64) if counts is None else counts
+    known = ~np.isnan(chances) & (counts > 0)
+    order = np.argsort(-chances[known].astype(np.float64))
+    ranked, cells = chances[known].astype(np.float64)[order], counts[known][order]
     wrong = 1 - ranked
     # Both conditions hold up to one place and nowhere after it, as the mean of an increasing sequence increases, too.
-    good = (np.cumsum(wrong) <= expected_error * np.arange(1, len(wrong) + 1) + 1e-12) & (wrong <= worst + 1e-12)
+    good = (np.cumsum(wrong * cells) <= expected_error * np.cumsum(cells) + 1e-12) & (wrong <= worst + 1e-12)
     last = np.append(ranked[1:] != ranked[:-1], True) if len(ranked) else np.zeros(0, bool)
     fits = np.flatnonzero(good & last)
     return float(ranked[fits[-1]]) if len(fits) else float("nan")

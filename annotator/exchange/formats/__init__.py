@@ -1,26 +1,42 @@
 """One file per format that is read or written, one line a format in the table FORMATS.
 
-format.py says what a format is, contents.py what is read, view.py what is written.
+format.py says what a format is, contents.py what is read, view.py what is written; provenance.py writes the files
+beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV.
 """
 
+from importlib.metadata import entry_points
+
+from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
-from annotator.exchange.formats.csv_table import write_provenance, write_values
+from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.json_lines import write_lines
-from annotator.exchange.formats.notes import write_notes
+from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.openimages import OPENIMAGES
-from annotator.exchange.formats.table import File
 
-EXPORTS = {
-    "csv": (
-        File("", "text/csv", write_values, "one row per image, one column per class"),
-        File(".provenance.csv", "text/csv", write_provenance, "who or what gave each label, and when"),
-        File(".notes.csv", "text/csv", write_notes, "flags and comments: who wrote what, and when"),
-    ),
-    "jsonl": (File("", "application/jsonl", write_lines, "one object per image, with provenance, flag and comments"),),
+FORMATS: dict[str, Format] = {
+    format_.name: format_
+    for format_ in (
+        CSV,
+        JSONL,
+        COCO,
+        COCO_RESULTS,
+        OPENIMAGES,
+    )
 }
-"""Format -> the files it consists of. The first one is written to the name that a person gives."""
+"""Name -> the format."""
+GROUP = "annotator.formats"
+"""The group of entry points that name further ones."""
 
-FORMATS: dict[str, Format] = {format_.name: format_ for format_ in (COCO, COCO_RESULTS, OPENIMAGES)}
-"""Name -> the format. Takes over from EXPORTS format by format."""
+
+def all_formats() -> dict[str, Format]:
+    """Name -> the format, with those of installed packages; ours win."""
+    return {entry.name: entry.load() for entry in entry_points(group=GROUP)} | FORMATS
+
+
+def find_format(name: str, doing: str = "") -> Format:
+    """The format of that name. doing: write or read, which it must be able to do. Raises AnnotatorError."""
+    formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
+    if name not in formats:
+        raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats)}")
+    return formats[name]

@@ -37,6 +37,8 @@ class Format:
                   cannot go on (broken JSON, half a zip), naming file, line and field
     write         writes the view; must not keep more than one block in memory
     lost          what writing loses
+    images        what becomes of image files unless a person chooses: "none", or "link" where the format is nothing
+                  without them
     extra         the pip extra whose packages it needs, "" for none
     """
 
@@ -47,5 +49,6 @@ class Format:
     read: Callable[[Path, Problems], Contents] | None = None
     write: Callable[[View, Output], None] | None = None
     lost: Lost = Lost()
+    images: str = "none"
     extra: str = ""
     media_types: Sequence[str] = ()

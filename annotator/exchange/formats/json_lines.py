@@ -1,45 +1,98 @@
-"""JSON lines: one object per image with its values and, per class, where each came from."""
+"""JSON lines (https://jsonlines.org): one object per image with its values and, per class, where each came from."""
 
 import json
-from typing import TextIO
+from collections.abc import Iterator
+from typing import Any
 
-from annotator.exchange.formats.csv_table import GUARANTEE, iso_time, when
-from annotator.exchange.formats.table import Table
+from annotator.exchange.formats.csv_table import iso_time
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.provenance import GUARANTEE
+from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+
+WORDS = ("0", "1", "null")  # of a value; the last is UNKNOWN
 
 
-def write_lines(table: Table, file: TextIO) -> None:
+def write_lines(view: View, out: Output) -> None:
     """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "flag" with the note of a flagged image, "comments" with [{"text", "annotator", "written_at"}] of one with comments,
-    "missing" with why the image cannot be shown any more."""
-    for image, cells in table.rows():
-        named = list(zip((class_.name for class_ in table.classes), cells, strict=True))
-        row = {
-            "image": image.name,
-            "sha256": image.sha256,
-            "width": image.width,
-            "height": image.height,
-            "labels": {name: cell.value for name, cell in named},
-            "provenance": {
-                name: {
-                    "state": cell.state,
-                    "source": cell.source,
-                    "annotator": cell.annotator or None,
-                    "decided_at": when(cell) or None,
-                    "probability": cell.probability,
-                }
-                | ({name: getattr(cell.accepted, name) for name in GUARANTEE} if cell.accepted else {})
-                for name, cell in named
-                if cell.source
-            },
-        }
-        notes = table.notes.get(image.id, ())
-        for note in notes:
-            if note.kind == "flag":
-                row["flag"] = note.text
-        if comments := [note for note in notes if note.kind == "comment"]:
-            row["comments"] = [
-                {"text": note.text, "annotator": note.annotator, "written_at": iso_time(note.at)} for note in comments
-            ]
-        if image.id in table.missing:
-            row["missing"] = table.missing[image.id]
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    "split" and "attributes" where there are any, "flag" with the note of a flagged image, "comments" with [{"text",
+    "annotator", "written_at"}] of one with comments, "missing" with why the image cannot be shown any more."""
+    keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
+    pairs = [[f"{key}: {word}" for word in WORDS] for key in keys]
+    with out.text() as file:
+        for block in view.blocks():
+            provenance = _provenance(view, block, keys)
+            for row, values in enumerate(block.values.tolist()):
+                labels = ", ".join([pair[value] for pair, value in zip(pairs, values, strict=True)])
+                head, tail = _facts(view, block, row)
+                file.write(f'{head[:-1]}, "labels": {{{labels}}}, "provenance": {{{next(provenance)}}}{tail}}}\n')
+
+
+def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
+    """What a line says before its labels, and after them."""
+    image, notes = block.images[row], block.notes[row]
+    head: dict[str, Any] = {
+        "image": image.name,
+        "sha256": image.sha256,
+        "width": image.width,
+        "height": image.height,
+    }
+    if view.splits:
+        head["split"] = block.splits[row] or None
+    if block.attributes[row]:
+        head["attributes"] = dict(block.attributes[row])
+    tail: dict[str, Any] = {}
+    for note in notes:
+        if note.kind == "flag":
+            tail["flag"] = note.text
+    if comments := [note for note in notes if note.kind == "comment"]:
+        tail["comments"] = [
+            {"text": note.text, "annotator": note.annotator, "written_at": iso_time(note.at)} for note in comments
+        ]
+    if block.missing[row]:
+        tail["missing"] = block.missing[row]
+    more = f", {json.dumps(tail, ensure_ascii=False)[1:-1]}" if tail else ""
+    return json.dumps(head, ensure_ascii=False), more
+
+
+def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
+    """Of each image the inside of its "provenance"."""
+    rows, columns = block.sources.nonzero()
+    texts: list[list[str]] = [[] for _ in block.images]
+    sources = [json.dumps(source) for source in view.sources]
+    people = [json.dumps(person or None, ensure_ascii=False) for person in view.annotators]
+    facts = (block.states, block.sources, block.annotators, block.decided_at, block.probabilities, block.seconds)
+    listed = [rows.tolist(), columns.tolist(), *(values[rows, columns].tolist() for values in facts)]
+    times: dict[float, str] = {}
+    for row, column, state, source, person, at, chance, seconds in zip(*listed, strict=True):
+        if at == at and at not in times:
+            times[at] = f'"{iso_time(at)}"'
+        text = (
+            f'{keys[column]}: {{"state": "{STATE_WORDS[state]}", "source": {sources[source]}, "annotator": '
+            f'{people[person]}, "decided_at": {times.get(at, "null")}, "probability": '
+            f"{chance if chance == chance else 'null'}"
+        )
+        if view.columns.seconds:
+            text += f', "seconds": {round(seconds, 3) if seconds == seconds else "null"}'
+        texts[row].append(text + _more(block, (row, column)) + "}")
+    return iter([", ".join(of_image) for of_image in texts])
+
+
+def _more(block: Block, cell: tuple[int, int]) -> str:
+    """The guarantee of an auto-accepted cell, the origin of an imported one."""
+    facts: dict[str, Any] = {}
+    if accepted := block.accepted.get(cell):
+        facts |= {name: getattr(accepted, name) for name in GUARANTEE}
+    if origin := block.origins.get(cell):
+        at = None if origin.decided_at is None else iso_time(origin.decided_at)
+        facts["origin"] = {"source": origin.source, "annotator": origin.annotator, "decided_at": at}
+    return f", {json.dumps(facts, ensure_ascii=False)[1:-1]}" if facts else ""
+
+
+JSONL = Format(
+    name="jsonl",
+    about="one JSON object per image, with provenance, flag and comments: nothing is lost",
+    ending=".jsonl",
+    write=write_lines,
+    lost=Lost(unsure=False, provenance=False),
+    media_types=("application/jsonl",),
+)

@@ -33,13 +33,32 @@ def named(cell: str, known: Collection[str] | None) -> str:
     return next((reading for reading in readings if known is not None and reading in known), readings[2])
 
 
+class Field:
+    """Values as they stand in a CSV: escaped and quoted. For millions of rows, which repeat few values.
+
+    raw    as in Rows
+    """
+
+    def __init__(self, raw: bool = False):
+        self._line = ""
+        self._rows = Rows(self, raw)
+
+    def __call__(self, value: object) -> str:
+        self._rows.row([value, ""])  # a row with one empty value would be quoted
+        return self._line.removesuffix("\n").removesuffix(",")
+
+    def write(self, line: str) -> None:
+        """Called by Rows with one line."""
+        self._line = line
+
+
 class Rows:
     """Writes rows as CSV (RFC 4180, but lines end with a single newline).
 
     raw    values are written unescaped: formulas stay formulas
     """
 
-    def __init__(self, file: TextIO, raw: bool = False):
+    def __init__(self, file: "TextIO | Field", raw: bool = False):
         self._file, self._raw = file, raw
         # With this line end, carriage returns inside a value are quoted as well; `write` replaces it by a newline.
         self._writer = csv.writer(self, lineterminator="\r\n")

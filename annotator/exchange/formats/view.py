@@ -12,12 +12,15 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
-from annotator.records import Class, Image
+from annotator.records import SOURCES, Class, Image
 
-BLOCK = 1000  # images
+BLOCK = 1000  # images; fewer where there are many classes
 UNKNOWN = -1
 STATE_WORDS = ("", "present", "absent", "unsure")
-ACCEPTED = "model (accepted)"
+NOBODY, PRESENT, ABSENT, UNSURE = range(4)  # Block.states
+ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
+SOURCE_WORDS = ("", *SOURCES, ACCEPTED, MODEL, ASSUMED)
+DIGITS = 4  # of probabilities in files, and in comparisons with thresholds
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,16 @@ class Block:
     sources          (n, C) uint8: index into View.sources; 0 is ""
     annotators       (n, C) uint16: index into View.annotators; 0 is ""
     decided_at       (n, C) float64: unix seconds, nan where no person decided
-    probabilities    (n, C) float32: of the current run, rounded to 4 digits; nan where it has none
+    seconds          (n, C) float64: that the answer took, its share where one key answered several; nan: not known
+    probabilities    (n, C) float64: of the current run, of an auto-accepted cell the one it was accepted with, rounded
+                     to 4 digits; nan where there is none
     accepted, origins    (row, column) -> the acceptance, the origin of an imported answer
     notes            of each image its flag and comments, the oldest first
     missing          of each image why its file cannot be shown any more, "" when it can
     attributes       of each image its facts: split, location, ...
     splits           of each image its split in this export, "" without splits
-    files            of each image its file in this export, relative to the export; "" when images are not written
+    files            of each image a file name that every system allows, without folders, its stem unique in the export
+                     whatever the case; "" for a format that is one file. Output.image writes the image itself
     """
 
     images: list[Image]
@@ -74,6 +80,7 @@ class Block:
     sources: np.ndarray
     annotators: np.ndarray
     decided_at: np.ndarray
+    seconds: np.ndarray
     probabilities: np.ndarray
     accepted: Mapping[tuple[int, int], Accepted]
     origins: Mapping[tuple[int, int], Origin]
@@ -83,18 +90,43 @@ class Block:
     splits: list[str]
     files: list[str]
 
+    def present(self) -> Iterator[np.ndarray]:
+        """Of each image the columns of its present classes, ascending: without a loop over all cells."""
+        rows, columns = np.nonzero(self.values == 1)
+        return iter(np.split(columns, np.searchsorted(rows, np.arange(1, len(self.images)))))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table.
+
+    long       one row a cell instead of one row an image
+    chosen     (column, its name in the file) in their order: image, sha256, width, height, split, missing, an
+               attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
+               probability, split; () for all that the format writes by itself
+    seconds    also how long each answer took
+    """
+
+    long: bool = False
+    chosen: tuple[tuple[str, str], ...] = ()
+    seconds: bool = False
+
 
 @dataclass(frozen=True, eq=False)
 class View:
     """The data set as an export with these choices holds it, as of one moment; open while its transaction is.
 
     images        how many
-    sources       records.SOURCES, ACCEPTED, "model" and "assumed", index 0 is ""
+    sources       records.SOURCES, ACCEPTED, MODEL and ASSUMED, index 0 is ""
+    annotators    everybody who decided, index 0 is ""; pseudonyms where that was asked for
     splits        names of the splits, () without
     attributes    names of the attributes that any image has
     blocks        reads the images block by block; every call begins anew and gives the same
     card          the data card (data_card.py)
     raw           text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
+    columns       of tables
+    written       what becomes of image files: none, link, copy or resize
+    has           which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes"
     """
 
     classes: list[Class]
@@ -106,6 +138,9 @@ class View:
     blocks: Callable[[], Iterator[Block]]
     card: Mapping[str, Any] = field(default_factory=dict)
     raw: bool = False
+    columns: Columns = Columns()
+    written: str = "none"
+    has: frozenset[str] = frozenset()
 
 
 class Output(Protocol):
@@ -125,4 +160,13 @@ class Output(Protocol):
 
     def path(self, name: str = "") -> Path:
         """The path of such a file, for libraries that open files themselves; its folder exists."""
+        ...
+
+    def image(self, image: Image, name: str) -> bool:
+        """Link, copy or resize an image's file to this name, whose ending is that of Block.files; whether it is there
+        now: False when images are not written, or when this one's file cannot be read, which the export says."""
+        ...
+
+    def image_bytes(self, image: Image) -> bytes | None:
+        """The same file as bytes, resized where that was chosen; None where `image` says False."""
         ...

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange import data_card
-from annotator.exchange.export import read
+from annotator.exchange.export import card_of
 from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words
@@ -58,7 +57,7 @@ def _certificate() -> None:
     with st.container(border=True):
         st.markdown("#### Download the data card")
         st.caption("The data card states all of this, how it was measured, and its limits. Every export includes it.")
-        export.card_downloads(lambda: data_card.card(*read(db), ["labels.csv"]))
+        export.card_downloads(lambda: card_of(db, ["labels.csv"]))
 
 
 def _stopping_rule(certified: Certificate) -> float:

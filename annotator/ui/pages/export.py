@@ -1,6 +1,7 @@
 """Export: choose a format, see what will be in it, download it."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from annotator.exchange import data_card
-from annotator.exchange.export import content, read
-from annotator.exchange.formats import EXPORTS
-from annotator.exchange.formats.table import Table
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import DataSet, data_set
+from annotator.exchange.export import archive, card_of
+from annotator.exchange.formats import all_formats
+from annotator.exchange.formats.csv_table import WORDS
+from annotator.exchange.formats.view import View
 from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.shares import counted
 from annotator.ui import context, frame, tables
@@ -32,8 +36,9 @@ def page() -> None:
 
 def _export() -> None:
     left, right = st.columns([1, 2])
+    formats = {name: format_ for name, format_ in all_formats().items() if format_.write and format_.ending}
     with left:
-        kind = st.segmented_control("Format", list(EXPORTS), default="csv", required=True, key="format")
+        kind = st.segmented_control("Format", list(formats), default="csv", required=True, key="format")
         unknown = st.radio(
             "Unanswered image-class pairs",
             list(UNKNOWN),
@@ -46,33 +51,30 @@ def _export() -> None:
             key="export_raw",
             help="Spreadsheets run such names as formulas. Unless you tick this, an apostrophe is put before them.",
         )
-    data, quality = read(context.db(), unknown, limits, raw)
+    choices = Choices(unknown=unknown, limits=limits, raw=raw)
+    with data_set(context.db(), choices) as data:
+        view, preview = data.view, _preview(data.view)
     with right:
-        _counts(data.table)
-    if not data.table.images:
+        _counts(data)
+    if not view.images:
         st.info("There are no images yet, so there is nothing to export.")
         return
     if data.fill:
         _expected(data.fill)
-    files = {f"{STEM}{download.ending or '.' + kind}": download for download in EXPORTS[kind]}
-    columns = st.columns(3)
-    for column, (name, download) in zip(columns, files.items(), strict=False):
-        with column:
-            st.download_button(
-                f"Download {name}",
-                data=lambda download=download: content(download, data.table),
-                file_name=name,
-                mime=download.media_type,
-                type="secondary" if download.ending else "primary",
-                on_click="ignore",
-                key=f"download_{name}",
-            )
-            st.caption(download.about)
-    card_downloads(lambda: data_card.card(data, quality, list(files)))
-    st.caption(
-        f"Preview: the first {min(PREVIEW, len(data.table.images)):,} of {counted(len(data.table.images), 'image')}"
+    name, db = f"{STEM}{formats[kind].ending}", context.db()
+    st.download_button(
+        f"Download {name}.zip",
+        data=lambda: archive(db, name, kind, choices),
+        file_name=f"{name}.zip",
+        mime="application/zip",
+        type="primary",
+        on_click="ignore",
+        key="download_export",
     )
-    st.dataframe(_preview(data.table), hide_index=True)
+    card_downloads(lambda: card_of(db, [name], choices))
+    st.caption(f"{name}, {formats[kind].about}; with its data card, all of the moment of the download.")
+    st.caption(f"Preview: the first {min(PREVIEW, view.images):,} of {counted(view.images, 'image')}")
+    st.dataframe(preview, hide_index=True)
 
 
 def _limits() -> Limits:
@@ -125,13 +127,12 @@ def card_downloads(card: Callable[[], dict[str, Any]]) -> None:
             )
 
 
-def _counts(table: Table) -> None:
-    counts: dict[str, int] = {}
-    for _, cells in table.rows():
-        for cell in cells:
-            key = f"{cell.state} ({cell.source})" if cell.source else "unanswered"
-            counts[key] = counts.get(key, 0) + 1
-    st.write(f"{counted(len(table.images), 'image')} × {counted(len(table.classes), 'class', 'classes')}")
+def _counts(data: DataSet) -> None:
+    counts: Counter[str] = Counter()
+    for column in range(len(data.view.classes)):
+        for state, source, cells in data.tallies.counts_of_class(column):
+            counts[f"{state} ({source})" if source else "unanswered"] += cells
+    st.write(f"{counted(data.view.images, 'image')} × {counted(len(data.view.classes), 'class', 'classes')}")
     st.dataframe(
         pd.DataFrame({"image-class pairs": counts.keys(), "count": counts.values()}).sort_values(
             "count", ascending=False
@@ -140,11 +141,10 @@ def _counts(table: Table) -> None:
     )
 
 
-def _preview(table: Table) -> pd.DataFrame:
-    rows = []
-    for image, cells in table.rows():
-        values = ["" if cell.value is None else str(cell.value) for cell in cells]
-        rows.append([image.name, *values])
-        if len(rows) == PREVIEW:
-            break
-    return pd.DataFrame(rows, columns=["image", *(class_.name for class_ in table.classes)])
+def _preview(view: View) -> pd.DataFrame:
+    rows: list[list[str]] = []
+    for block in view.blocks():
+        for image, values in zip(block.images[:PREVIEW], block.values[:PREVIEW].tolist(), strict=True):
+            rows.append([image.name, *(WORDS[value] for value in values)])
+        break
+    return pd.DataFrame(rows, columns=["image", *(class_.name for class_ in view.classes)])

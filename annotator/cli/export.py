@@ -1,0 +1,149 @@
+"""The commands that write the data set out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import Project, examples
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator export birds labels.csv",
+        "annotator export birds labels.jsonl --format jsonl --unknown model",
+        "annotator export birds labels.csv --unknown model --expected-error 0.02",
+        "annotator export birds labels.csv --unknown model --present-from 0.9 --absent-to 0.05",
+        "annotator export birds labels.csv --splits train=0.8,val=0.1,test=0.1 --seed 1",
+    )
+)
+def export(
+    project: Project,
+    dest: Annotated[Path, typer.Argument(help="The file to write; of some formats, a new folder.")],
+    kind: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="The format; an unknown name lists them.")
+    ] = "csv",
+    unknown: Annotated[
+        str, typer.Option(metavar="HOW", help="How to export unanswered pairs: keep, absent or model.")
+    ] = "keep",
+    expected_error: Annotated[float, typer.Option(help="For --unknown model: accepted share of wrong answers.")] = 0.01,
+    present_from: Annotated[
+        float | None,
+        typer.Option(help="For --unknown model: present from this probability on [default: by --expected-error]."),
+    ] = None,
+    absent_to: Annotated[
+        float | None,
+        typer.Option(help="For --unknown model: absent up to this probability [default: by --expected-error]."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Both at once: present from here on, absent below."),
+    ] = None,
+    only_complete: Annotated[
+        bool, typer.Option("--only-complete", help="Only images without an unanswered pair.")
+    ] = False,
+    only_labeled: Annotated[bool, typer.Option("--only-labeled", help="Only images with a present class.")] = False,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", help="Only this class; may be repeated, in the order wanted.")
+    ] = None,
+    states: Annotated[
+        list[str] | None,
+        typer.Option("--state", help="Only such answers (present, absent, unsure); others count as unanswered."),
+    ] = None,
+    annotators: Annotated[
+        list[str] | None,
+        typer.Option("--annotator", help="Only answers of this person; others count as unanswered."),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", help="Only answers from this source (click, grid, ...); others count as unanswered."),
+    ] = None,
+    no_accepted: Annotated[bool, typer.Option("--no-accepted", help="Leave out auto-accepted labels.")] = False,
+    accepted_precision: Annotated[
+        float, typer.Option(help="Only auto-accepted labels with at least this guaranteed precision.")
+    ] = 0.0,
+    accepted_confidence: Annotated[
+        float, typer.Option(help="Only auto-accepted labels with a guarantee of at least this confidence.")
+    ] = 0.0,
+    splits: Annotated[
+        str, typer.Option(help="train=0.8,val=0.1,test=0.1, stratified; or existing, existing:ATTRIBUTE.")
+    ] = "",
+    split_by: Annotated[
+        str, typer.Option(help="What stays together in one split: folder, or an attribute of the images.")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Of the splits: the same seed makes the same ones.")] = 0,
+    images: Annotated[
+        str, typer.Option(help="Of a folder: none, link, copy or resize [default: as the format needs].")
+    ] = "",
+    pixels: Annotated[int, typer.Option(help="For --images resize: the longer side at most.")] = 1024,
+    long: Annotated[bool, typer.Option("--long", help="CSV: one row per answer instead of one per image.")] = False,
+    columns: Annotated[
+        str, typer.Option(help="CSV: the columns in their order, such as image=file,fox,heron=grey_heron.")
+    ] = "",
+    seconds: Annotated[bool, typer.Option("--seconds", help="Also how long each answer took.")] = False,
+    pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Write 'annotator 1' for a name.")] = False,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="CSV: keep = + - @ at the start of a name, which spreadsheets run as formulas."),
+    ] = False,
+    license_: Annotated[str, typer.Option("--license", help="For the data card.")] = "",
+    cite: Annotated[str, typer.Option(help="For the data card: how to cite.")] = "",
+    lossy: Annotated[bool, typer.Option("--lossy", help="Also write what the format cannot hold in full.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
+    ] = False,
+) -> None:
+    """Write the data set, the source of each label, and a data card, all of one moment.
+
+    Unanswered image-class pairs stay empty unless you choose otherwise. What the model fills in, and how much of it is
+    expected to be wrong, is printed first; so is what the format cannot hold. Where a format has no room for the source
+    of each label, flags and comments, they stand in files beside it. Only what an export wrote is replaced.
+    """
+    from annotator.exchange.choices import Choices, columns_of
+    from annotator.exchange.export import prepare, write
+    from annotator.exchange.formats.view import Columns
+    from annotator.exchange.thresholds import Limits
+    from annotator.store.database import Database
+
+    if unknown != "model" and {present_from, absent_to, threshold} != {None}:
+        raise AnnotatorError("Thresholds need --unknown model.")
+    if threshold is not None:
+        if present_from is not None or absent_to is not None:
+            raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
+        present_from = absent_to = threshold
+    choices = Choices(
+        unknown=unknown,
+        limits=Limits(expected_error, present_from, absent_to),
+        only_complete=only_complete,
+        only_labeled=only_labeled,
+        classes=tuple(classes or ()),
+        states=tuple(states or ()),
+        annotators=tuple(annotators or ()),
+        sources=tuple(sources or ()),
+        auto_accepted=not no_accepted,
+        accepted_precision=accepted_precision,
+        accepted_confidence=accepted_confidence,
+        splits=splits,
+        split_by=split_by,
+        seed=seed,
+        images=images,
+        pixels=pixels,
+        raw=raw,
+        columns=Columns(long, columns_of(columns), seconds),
+        pseudonyms=pseudonyms,
+        license=license_,
+        cite=cite,
+    )
+    with prepare(Database(project), dest, kind, choices, overwrite=overwrite, lossy=lossy) as prepared:
+        said = list(prepared.said)
+        for sentence in said:
+            print(sentence, flush=True)
+        view, written = prepared.data.view, write(prepared)
+    for sentence in prepared.said[len(said) :]:
+        print(sentence)
+    size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
+    print(f"{size}: {', '.join(str(path) for path in written)}")

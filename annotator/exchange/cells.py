@@ -1,0 +1,240 @@
+"""Reading the cells of some images as arrays: answers, auto-accepted cells, and what the export fills in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from annotator.exchange.choices import Choices
+from annotator.exchange.formats.view import (
+    ABSENT,
+    ACCEPTED,
+    ASSUMED,
+    DIGITS,
+    MODEL,
+    NOBODY,
+    PRESENT,
+    UNKNOWN,
+    UNSURE,
+    Accepted,
+    Block,
+    Note,
+    Origin,
+)
+from annotator.indexing import positions
+from annotator.records import SOURCES, STATES, Class, Image
+from annotator.snapshot.predictions import read_predictions
+from annotator.store import auto_accepted, blocks
+from annotator.store.auto_accepted import Acceptance
+from annotator.store.database import Database
+
+VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # of the states of a block
+LONGEST = 600_000  # milliseconds; after a longer time the person was away
+
+
+@dataclass(frozen=True)
+class Filled:
+    """How unknown cells are filled in: absent, or by the model's thresholds (C,) each."""
+
+    how: str
+    present_from: np.ndarray | None = None
+    absent_to: np.ndarray | None = None
+
+
+@dataclass(eq=False)
+class Cells:
+    """Arrays (n, C) as in Block."""
+
+    states: np.ndarray
+    values: np.ndarray
+    sources: np.ndarray
+    annotators: np.ndarray
+    decided_at: np.ndarray
+    seconds: np.ndarray
+    accepted: dict[tuple[int, int], Accepted] = field(default_factory=dict)
+    origins: dict[tuple[int, int], Origin] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, images: int, classes: int) -> "Cells":
+        shape = images, classes
+        return cls(
+            np.zeros(shape, np.int8),
+            np.full(shape, UNKNOWN, np.int8),
+            np.zeros(shape, np.uint8),
+            np.zeros(shape, np.uint16),
+            np.full(shape, np.nan),
+            np.full(shape, np.nan),
+        )
+
+
+class Reader:
+    """Reads blocks of one export; within its transaction.
+
+    sources, shown_annotators    as of View
+    filled                       how unknown cells are filled in, None: they stay unknown
+    set_aside                    answers that were left out by the choices, in the blocks read so far
+    """
+
+    def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):
+        self.db, self.classes, self.choices = db, classes, choices
+        self.predictions = read_predictions(db)
+        self.filled: Filled | None = None
+        self.set_aside = 0
+        ids = np.array([class_.id for class_ in classes], np.int64)
+        self._class_ids, self._class_order = ids, np.argsort(ids)
+        self.sources = ("", *SOURCES, *blocks.other_sources(db), ACCEPTED, MODEL, ASSUMED)
+        self._source = {name: place for place, name in enumerate(self.sources)}
+        self._person = {name: place + 1 for place, name in enumerate(people)}
+        shown = [f"annotator {place}" for place in range(1, len(people) + 1)] if choices.pseudonyms else people
+        self.shown_annotators = ("", *shown)
+        self._chosen_sources = self._mask(choices.sources, self._source, len(self.sources))
+        self._chosen_people = self._mask(choices.annotators, self._person, len(people) + 1)
+        self._chosen_states = np.isin([-1, 0, 1], [STATES[name] for name in choices.states or STATES])
+        self._acceptances = self._chosen_acceptances(auto_accepted.acceptances(db) if choices.auto_accepted else [])
+        self._has = {name for name in ("origin", "attribute", "accepted", "note") if blocks.has_any(db, name)}
+
+    def block(self, ids: np.ndarray) -> Block:
+        """All that is known of these images."""
+        cells, chances = self.answers(ids), self.probabilities(ids)
+        chances = np.round(chances.astype(np.float64), DIGITS)
+        self._fill(cells, chances)
+        for cell, accepted in cells.accepted.items():
+            chances[cell] = accepted.probability
+        rows = blocks.image_rows(self.db, ids)
+        notes, attributes = self._notes(ids), self._attributes(ids)
+        return Block(
+            images=[Image(*row[:5]) for row in rows],
+            values=cells.values,
+            states=cells.states,
+            sources=cells.sources,
+            annotators=cells.annotators,
+            decided_at=cells.decided_at,
+            seconds=cells.seconds,
+            probabilities=chances,
+            accepted=cells.accepted,
+            origins=cells.origins,
+            notes=[notes.get(row[0], ()) for row in rows],
+            missing=[row[5] for row in rows],
+            attributes=[attributes.get(row[0], {}) for row in rows],
+            splits=[""] * len(rows),
+            files=[""] * len(rows),
+        )
+
+    def answers(self, ids: np.ndarray) -> Cells:
+        """Answers of people and auto-accepted cells, without what the choices leave out."""
+        cells = Cells.empty(len(ids), len(self.classes))
+        self._answered(cells, ids)
+        if "accepted" in self._has and self._acceptances:
+            self._accepted(cells, ids)
+        return cells
+
+    def probabilities(self, ids: np.ndarray) -> np.ndarray:
+        """(n, C) float32 of the current run, nan where it has none."""
+        if self.predictions is None:
+            return np.full((len(ids), len(self.classes)), np.nan, np.float32)
+        values = self.predictions.aligned(self.predictions.probabilities, ids, self._class_ids)
+        return values.astype(np.float32)
+
+    def _answered(self, cells: Cells, ids: np.ndarray) -> None:
+        found = blocks.cells(self.db, ids)
+        deciding, which, many = np.unique(found.decision_ids, return_inverse=True, return_counts=True)
+        columns, known = positions(found.class_ids, self._class_ids, self._class_order)
+        rows, _ = positions(found.image_ids, ids)
+        deciders = blocks.deciders(self.db, deciding)
+        if len(deciders) < len(deciding):  # labels whose decision is gone: a file edited by hand
+            by_id = {row[0]: row for row in deciders}
+            known &= np.isin(deciding, list(by_id))[which]
+            deciders = [by_id.get(decision_id, (0, "", "", 0.0, None)) for decision_id in deciding.tolist()]
+        source = np.array([self._source.get(row[1], 0) for row in deciders], np.uint8)
+        person = np.array([self._person.get(row[2], 0) for row in deciders], np.uint16)
+        at = np.array([row[3] for row in deciders], np.float64)
+        taken = np.array([np.nan if row[4] is None else row[4] for row in deciders], np.float64)
+        taken[(taken <= 0) | (taken > LONGEST)] = np.nan
+        kept = known.copy()
+        kept[known] = (
+            self._chosen_sources[source][which[known]]
+            & self._chosen_people[person][which[known]]
+            & self._chosen_states[found.states[known] + 1]
+        )
+        self.set_aside += int(known.sum() - kept.sum())
+        place, which = (rows[kept], columns[kept]), which[kept]
+        cells.states[place] = np.array([ABSENT, UNSURE, PRESENT], np.int8)[found.states[kept] + 1]
+        cells.values[place] = VALUE_OF[cells.states[place]]
+        cells.sources[place], cells.annotators[place] = source[which], person[which]
+        cells.decided_at[place] = at[which]
+        cells.seconds[place] = (taken / 1000 / many)[which]
+        if "origin" in self._has:
+            origins = blocks.origins(self.db, deciding)
+            of_cell = [origins.get(decision_id) for decision_id in found.decision_ids[kept].tolist()]
+            cells.origins |= {
+                cell: Origin(origin[0], self._shown(origin[1]), origin[2])
+                for *cell_, origin in zip(*(axis.tolist() for axis in place), of_cell, strict=True)
+                if origin and (cell := (cell_[0], cell_[1]))
+            }
+
+    def _accepted(self, cells: Cells, ids: np.ndarray) -> None:
+        found = blocks.accepted_cells(self.db, ids)
+        columns, known = positions(found.class_ids, self._class_ids, self._class_order)
+        rows, _ = positions(found.image_ids, ids)
+        known &= np.isin(found.acceptance_ids, list(self._acceptances)) & self._chosen_states[found.states + 1]
+        for place in np.flatnonzero(known).tolist():
+            cell = int(rows[place]), int(columns[place])
+            if cells.states[cell] != NOBODY:
+                continue
+            made, state = self._acceptances[int(found.acceptance_ids[place])], int(found.states[place])
+            score = round(float(found.scores[place]), DIGITS)
+            cells.accepted[cell] = Accepted(state, score, made.run_id, made.threshold, made.precision, made.confidence)
+            cells.states[cell] = PRESENT if state == 1 else ABSENT
+            cells.values[cell] = int(state == 1)
+            cells.sources[cell] = self._source[ACCEPTED]
+
+    def _fill(self, cells: Cells, chances: np.ndarray) -> None:
+        if self.filled is None:
+            return
+        open_ = cells.states == NOBODY
+        if self.filled.how == "absent":
+            self._set(cells, open_, ABSENT, ASSUMED)
+            return
+        present = open_ & (chances >= self.filled.present_from)
+        self._set(cells, open_ & (chances <= self.filled.absent_to) & ~present, ABSENT, MODEL)
+        self._set(cells, present, PRESENT, MODEL)
+
+    def _set(self, cells: Cells, mask: np.ndarray, state: int, source: str) -> None:
+        cells.states[mask], cells.values[mask] = state, VALUE_OF[state]
+        cells.sources[mask] = self._source[source]
+
+    def _notes(self, ids: np.ndarray) -> dict[int, list[Note]]:
+        notes: dict[int, list[Note]] = {}
+        for image_id, kind, text, annotator, at in blocks.notes(self.db, ids) if "note" in self._has else ():
+            notes.setdefault(image_id, []).append(Note(kind, text, self._shown(annotator), at))
+        return notes
+
+    def _attributes(self, ids: np.ndarray) -> dict[int, dict[str, str]]:
+        attributes: dict[int, dict[str, str]] = {}
+        for image_id, name, value in blocks.attributes(self.db, ids) if "attribute" in self._has else ():
+            attributes.setdefault(image_id, {})[name] = value
+        return attributes
+
+    def _shown(self, annotator: str) -> str:
+        """The name, or its pseudonym; people of other projects share one."""
+        if not self.choices.pseudonyms or not annotator:
+            return annotator
+        place = self._person.get(annotator)
+        return self.shown_annotators[place] if place else "annotator elsewhere"
+
+    def _chosen_acceptances(self, made: Sequence[Acceptance]) -> dict[int, Acceptance]:
+        wanted = self.choices
+        return {
+            acceptance.id: acceptance
+            for acceptance in made
+            if acceptance.precision >= wanted.accepted_precision - 1e-9
+            and acceptance.confidence >= wanted.accepted_confidence - 1e-9
+        }
+
+    @staticmethod
+    def _mask(chosen: Sequence[str], places: dict[str, int], size: int) -> np.ndarray:
+        if not chosen:
+            return np.ones(size, bool)
+        mask = np.zeros(size, bool)
+        mask[[places[name] for name in chosen]] = True
+        return mask

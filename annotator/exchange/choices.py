@@ -1,0 +1,180 @@
+"""What a person chooses for an export: the same names on the command line, on the page and in Python.
+
+All that is wrong with the choices is reported together, before anything is read or written.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.view import Columns
+from annotator.exchange.thresholds import Limits
+from annotator.records import SOURCES, STATES
+
+UNKNOWN_CHOICES = ("keep", "absent", "model")
+IMAGE_CHOICES = ("none", "link", "copy", "resize")
+EXISTING = "existing"
+SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Which cells of which images an export holds, and in what shape.
+
+    unknown              keep: unknown cells stay unknown; absent: they become absent (marked "assumed"); model: the
+                         current run fills in those it is sure enough of (marked "model")
+    limits               for model: thresholds, or the expected error they are derived from
+    only_complete        only images without an unknown cell before that
+    only_labeled         only images with a present class before that
+    classes              only these, in this order; () for all
+    states, annotators, sources    only such answers, the others become unknown; () for all
+    auto_accepted        whether auto-accepted cells count
+    accepted_precision, accepted_confidence    only those whose guarantee is at least that
+    splits               "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME;
+                         "" for none
+    split_by             what stays together in one split: "", "folder", or the name of an attribute
+    seed                 of the splits
+    images               what becomes of image files: none, link, copy or resize; "" as the format needs it
+    pixels               of resize: the longer side at most
+    raw                  text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
+    columns              of tables
+    pseudonyms           people are "annotator 1", "annotator 2", ... everywhere in the export
+    license, cite        for the data card
+    """
+
+    unknown: str = "keep"
+    limits: Limits = field(default_factory=Limits)
+    only_complete: bool = False
+    only_labeled: bool = False
+    classes: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    auto_accepted: bool = True
+    accepted_precision: float = 0.0
+    accepted_confidence: float = 0.0
+    splits: str = ""
+    split_by: str = ""
+    seed: int = 0
+    images: str = ""
+    pixels: int = 1024
+    raw: bool = False
+    columns: Columns = field(default_factory=Columns)
+    pseudonyms: bool = False
+    license: str = ""
+    cite: str = ""
+
+    def problems(self) -> list[str]:
+        """What is wrong with them whatever the project and the format are, in sentences."""
+        sentences = self.limits.problems()
+        if self.unknown not in UNKNOWN_CHOICES:
+            sentences.append(f"--unknown cannot be {self.unknown!r}. {did_you_mean(self.unknown, UNKNOWN_CHOICES)}")
+        sentences += _unknown_words("--state", self.states, STATES)
+        sentences += _unknown_words("--source", self.sources, SOURCES)
+        for name in ("accepted_precision", "accepted_confidence"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                sentences.append(f"--{name.replace('_', '-')} {value:g} is no share: it must lie between 0 and 1.")
+        if self.images and self.images not in IMAGE_CHOICES:
+            sentences.append(f"--images cannot be {self.images!r}. {did_you_mean(self.images, IMAGE_CHOICES)}")
+        if not SMALLEST <= self.pixels <= LARGEST:
+            sentences.append(f"--pixels {self.pixels} must lie between {SMALLEST} and {LARGEST}.")
+        try:
+            shares(self.splits)
+        except AnnotatorError as error:
+            sentences.append(str(error))
+        if self.split_by and not self.splits:
+            sentences.append("--split-by needs --splits.")
+        if self.split_by and is_existing(self.splits):
+            sentences.append("--split-by cannot be used with splits that exist already.")
+        return sentences
+
+    def problems_of_format(self, format_: Format) -> list[str]:
+        """What is wrong with them for this format."""
+        if not format_.ending or self.images in ("", "none"):
+            return []
+        return [f"The format {format_.name} is one file and has no room for images: leave out --images {self.images}."]
+
+    def problems_of_project(self, classes: Iterable[str], annotators: Iterable[str], names: Sequence[str]) -> list[str]:
+        """What is wrong with them for a project of these classes, annotators and names of attributes."""
+        sentences = _unknown_words("--class", self.classes, classes) + _unknown_words(
+            "--annotator", self.annotators, annotators
+        )
+        if len(set(self.classes)) < len(self.classes):
+            sentences.append("--class names a class twice.")
+        attribute = existing_attribute(self.splits)
+        if attribute and attribute not in names:
+            sentences.append(f"No image has the attribute {attribute!r} to take splits from. {_there_is(names)}")
+        if self.split_by not in ("", "folder", *names):
+            sentences.append(f"--split-by {self.split_by!r}: no image has such an attribute. {_there_is(names)}")
+        return sentences
+
+    def as_json(self) -> dict[str, Any]:
+        """What differs from the defaults, for the data card."""
+        chosen, usual = asdict(self), asdict(Choices())
+        return {name: value for name, value in chosen.items() if value not in (usual[name], "none")}
+
+
+def is_existing(splits: str) -> bool:
+    """Whether the splits are those that the images have already."""
+    return splits.partition(":")[0] == EXISTING
+
+
+def existing_attribute(splits: str) -> str:
+    """The attribute that holds the split of each image; "" for splits that are made."""
+    word, _, name = splits.partition(":")
+    return (name or "split") if word == EXISTING else ""
+
+
+def shares(splits: str) -> dict[str, float]:
+    """The share of each split that is made, summing to 1; {} for none and for existing ones. Raises AnnotatorError."""
+    if not splits or is_existing(splits):
+        return {}
+    result: dict[str, float] = {}
+    for part in splits.split(","):
+        name, _, number = (word.strip() for word in part.partition("="))
+        try:
+            share = float(number)
+        except ValueError:
+            share = 0.0
+        if not name or not 0 < share <= 1 or name in result or not _is_folder_name(name):
+            raise AnnotatorError(
+                f"--splits {splits!r} cannot be read at {part.strip()!r}: write each name once with its share, such as "
+                "train=0.8,val=0.1,test=0.1, or existing for splits that the images have."
+            )
+        result[name] = share
+    if abs(sum(result.values()) - 1) > 1e-6:
+        raise AnnotatorError(f"The shares of --splits {splits!r} sum to {sum(result.values()):g}; they must sum to 1.")
+    return result
+
+
+def columns_of(text: str) -> tuple[tuple[str, str], ...]:
+    """The columns of "image=file,fox": (column, its name in the file). It is one line of CSV, so that a name with a
+    comma can be quoted. Raises AnnotatorError."""
+    if not text:
+        return ()
+    pairs: list[tuple[str, str]] = []
+    for part in next(csv.reader([text])):
+        name, _, written = part.partition("=")
+        if not name.strip() or ("=" in part and not written.strip()):
+            raise AnnotatorError(
+                f"--columns cannot be read at {part!r}: write column or column=name, with commas between."
+            )
+        pairs.append((name.strip(), (written or name).strip()))
+    return tuple(pairs)
+
+
+def _is_folder_name(name: str) -> bool:
+    return name.replace("-", "").replace("_", "").isalnum() and len(name) <= 50
+
+
+def _unknown_words(option: str, words: Sequence[str], known: Iterable[str]) -> list[str]:
+    known = list(known)
+    return [f"{option} {word!r} is not there. {did_you_mean(word, known)}" for word in words if word not in known]
+
+
+def _there_is(names: Sequence[str]) -> str:
+    return f"There is: {', '.join(names)}." if names else "Images have no attributes yet."

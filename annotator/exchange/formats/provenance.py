@@ -1,0 +1,101 @@
+"""Where every value came from, and what people wrote, as two CSV files beside a format that has no room for it.
+
+The provenance has the columns image,class,state,... and can be read back as labels. Both are written while the format
+reads the blocks for the first time, so that they cost no reading of their own.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from annotator.exchange.formats.csv_table import LONG, cell_column, iso_time
+from annotator.exchange.formats.text_cells import Field
+from annotator.exchange.formats.view import Accepted, Block, Output, View
+
+GUARANTEE = ("run", "threshold", "precision", "confidence")
+"""Columns of data sets with auto-accepted cells only."""
+ORIGIN = ("original_source", "original_annotator", "original_decided_at")
+"""Columns of data sets with imported answers whose origin is known."""
+NOTES = ("image", "kind", "note", "annotator", "written_at")
+
+
+class Sidecars:
+    """The two files of one export; use as a context manager around the writing of the format.
+
+    view    what the format is to read: the same view, whose blocks are noted on their way
+    """
+
+    def __init__(self, view: View, out: Output, provenance: str, notes: str):
+        self._view, self._out, self._names = view, out, (provenance, notes)
+        self._field = Field(view.raw)
+        self._begun = self._done = False
+
+    def __enter__(self) -> "Sidecars":
+        self._stack = ExitStack()
+        self._files = [self._stack.enter_context(self._out.text(name)) for name in self._names]
+        self._begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with self._stack:
+            if kind is None and not self._done:
+                for file in self._files:
+                    file.seek(0)
+                    file.truncate()
+                self._begin()
+                for block in self._view.blocks():
+                    self._add(block)
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of the view; the first time they are noted as well."""
+        first, self._begun = not self._begun, True
+        for block in self._view.blocks():
+            if first:
+                self._add(block)
+            yield block
+        self._done = self._done or first
+
+    def _begin(self) -> None:
+        view, provenance_columns = self._view, [*LONG, "probability"]
+        if view.columns.seconds:
+            provenance_columns.append("seconds")
+        for fact, columns in (("accepted", GUARANTEE), ("origins", ORIGIN), ("missing", ("missing",))):
+            provenance_columns += columns if fact in view.has else ()
+        for file, columns in zip(self._files, (provenance_columns, NOTES), strict=True):
+            file.write(",".join(columns) + "\n")
+
+    def _add(self, block: Block) -> None:
+        provenance, notes = self._files
+        provenance.writelines(self._provenance(block))
+        for image, of_image in zip(block.images, block.notes, strict=True):
+            for note in of_image:
+                values = (image.name, note.kind, note.text, note.annotator)
+                notes.write(",".join([*map(self._field, values), iso_time(note.at)]) + "\n")
+
+    def _provenance(self, block: Block) -> Iterator[str]:
+        view, field = self._view, self._field
+        rows, columns = (axis.tolist() for axis in block.sources.nonzero())
+        names = [field(image.name) for image in block.images]
+        listed = [[names[row] for row in rows]]
+        listed += [cell_column(name, view, block, field) for name in (*LONG[1:], "probability")]
+        if view.columns.seconds:
+            listed.append(cell_column("seconds", view, block, field))
+        cells = list(zip(rows, columns, strict=True))
+        if "accepted" in view.has:
+            listed.append([_guarantee(block.accepted.get(cell)) for cell in cells])
+        if "origins" in view.has:
+            listed.append([self._origin(block, cell) for cell in cells])
+        if "missing" in view.has:
+            listed.append([field(block.missing[row]) for row in rows])
+        for line in zip(*listed, strict=True):
+            yield ",".join(line) + "\n"
+
+    def _origin(self, block: Block, cell: tuple[int, int]) -> str:
+        origin = block.origins.get(cell)
+        if origin is None:
+            return ",,"
+        at = "" if origin.decided_at is None else iso_time(origin.decided_at)
+        return ",".join([self._field(origin.source), self._field(origin.annotator), at])
+
+
+def _guarantee(accepted: Accepted | None) -> str:
+    return ",".join("" if accepted is None else str(getattr(accepted, name)) for name in GUARANTEE)

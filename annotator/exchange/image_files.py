@@ -1,0 +1,168 @@
+"""Images in an export: names that every system allows, and the files themselves, linked, copied or resized."""
+
+import io
+import os
+import re
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.choices import Choices
+from annotator.records import Image
+from annotator.store import blocks, images
+from annotator.store.database import Database
+from annotator.store.pixels import BadImage, open_rgb
+
+LONGEST = 100  # characters of a stem: with the folders of a format a path stays below the 260 of Windows
+QUALITY = 90  # of JPEG
+READ_AT_ONCE = 10_000  # names
+_UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+
+
+class Names:
+    """The file name of every image of an export: its own, where that is allowed and unique.
+
+    Stems are unique whatever the case, because formats write "<stem>.txt" and "<stem>.xml" beside the images, and some
+    systems take a.jpg and A.jpg for one file. A name that is not gets the image's id after a tilde, which no other name
+    has.
+    """
+
+    def __init__(self, db: Database, ids: np.ndarray, choices: Choices):
+        self._ending = ".jpg" if choices.images == "resize" else None
+        keys = [np.zeros(0, np.int64)]
+        for start in range(0, len(ids), READ_AT_ONCE):
+            rows = blocks.image_rows(db, ids[start : start + READ_AT_ONCE])
+            keys.append(np.array([_key(stem_of(row[1])) for row in rows], np.int64))
+        every = np.concatenate(keys)
+        _, which, many = np.unique(every, return_inverse=True, return_counts=True)
+        self._is_shared = many[which] > 1
+
+    def of(self, block: Sequence[Image], start: int) -> list[str]:
+        """The names of some images, the first of which is number `start` of the export."""
+        names: list[str] = []
+        for place, image in enumerate(block, start=start):
+            stem = stem_of(image.name) + (f"~{image.id}" if self._is_shared[place] else "")
+            names.append(stem + (self._ending or ending_of(image.name)))
+        return names
+
+
+def stem_of(name: str) -> str:
+    """The stem of an image's name, as `safe_name` writes it."""
+    return safe_name(PurePosixPath(name).stem)
+
+
+def safe_name(text: str) -> str:
+    """A name of a file or folder that every system allows: letters, digits and some marks, never a path. Different
+    texts may get the same one; none contains a tilde, with which names can be told apart."""
+    name = unicodedata.normalize("NFC", text)
+    name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
+    if not name or _DEVICES.match(name):
+        name = f"_{name}"
+    while len(name.encode()) > 2 * LONGEST:
+        name = name[:-1]
+    return name
+
+
+def safe_names(texts: Sequence[str]) -> list[str]:
+    """Safe names of these texts, different whatever the case: of classes or splits as folders."""
+    used: Counter[str] = Counter()
+    names: list[str] = []
+    for text in texts:
+        name = safe_name(text)
+        used[_folded(name)] += 1
+        count = used[_folded(name)]
+        names.append(name if count == 1 else f"{name}~{count}")
+    return names
+
+
+def ending_of(name: str) -> str:
+    """The ending in lower case, as readers look for it."""
+    return PurePosixPath(name).suffix.lower()
+
+
+def _key(stem: str) -> int:
+    # A hash, so that a million names take eight bytes each; two that happen to be equal only get a longer name.
+    return hash(_folded(stem))
+
+
+def _folded(name: str) -> str:
+    """Names that some file system takes for one."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+class Placer:
+    """Writes image files into an export.
+
+    counts    how many were hard links, symbolic links, copies, resized, and unreadable
+    """
+
+    def __init__(self, db: Database, how: str, pixels: int):
+        self._db, self._how, self._pixels = db, how, pixels
+        self.counts: Counter[str] = Counter()
+
+    def place(self, image: Image, target: Path) -> bool:
+        """Write one image's file to a path that does not exist; False when its own file cannot be read."""
+        if self._how == "none":
+            return False
+        try:
+            source = images.image_path(self._db, image.id)
+            if self._how == "resize":
+                target.write_bytes(self._resized(source))
+                self.counts["resized"] += 1
+            elif self._how == "copy":
+                shutil.copyfile(source, target)
+                self.counts["copied"] += 1
+            else:
+                self._link(source, target)
+        except (AnnotatorError, BadImage):
+            self.counts["unreadable"] += 1
+            return False
+        return True
+
+    def content(self, image: Image) -> bytes | None:
+        """The bytes that `place` would write."""
+        if self._how == "none":
+            return None
+        try:
+            source = images.image_path(self._db, image.id)
+            content = self._resized(source) if self._how == "resize" else source.read_bytes()
+        except (AnnotatorError, BadImage, OSError):
+            self.counts["unreadable"] += 1
+            return None
+        self.counts["resized" if self._how == "resize" else "copied"] += 1
+        return content
+
+    def said(self) -> list[str]:
+        """What became of the images, in a sentence; one more for those that could not be read."""
+        words = [f"{count:,} {what}" for what, count in sorted(self.counts.items()) if what != "unreadable"]
+        sentences = [f"Images: {', '.join(words)}."] if words else []
+        if missing := self.counts["unreadable"]:
+            sentences.append(f"{missing:,} {'image' if missing == 1 else 'images'} could not be read and left out.")
+        return sentences
+
+    def _link(self, source: Path, target: Path) -> None:
+        with suppress(OSError):
+            os.link(source, target)
+            self.counts["hard links"] += 1
+            return
+        with suppress(OSError):
+            target.symlink_to(source)
+            self.counts["symbolic links"] += 1
+            return
+        shutil.copyfile(source, target)
+        self.counts["copied"] += 1
+
+    def _resized(self, source: Path) -> bytes:
+        width, height = self._pixels, self._pixels
+        picture = open_rgb(source, (width, height))
+        picture.thumbnail((width, height))
+        content = io.BytesIO()
+        picture.save(content, "JPEG", quality=QUALITY)
+        return content.getvalue()

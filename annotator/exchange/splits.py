@@ -1,0 +1,159 @@
+"""Splits of an export: made so that every class has its share in each, or those that the images have already.
+
+Made splits are stratified over all classes at once: Sechidis, Tsoumakas, Vlahavas, "On the Stratification of
+Multi-Label Data", ECML PKDD 2011, algorithm 1. Class by class, the rarest first, each of its images goes where most
+positives of this class are still wanted. Its cost is that of the positives, not of all cells.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from annotator.exchange.choices import Choices, existing_attribute, shares
+from annotator.exchange.image_files import safe_names
+from annotator.exchange.tallies import Tallies
+from annotator.indexing import positions
+from annotator.shares import counted
+from annotator.store import blocks
+from annotator.store.database import Database
+
+
+def assign(db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies) -> tuple[tuple[str, ...], np.ndarray]:
+    """The names of the splits, and of each image the place of its split among them; -1: in none. (N,) int16.
+
+    ids        (N,) int64, ascending
+    tallies    of these images, with the positives where splits are made
+    """
+    if attribute := existing_attribute(choices.splits):
+        return _existing(db, attribute, ids)
+    wanted = shares(choices.splits)
+    if not wanted:
+        return (), np.zeros(0, np.int16)
+    starts, classes = tallies.positives()
+    groups = _groups(db, choices.split_by, ids)
+    return tuple(wanted), stratified(starts, classes, list(wanted.values()), choices.seed, groups)
+
+
+def counts(
+    names: tuple[str, ...], split_of: np.ndarray, tallies: Tallies, class_names: list[str]
+) -> list[dict[str, Any]]:
+    """Of each split its name, images and present (class -> images); the images that are in none have the name ""."""
+    if not names:
+        return []
+    starts, classes = tallies.positives()
+    places = np.where(split_of < 0, len(names), split_of)
+    of_cell = np.repeat(places, np.diff(starts)).astype(np.int64)
+    size = max(len(class_names), 1)
+    shape = len(names) + 1, size
+    table = np.bincount(of_cell * size + classes, minlength=shape[0] * shape[1]).reshape(shape).tolist()
+    images = np.bincount(places, minlength=len(names) + 1).tolist()
+    every = [
+        {"name": name, "images": count, "present": dict(zip(class_names, present, strict=False))}
+        for name, count, present in zip((*names, ""), images, table, strict=True)
+    ]
+    return [split for split in every if split["name"] or split["images"]]
+
+
+def said(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
+    """What a person should know of the splits."""
+    if not names:
+        return []
+    counts = Counter(split_of.tolist())
+    sentences = [f"Splits: {', '.join(f'{name} {counts[place]:,}' for place, name in enumerate(names))} images."]
+    if counts[-1]:
+        sentences.append(f"{counted(counts[-1], 'image is', 'images are')} in no split.")
+    return sentences
+
+
+def stratified(
+    starts: np.ndarray, classes: np.ndarray, wanted: list[float], seed: int, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """The split of each image, (N,) int16.
+
+    starts     (N + 1,) where the present classes of each image begin in `classes`
+    wanted     the share of each split; they sum to 1
+    groups     (N,) int64 from 0 on: images of one group stay together; None: every image is its own
+    """
+    images = len(starts) - 1
+    if groups is None:
+        groups = np.arange(images)
+    members = int(groups.max()) + 1 if images else 0
+    image_of = np.repeat(np.arange(images), np.diff(starts))
+    width = int(classes.max()) + 1 if len(classes) else 0
+    # Positives of a group: its classes, each with how many of its images show it.
+    cells, many = np.unique(groups[image_of].astype(np.int64) * max(width, 1) + classes, return_counts=True)
+    of_group, of_class = np.divmod(cells, max(width, 1))
+    first = np.searchsorted(of_group, np.arange(members + 1)).tolist()
+    sizes = np.bincount(groups, minlength=members)
+    rng = np.random.default_rng(seed)
+    # Large groups first: what is left then can even out what they did. Equal ones at random.
+    rank = np.empty(members, np.int64)
+    rank[np.lexsort((rng.random(members), -sizes))] = np.arange(members)
+    by_class = np.lexsort((rank[of_group], of_class))
+    bounds = np.searchsorted(of_class[by_class], np.arange(width + 1))
+    ordered = of_group[by_class]
+    fill = _Filling(wanted, np.bincount(of_class, many, minlength=width), images, rng.random((members, len(wanted))))
+    split = [-1] * members
+    class_list, many_list, size_list = of_class.tolist(), many.tolist(), sizes.tolist()
+    left = np.bincount(of_class, many, minlength=width)
+    while width and left.max() > 0:
+        rarest = int(np.where(left > 0, left, np.inf).argmin())
+        for group in ordered[bounds[rarest] : bounds[rarest + 1]].tolist():
+            if split[group] < 0:
+                positives = range(first[group], first[group + 1])
+                cells_ = [(class_list[place], many_list[place]) for place in positives]
+                split[group] = fill.put(group, rarest, cells_, size_list[group])
+                for class_, count in cells_:
+                    left[class_] -= count
+        left[rarest] = 0
+    for group in np.argsort(rank).tolist():
+        if split[group] < 0:
+            split[group] = fill.put(group, None, [], size_list[group])
+    return np.array(split, np.int16)[groups] if images else np.zeros(0, np.int16)
+
+
+class _Filling:
+    """How many positives of each class, and images, each split still wants."""
+
+    def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
+        self._of_class = [[share * count for share in wanted] for count in positives.tolist()]
+        self._images = [share * images for share in wanted]
+        self._ties = ties
+
+    def put(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
+        """Put a group where most of a class is wanted, then where most images are; returns the split."""
+        ties, images = self._ties[group], self._images
+        wants = images if class_ is None else self._of_class[class_]
+        split = max(range(len(images)), key=lambda place: (wants[place], images[place], ties[place]))
+        images[split] -= size
+        for other, count in cells:
+            self._of_class[other][split] -= count
+        return split
+
+
+def _existing(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    image_ids, values = blocks.values_of(db, attribute)
+    words = sorted(set(values))
+    place_of = {word: place for place, word in enumerate(words)}
+    rows, known = positions(ids, image_ids)
+    of_value = np.array([place_of[value] for value in values], np.int16)
+    split_of = np.full(len(ids), -1, np.int16)
+    split_of[known] = of_value[rows[known]]
+    return tuple(safe_names(words)), split_of  # formats make folders of them
+
+
+def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:
+    """(N,) the group of each image, from 0 on; images without the attribute are alone."""
+    if not split_by:
+        return None
+    number_of: dict[object, int] = {}
+    if split_by == "folder":
+        names: list[object] = []
+        for start in range(0, len(ids), 10_000):
+            names += blocks.folders_of(db, ids[start : start + 10_000])
+    else:
+        image_ids, values = blocks.values_of(db, split_by)
+        of_image = dict(zip(image_ids.tolist(), values, strict=True))
+        names = [of_image.get(image_id, image_id) for image_id in ids.tolist()]
+    return np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)

@@ -1,0 +1,113 @@
+"""Counts over all blocks of a data set, by arrays: what the data card says, and what a format would lose."""
+
+from typing import Any
+
+import numpy as np
+
+from annotator.exchange.formats.view import ABSENT, NOBODY, PRESENT, STATE_WORDS, UNSURE, Block
+
+PAIRS_SHOWN = 20
+
+
+class Tallies:
+    """Counts of cells, co-occurrence of classes, who answered when; it does not grow with the number of images.
+
+    cells        (C, states, sources) int64
+    months       (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970
+    positives    present classes of each image one after the other, and how many each has, where they are kept
+    has          as of View
+    missing      (name, reason) of images that cannot be shown
+    """
+
+    def __init__(self, classes: int, sources: tuple[str, ...], *, keep_positives: bool = False):
+        from scipy.sparse import csr_array
+
+        self.sources = sources
+        self.cells = np.zeros((classes, len(STATE_WORDS), len(sources)), np.int64)
+        self.months: dict[tuple[int, int, int], int] = {}
+        self.has: set[str] = set()
+        self.missing: list[tuple[str, str]] = []
+        self._together = csr_array((classes, classes), dtype=np.int64)
+        self._keep = keep_positives
+        self._columns: list[np.ndarray] = []
+        self._counts: list[np.ndarray] = []
+
+    def add(self, block: Block) -> None:
+        """Take in one block."""
+        from scipy.sparse import csr_array
+
+        classes, states, sources = self.cells.shape
+        code = (block.states.astype(np.int64) * sources + block.sources) + np.arange(classes) * (states * sources)
+        self.cells += np.bincount(code.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
+        rows, columns = np.nonzero(block.states == PRESENT)
+        shape = len(block.images), classes
+        shown = csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+        self._together = self._together + shown.T @ shown
+        if self._keep:
+            self._columns.append(columns.astype(np.int32))
+            self._counts.append(np.bincount(rows, minlength=len(block.images)).astype(np.int32))
+        self._add_months(block)
+        self.missing += [
+            (image.name, reason) for image, reason in zip(block.images, block.missing, strict=True) if reason
+        ]
+        facts = {
+            "accepted": bool(block.accepted),
+            "origins": bool(block.origins),
+            "missing": any(block.missing),
+            "notes": any(block.notes),
+            "attributes": any(block.attributes),
+        }
+        self.has |= {name for name, is_there in facts.items() if is_there}
+
+    def _add_months(self, block: Block) -> None:
+        known = ~np.isnan(block.decided_at)
+        if not known.any():
+            return
+        months = block.decided_at[known].astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+        code = (months << 32) + (block.annotators[known].astype(np.int64) << 8) + block.sources[known]
+        for value, count in zip(*np.unique(code, return_counts=True), strict=True):
+            key = (int(value) >> 8 & 0xFFFF, int(value) & 0xFF, int(value) >> 32)
+            self.months[key] = self.months.get(key, 0) + int(count)
+
+    def of_state(self, state: int) -> int:
+        """How many cells have a state."""
+        return int(self.cells[:, state].sum())
+
+    @property
+    def unknown(self) -> int:
+        """Cells without a value and without an answer."""
+        return self.of_state(NOBODY)
+
+    @property
+    def unsure(self) -> int:
+        return self.of_state(UNSURE)
+
+    @property
+    def absent(self) -> int:
+        return self.of_state(ABSENT)
+
+    @property
+    def present(self) -> int:
+        return self.of_state(PRESENT)
+
+    def positives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each image's present classes begin, (N + 1,) int64, and these, one image after the other."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
+        return np.cumsum(counts), np.concatenate([np.zeros(0, np.int32), *self._columns])
+
+    def pairs(self) -> list[tuple[int, int, int]]:
+        """The classes that stand on the same image most often: (class, class, images), the most frequent first."""
+        from scipy.sparse import triu
+
+        upper: Any = triu(self._together, k=1).tocoo()
+        order = np.lexsort((upper.col, upper.row, -upper.data))[:PAIRS_SHOWN]
+        columns = (upper.row[order], upper.col[order], upper.data[order])
+        return [(int(row), int(column), int(count)) for row, column, count in zip(*columns, strict=True)]
+
+    def counts_of_class(self, column: int) -> list[tuple[str, str, int]]:
+        """(state, source, cells) of one class, sorted."""
+        states, sources = np.nonzero(self.cells[column])
+        return sorted(
+            (STATE_WORDS[state] or "unknown", self.sources[source], int(self.cells[column, state, source]))
+            for state, source in zip(states.tolist(), sources.tolist(), strict=True)
+        )
