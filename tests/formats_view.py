@@ -75,7 +75,8 @@ def _block(cells, names, sources, splits, attributes, files, part: slice) -> Blo
         sources=np.where(known, given, 0).astype(np.uint8),
         annotators=known.astype(np.uint16),
         decided_at=np.where(known, 1.7e9, math.nan),
-        probabilities=np.full(inside.shape, math.nan, np.float32),
+        seconds=np.full(inside.shape, math.nan),
+        probabilities=np.full(inside.shape, math.nan),
         accepted={},
         origins={},
         notes=[()] * len(rows),
@@ -101,6 +102,12 @@ class Files:
     def binary(self, name: str = ""):
         with self.path(name).open("wb") as file:
             yield file
+
+    def image(self, image: Image, name: str) -> bool:
+        return False
+
+    def image_bytes(self, image: Image) -> bytes | None:
+        return None
 
     def path(self, name: str = "") -> Path:
         if self.target.suffix:
