@@ -90,8 +90,8 @@ def _block(cells, names, sources, splits, attributes, files, part: slice) -> Blo
 class Files:
     """An Output that writes at once. target: the file of a format that is one file (with an ending), or the folder."""
 
-    def __init__(self, target: Path):
-        self.target = target
+    def __init__(self, target: Path, images: bool = False):
+        self.target, self.images = target, images
 
     @contextmanager
     def text(self, name: str = ""):
@@ -104,7 +104,9 @@ class Files:
             yield file
 
     def image(self, image: Image, name: str) -> bool:
-        return False
+        if self.images:
+            self.path(name).write_bytes(image.sha256.encode())
+        return self.images
 
     def image_bytes(self, image: Image) -> bytes | None:
         return None
@@ -118,10 +120,10 @@ class Files:
 
 
 def write(format_: Format, view: View, folder: Path) -> Path:
-    """The view in this format: the file, or the folder, that was written."""
+    """The view in this format: the file, or the folder, that was written. Images are made up where it needs them."""
     target = folder / f"labels{format_.ending}"
     assert format_.write
-    format_.write(view, Files(target))
+    format_.write(view, Files(target, format_.images != "none"))
     return target
 
 

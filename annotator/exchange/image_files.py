@@ -2,9 +2,7 @@
 
 import io
 import os
-import re
 import shutil
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,16 +12,14 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.choices import Choices
+from annotator.exchange.formats.safe_names import folded, safe_name
 from annotator.records import Image
 from annotator.store import blocks, images
 from annotator.store.database import Database
 from annotator.store.pixels import BadImage, open_rgb
 
-LONGEST = 100  # characters of a stem: with the folders of a format a path stays below the 260 of Windows
 QUALITY = 90  # of JPEG
 READ_AT_ONCE = 10_000  # names
-_UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 class Names:
@@ -58,30 +54,6 @@ def stem_of(name: str) -> str:
     return safe_name(PurePosixPath(name).stem)
 
 
-def safe_name(text: str) -> str:
-    """A name of a file or folder that every system allows: letters, digits and some marks, never a path. Different
-    texts may get the same one; none contains a tilde, with which names can be told apart."""
-    name = unicodedata.normalize("NFC", text)
-    name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
-    if not name or _DEVICES.match(name):
-        name = f"_{name}"
-    while len(name.encode()) > 2 * LONGEST:
-        name = name[:-1]
-    return name
-
-
-def safe_names(texts: Sequence[str]) -> list[str]:
-    """Safe names of these texts, different whatever the case: of classes or splits as folders."""
-    used: Counter[str] = Counter()
-    names: list[str] = []
-    for text in texts:
-        name = safe_name(text)
-        used[_folded(name)] += 1
-        count = used[_folded(name)]
-        names.append(name if count == 1 else f"{name}~{count}")
-    return names
-
-
 def ending_of(name: str) -> str:
     """The ending in lower case, as readers look for it."""
     return PurePosixPath(name).suffix.lower()
@@ -89,12 +61,7 @@ def ending_of(name: str) -> str:
 
 def _key(stem: str) -> int:
     # A hash, so that a million names take eight bytes each; two that happen to be equal only get a longer name.
-    return hash(_folded(stem))
-
-
-def _folded(name: str) -> str:
-    """Names that some file system takes for one."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    return hash(folded(stem))
 
 
 class Placer:

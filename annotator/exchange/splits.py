@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotator.exchange.choices import Choices, existing_attribute, shares
-from annotator.exchange.image_files import safe_names
+from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.tallies import Tallies
 from annotator.indexing import positions
 from annotator.shares import counted

@@ -11,8 +11,12 @@ from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.openimages import OPENIMAGES
+from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.voc import VOC
+from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 
 FORMATS: dict[str, Format] = {
     format_.name: format_
@@ -22,6 +26,11 @@ FORMATS: dict[str, Format] = {
         COCO,
         COCO_RESULTS,
         OPENIMAGES,
+        VOC,
+        SPML,
+        YOLO,
+        YOLO_CLS,
+        IMAGEFOLDER,
     )
 }
 """Name -> the format."""

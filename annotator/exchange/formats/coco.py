@@ -34,12 +34,12 @@ from annotator.exchange.formats.coco_images import CocoImages
 from annotator.exchange.formats.contents import Contents, Given, Item, Problems
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.json_stream import pieces, starts_with
-from annotator.exchange.formats.view import ACCEPTED, STATE_WORDS, Block, Output, View
+from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE, Image
 
 ENDING = ".json"
 Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
-FILLED = (ACCEPTED, "model", "assumed")
+FILLED = (ACCEPTED, MODEL, ASSUMED)
 
 _ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 

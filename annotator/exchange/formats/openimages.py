@@ -19,7 +19,7 @@ from annotator.exchange.formats.contents import Contents, Given, Item, Problems
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.lines import csv_rows, first_line
 from annotator.exchange.formats.text_cells import Rows, unescaped
-from annotator.exchange.formats.view import ACCEPTED, Output, View
+from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, Output, View
 from annotator.records import ABSENT, PRESENT
 from annotator.store.files import looks_like_image
 
@@ -27,7 +27,7 @@ COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
 NAMES = ("LabelName", "DisplayName")
 DESCRIPTIONS = ".class-descriptions.csv"
 VERIFIED, MACHINE = "verification", "machine"
-FILLED = (ACCEPTED, "model", "assumed")
+FILLED = (ACCEPTED, MODEL, ASSUMED)
 
 
 def recognise(path: Path) -> str | None:

@@ -1,0 +1,120 @@
+"""One folder a class: a single-label data set, whose missing labels are to be found.
+
+Format: torchvision.datasets.ImageFolder,
+https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html: <folder>/<class>/.../<image>; also
+<folder>/<split>/<class>/.../<image>. Keras, fastai, timm, Hugging Face `datasets` and YOLO read the same.
+
+The class of an image's folder is present; every other class is unknown, because whoever sorted the images could name
+one only. An image that lies in two class folders, as two files with the same content, has both. Images outside of class
+folders come without a label. Written as yolo-cls (yolo.py).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.lines import csv_rows
+from annotator.records import PRESENT
+from annotator.store.files import list_files, looks_like_image
+
+SPLITS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev"})
+CLASSES = "classes.csv"
+"""Folder and class, for classes whose name cannot be that of a folder."""
+_OTHERS = frozenset({"images", "labels", "annotations", "jpegimages", "imagesets"})
+_ENTRIES_SEEN = 200
+
+
+def recognise(path: Path) -> str | None:
+    """At least two folders hold images, or splits hold such folders, and no image lies beside them."""
+    folders, images = _glance(path)
+    if images or not folders or {name.lower() for name in folders} & _OTHERS:
+        return None
+    if _are_splits(folders):
+        inner = [_glance(path / name) for name in folders]
+        folders = sorted({name for names, _ in inner for name in names})
+        if any(images for _, images in inner) or {name.lower() for name in folders} & _OTHERS:
+            return None
+        places = [
+            path / name / class_ for name, (names, _) in zip(_glance(path)[0], inner, strict=True) for class_ in names
+        ]
+    else:
+        places = [path / name for name in folders]
+    if len(folders) < 2 or not any(_glance(place)[1] for place in places[:20]):
+        return None
+    shown = ", ".join(folders[:3]) + (", ..." if len(folders) > 3 else "")
+    return f"one folder a class: {shown}"
+
+
+def _glance(folder: Path) -> tuple[list[str], bool]:
+    """The first folders in a folder, and whether an image is among its first entries."""
+    names, images = [], False
+    try:
+        with os.scandir(folder) as entries:
+            for _, entry in zip(range(_ENTRIES_SEEN), entries, strict=False):
+                if not entry.name.startswith("."):
+                    if entry.is_dir():
+                        names.append(entry.name)
+                    else:
+                        images |= looks_like_image(entry.name)
+    except OSError:
+        pass
+    return sorted(names), images
+
+
+def _are_splits(names: list[str]) -> bool:
+    return bool(names) and all(name.lower() in SPLITS for name in names)
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The images of all class folders; their names are paths relative to the folder.
+
+    Raises AnnotatorError for a folder that cannot be read, or has no image in a class folder.
+    """
+    paths = list_files(path, leave_out=path).images()
+    tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})
+    depth = 1 if _are_splits(tops) and any(name.count("/") > 1 for name in paths) else 0
+    named = _named(path, problems)
+    folders = dict.fromkeys(name.split("/")[depth] for name in paths if name.count("/") > depth)
+    classes = {folder: named.get(folder, folder) for folder in sorted(folders)}
+    if not classes:
+        raise AnnotatorError(
+            f"{path} has no class folders: an image of the class cat lies at {path / 'cat' / 'picture.jpg'}, with "
+            f"splits at {path / 'train' / 'cat' / 'picture.jpg'}."
+        )
+    outside = sum(name.count("/") <= depth for name in paths)
+    said = ["The class of an image's folder is present, every other class is unknown."]
+    if depth:
+        said.append(f"The folders {', '.join(tops)} are splits.")
+    if outside:
+        said.append(f"{outside:,} images lie in no class folder and have no label.")
+    listed = [(name, "") for name in dict.fromkeys(classes.values())]
+    return Contents(listed, _items(paths, depth, classes), folder=path, place="file", said=said)
+
+
+def _items(paths: list[str], depth: int, classes: dict[str, str]) -> Iterator[Item]:
+    labels = {folder: (Given(name, PRESENT),) for folder, name in classes.items()}
+    for name in paths:
+        parts = name.split("/")
+        given = labels[parts[depth]] if len(parts) > depth + 1 else ()
+        split = {"split": parts[0]} if depth and len(parts) > 1 else {}
+        yield Item(name, name, given, file=name, attributes=split)
+
+
+def _named(path: Path, problems: Problems) -> dict[str, str]:
+    """Folder -> class, where the export says so."""
+    file = path / CLASSES
+    if not file.is_file() or file.is_symlink():
+        return {}
+    rows = dict(row for _, row in csv_rows(file, problems, columns=2))
+    return rows if rows.pop("folder", None) == "class" else {}
+
+
+IMAGEFOLDER = Format(
+    name="imagefolder",
+    about="One folder a class: a single-label data set whose missing labels are to be found",
+    recognise=recognise,
+    read=read,
+)

@@ -1,0 +1,39 @@
+"""Names of files and folders that every system allows, for classes and splits of any name."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+LONGEST = 100  # characters: with the folders of a format a path stays below the 260 of Windows
+_UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+
+
+def safe_name(text: str) -> str:
+    """A name of a file or folder that every system allows: letters, digits and some marks, never a path. Different
+    texts may get the same one; none contains a tilde, with which names can be told apart."""
+    name = unicodedata.normalize("NFC", text)
+    name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
+    if not name or _DEVICES.match(name):
+        name = f"_{name}"
+    while len(name.encode()) > 2 * LONGEST:
+        name = name[:-1]
+    return name
+
+
+def safe_names(texts: Sequence[str]) -> list[str]:
+    """Safe names of these texts, different whatever the case: of classes or splits as folders."""
+    used: Counter[str] = Counter()
+    names: list[str] = []
+    for text in texts:
+        name = safe_name(text)
+        used[folded(name)] += 1
+        count = used[folded(name)]
+        names.append(name if count == 1 else f"{name}~{count}")
+    return names
+
+
+def folded(name: str) -> str:
+    """The same for names that some file system takes for one."""
+    return unicodedata.normalize("NFKC", name).casefold()

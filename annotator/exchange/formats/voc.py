@@ -1,0 +1,332 @@
+"""Pascal VOC: an XML file an image, and a list an image set and class.
+
+Format: "The PASCAL Visual Object Classes Challenge 2012 Development Kit", sections 3.3 and 4.1,
+http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf: Annotations/<id>.xml, ImageSets/Main/<set>.txt and
+ImageSets/Main/<class>_<set>.txt with 1 (present), -1 (absent) or 0 (difficult) an image, JPEGImages/<id>.jpg.
+
+Read: an object makes its class present, and unsure where all objects of the class are difficult, which is what 0 means;
+-1 is absent; all else is unknown.
+
+Written: objects have no bndbox, because nobody has drawn one: a training of detectors stops instead of learning a false
+box. An image is left out of the lists of the classes that are unknown on it. Elements of our own, which other readers
+pass over: source/image (the name in the project), sha256, split, absent; and an attribute `source` of objects and of
+absent that nobody has answered (`--unknown`). When it is there, these elements are read and the lists are not needed.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.lines import lines
+from annotator.exchange.formats.safe_names import safe_names
+from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, UNKNOWN, Block, Output, View
+from annotator.exchange.formats.xml_text import refuse_impossible
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.files import list_files
+from annotator.store.reading import open_file
+
+ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
+OURS = "multilabel-annotator"  # source/database of what we write
+WHOLE = "trainval"  # the image set of an export without splits: all that is not kept for a test
+LARGEST = 16 << 20  # bytes of an XML file
+HELD = 4 << 20  # letters of lists in memory
+NAMES_KEPT = 200_000
+FILLED = (ACCEPTED, MODEL, ASSUMED)
+STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
+
+
+def recognise(path: Path) -> str | None:
+    """It has Annotations with XML files, or ImageSets/Main; also in the only folder of a VOCdevkit."""
+    root = _root(path)
+    if root is None:
+        return None
+    has = [name for name in (ANNOTATIONS, MAIN, IMAGES) if (root / name).is_dir()]
+    return f"Pascal VOC: it has {' and '.join(has)}"
+
+
+def _root(path: Path) -> Path | None:
+    """The folder with Annotations and ImageSets, None where there is none."""
+    try:
+        inner = sorted(child for child in path.iterdir() if child.name.startswith("VOC") and child.is_dir())
+        places = [path, *inner, *(path / "VOCdevkit").glob("VOC*")][:10] if path.is_dir() else []
+        found = [place for place in places if _first_xml(place / ANNOTATIONS) or (place / MAIN).is_dir()]
+    except OSError:
+        return None
+    return found[0] if len(found) == 1 or path in found else None
+
+
+def _first_xml(folder: Path) -> str | None:
+    try:
+        with os.scandir(folder) as entries:
+            return next((entry.name for entry in entries if entry.name.endswith(".xml")), None)
+    except OSError:
+        return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """All XML files and lists. Raises AnnotatorError when there is no VOC folder, or its lists cannot be read."""
+    root = _root(path)
+    if root is None:
+        raise AnnotatorError(f"{path} is no single VOC folder: it has neither {ANNOTATIONS}/*.xml nor {MAIN}.")
+    first = _first_xml(root / ANNOTATIONS)
+    ours = bool(first) and (_parsed(root / ANNOTATIONS / first, Problems()) or {}).get("ours", False)
+    lists = [] if ours else _lists(root / MAIN)
+    images = root / IMAGES if (root / IMAGES).is_dir() else None
+    said = ["An object makes its class present; unsure where all are difficult. Boxes are not kept."]
+    if ours or lists:
+        said.append("-1 in ImageSets/Main is absent, 0 is unsure.")
+    if not ours:
+        said.append("All other classes of an image are unknown; with --exhaustive they are absent.")
+    classes = dict.fromkeys(name for _, name, _ in lists)
+    return Contents(
+        [(name, "") for name in classes],
+        _items(root, images, lists, problems),
+        folder=images,
+        place="file",
+        said=said,
+    )
+
+
+def _items(root: Path, images: Path | None, lists: Sequence[tuple[Path, str, str]], problems: Problems):
+    if (root / ANNOTATIONS).is_dir():
+        for name in list_files(root / ANNOTATIONS, leave_out=root / ANNOTATIONS).paths:
+            if name.endswith(".xml") and (found := _parsed(root / ANNOTATIONS / name, problems)):
+                yield _item(found, name, images)
+    name_of = lru_cache(NAMES_KEPT)(partial(_image_of, images))  # every list of a class names the same images
+    for file, class_name, split in lists:
+        yield from _listed(file, class_name, split, images, name_of, problems)
+
+
+def _item(found: dict[str, Any], name: str, images: Path | None) -> Item:
+    file = found["filename"] or f"{name.removesuffix('.xml')}.jpg"
+    image = found["image"] if found["ours"] else file
+    labels = [
+        Given(class_name, UNSURE if difficult else PRESENT, source=source)
+        for class_name, (difficult, source) in found["objects"].items()
+    ]
+    labels += [Given(class_name, ABSENT, source=source) for class_name, source in found["absent"]]
+    attributes = {"split": found["split"]} if found["split"] else {}
+    place = f"{ANNOTATIONS}/{name}"
+    return Item(image, place, labels, file=_existing(images, file), sha256=found["sha256"], attributes=attributes)
+
+
+def _image_of(images: Path | None, image_id: str) -> str:
+    """The name of an image by its id: with the ending that its file in JPEGImages has, .jpg without one."""
+    names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".png")]
+    return next((name for name in names if _existing(images, name)), names[0])
+
+
+def _existing(images: Path | None, file: str) -> str:
+    """The name of a file in JPEGImages, "" when it is not there or would lead out of it."""
+    if images is None or "/" in file or "\\" in file or "\0" in file or not (images / file).is_file():
+        return ""
+    return file
+
+
+def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:
+    """What one XML file says; None, and a problem, where it cannot be read."""
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import ParseError, fromstring
+
+    place = f"{ANNOTATIONS}/{path.name}"
+    try:
+        with open_file(path) as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            problems.add(f"{place} has more than {LARGEST >> 20} MB")
+            return None
+        tree = fromstring(text, forbid_dtd=True)
+    except ParseError as error:
+        problems.add(f"{place} is no XML: {error}")
+    except DefusedXmlException:
+        problems.add(f"{place} declares a document type or entities, which are not read")
+    except (OSError, ValueError, LookupError) as error:
+        problems.add(f"{place} cannot be read: {getattr(error, 'strerror', None) or error}")
+    else:
+        return _facts(tree, place, problems)
+    return None
+
+
+def _facts(tree: Any, place: str, problems: Problems) -> dict[str, Any] | None:
+    if tree.tag != "annotation":
+        problems.add(f"{place} is no VOC annotation: it begins with <{tree.tag}>")
+        return None
+    ours = tree.findtext("source/database") == OURS
+    objects: dict[str, tuple[bool, str]] = {}
+    for number, object_ in enumerate(tree.findall("object"), start=1):
+        name = _text(object_, "name", ours)
+        if not name:
+            problems.add(f"{place}: object {number} has no name")
+            continue
+        difficult = (object_.findtext("difficult") or "").strip() == "1"
+        known = objects.get(name, (True, ""))
+        objects[name] = (difficult and known[0], object_.get("source", "") if ours else "")
+    absent = [(each.text or "", each.get("source", "")) for each in tree.findall("absent")] if ours else []
+    return {
+        "ours": ours,
+        "filename": _text(tree, "filename", ours),
+        "image": _text(tree, "source/image", ours),
+        "sha256": _text(tree, "sha256", ours) if ours else "",
+        "split": _text(tree, "split", ours) if ours else "",
+        "objects": objects,
+        "absent": absent,
+    }
+
+
+def _text(node: Any, path: str, exact: bool) -> str:
+    text = node.findtext(path) or ""
+    return text if exact else text.strip()
+
+
+def _lists(folder: Path) -> list[tuple[Path, str, str]]:
+    """(file, class, image set) of the lists of classes; trainval only for classes that have not both train and val.
+
+    The name of a list is <class>_<set>; both may hold underscores, but a set has a list without a class, too.
+    """
+    paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
+    stems = {path.stem: path for path in paths if not path.is_symlink()}
+    sets = sorted((stem for stem in stems if _is_set(stems[stem])), key=len, reverse=True)
+    sets = sets or ["trainval", "train", "test", "val"]
+    result: dict[tuple[str, str], Path] = {}
+    for stem, path in stems.items():
+        split = next((name for name in sets if stem.endswith(f"_{name}")), None)
+        if stem not in sets and split:
+            result[stem.removesuffix(f"_{split}"), split] = path
+    whole = {
+        class_ for class_, split in result if split == WHOLE and {(class_, "train"), (class_, "val")} <= result.keys()
+    }
+    return [(path, name, split) for (name, split), path in result.items() if split != WHOLE or name not in whole]
+
+
+def _is_set(path: Path) -> bool:
+    """Whether its first line names an image only."""
+    return len(next(lines(path), "").split()) == 1
+
+
+def _listed(
+    file: Path, class_name: str, split: str, images: Path | None, name_of: Callable[[str], str], problems: Problems
+) -> Iterator[Item]:
+    attributes = {"split": split} if split != WHOLE else {}
+    givens = {str(value): (Given(class_name, state),) for value, state in STATES.items()}
+    for number, line in enumerate(lines(file), start=1):
+        words = line.split()
+        if not words:
+            continue
+        given = givens.get(words[1].removeprefix("+")) if len(words) == 2 else None
+        if given is None:
+            problems.add(f"{MAIN}/{file.name}, line {number}: {line.strip()!r:.80} must be an image and 1, -1 or 0")
+            continue
+        name = name_of(words[0])
+        yield Item(
+            name, f"{MAIN}/{file.name}, line {number}", given, file=_existing(images, name), attributes=attributes
+        )
+
+
+def write(view: View, output: Output) -> None:
+    """XML files, lists, and the images where they are wanted. An id is the stem of Block.files."""
+    refuse_impossible("classes", (class_.name for class_ in view.classes))
+    names = [escape(class_.name) for class_ in view.classes]
+    folders = safe_names([class_.name for class_ in view.classes])
+    sets = {name: name for name in view.splits} or {"": WHOLE}
+    held = _Lists(output)
+    for name in sets.values():
+        for file in (name, *(f"{folder}_{name}" for folder in folders)):
+            held.add(file, "")
+    for block in view.blocks():
+        refuse_impossible("images", (image.name for image in block.images))
+        values = np.where(block.states == STATE_WORDS.index("unsure"), 0, np.where(block.values == 0, -1, block.values))
+        is_known = (block.values != UNKNOWN) | (block.states == STATE_WORDS.index("unsure"))
+        files = [_image_file(file) for file in block.files]
+        ids = [file.rpartition(".")[0] for file in files]
+        for row, split in enumerate(block.splits):
+            if split in sets:
+                held.add(sets[split], f"{ids[row]}\n")
+        for row, column in np.argwhere(is_known).tolist():
+            if block.splits[row] in sets:
+                held.add(f"{folders[column]}_{sets[block.splits[row]]}", f"{ids[row]} {values[row, column]:2}\n")
+        held.write_some()
+        for row, text in enumerate(_annotations(view, block, files, names, is_known)):
+            with output.text(f"{ANNOTATIONS}/{ids[row]}.xml") as file:
+                file.write(text)
+            output.image(block.images[row], f"{IMAGES}/{files[row]}")
+    held.write_all()
+
+
+def _image_file(name: str) -> str:
+    """Ids stand in lists with blanks around them; no name of Block.files holds a percent sign."""
+    return name.replace(" ", "%20")
+
+
+def _annotations(
+    view: View, block: Block, files: Sequence[str], names: Sequence[str], is_known: np.ndarray
+) -> Iterator[str]:
+    filled = np.isin(view.sources, FILLED)[block.sources]
+    rest = "<pose>Unspecified</pose><truncated>0</truncated>"
+    for row, image in enumerate(block.images):
+        split = f"\t<split>{_escaped(block.splits[row])}</split>\n" if block.splits[row] else ""
+        parts = [
+            f"<annotation>\n\t<folder>{IMAGES}</folder>\n\t<filename>{_escaped(files[row])}</filename>\n"
+            f"\t<source><database>{OURS}</database><image>{_escaped(image.name)}</image></source>\n"
+            f"\t<size><width>{image.width}</width><height>{image.height}</height><depth>3</depth></size>\n"
+            f"\t<segmented>0</segmented>\n\t<sha256>{image.sha256}</sha256>\n{split}"
+        ]
+        for column in np.flatnonzero(is_known[row]).tolist():
+            source = f' source="{view.sources[block.sources[row, column]]}"' if filled[row, column] else ""
+            if block.values[row, column] == 0:
+                parts.append(f"\t<absent{source}>{names[column]}</absent>\n")
+            else:
+                difficult = int(block.values[row, column] == UNKNOWN)
+                parts.append(
+                    f"\t<object{source}><name>{names[column]}</name>{rest}<difficult>{difficult}</difficult></object>\n"
+                )
+        parts.append("</annotation>\n")
+        yield "".join(parts)
+
+
+def _escaped(text: str) -> str:
+    # A carriage return that is not escaped is read as a newline.
+    return escape(text, {"\r": "&#13;"})
+
+
+class _Lists:
+    """The lists of ImageSets/Main, appended to by turns: there may be more of them than files can be open."""
+
+    def __init__(self, output: Output):
+        self._output = output
+        self._held: dict[str, list[str]] = {}
+        self._letters = 0
+        self._begun: dict[str, Path] = {}
+
+    def add(self, name: str, text: str) -> None:
+        self._held.setdefault(name, []).append(text)
+        self._letters += len(text) + 50
+
+    def write_some(self) -> None:
+        if self._letters > HELD:
+            self.write_all()
+
+    def write_all(self) -> None:
+        for name, texts in self._held.items():
+            path = self._begun.get(name) or self._output.path(f"{MAIN}/{name}.txt")
+            with path.open("a" if name in self._begun else "w", encoding="utf-8", newline="") as file:
+                file.write("".join(texts))
+            self._begun[name] = path
+        self._held, self._letters = {}, 0
+
+
+VOC = Format(
+    name="voc",
+    about="Pascal VOC: XML files without boxes, and ImageSets/Main with 1, -1 and 0. Read by torchvision and devkits",
+    recognise=recognise,
+    read=read,
+    write=write,
+    lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+)
