@@ -24,7 +24,7 @@ from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
-from annotator.store import classes, decisions, images, leases
+from annotator.store import class_changes, decisions, images, leases
 from annotator.store.database import Database
 
 pytestmark = pytest.mark.browser
@@ -283,7 +283,7 @@ def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for
 
 def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
     with served_photos(tmp_path, 5, ["fox", "heron"]) as served:
-        classes.set_keys(Database(served.project), {1: "h", 2: "x"})
+        class_changes.edit(Database(served.project), "Ann", {1: {"key": "h"}, 2: {"key": "x"}})
         page = open_page(browser, served, "Ann")
         scribe = Scribe(page)
         scribe.press("1", leaves=False)

@@ -94,7 +94,7 @@ def test_all_that_is_wrong_with_an_edit_is_told_at_once_and_nothing_is_changed(d
         "'/' of 'fox'",
         "'red' of",
         "no image 99",
-        "'size' of",
+        "'a|b' has no field 'size'",
         "2,001",
         "blank",
         "no class 77",
@@ -224,15 +224,30 @@ def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
     first = class_changes.merge(db, "Ann", [HERON], FOX, same=True)
     second = class_changes.merge(db, "Bob", [FOX], DEER, same=True)
     for later in (lambda: class_history.undo_change(db, "Ann", first.id),):
-        with pytest.raises(AnnotatorError, match=f"later changes of the same: {second.id}"):
+        with pytest.raises(AnnotatorError, match=f"the same classes. Undo first: {second.id}"):
             later()
     with pytest.raises(AnnotatorError, match="'fox' is archived"):
         class_changes.merge(db, "Ann", [DEER], FOX, same=True)
     for _ in range(2):
         class_history.undo_change(db, "Ann")
     assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
-    with pytest.raises(AnnotatorError, match="taken back already"):
+    with pytest.raises(AnnotatorError, match="undone already"):
         class_history.undo_change(db, "Ann", first.id)
+
+
+def test_the_change_that_added_the_first_classes_is_never_undone(db):
+    [first] = class_history.history(db)
+    assert (first.kind, first.is_first, first.can_be_undone) == ("add", True, False)
+    before = everything(db)
+    with pytest.raises(AnnotatorError, match=f"Change {first.id} added the project's first classes"):
+        class_history.undo_change(db, "Ann", first.id)
+    with pytest.raises(AnnotatorError, match="No change of classes is left to undo"):
+        class_history.undo_change(db, "Ann")
+    assert everything(db) == before
+    classes.add_classes(db, [("owl", "")], "Ann")
+    assert class_history.history(db)[0].can_be_undone
+    class_history.undo_change(db, "Ann")
+    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
 
 
 def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
@@ -276,7 +291,8 @@ def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
                 held = [one.id for one in class_history.history(db, 6) if one.kind != "undo" and not one.undone_by]
                 class_history.undo_change(db, by, rng.choice([None, *held]))
         except AnnotatorError as error:
-            assert not alone or "later changes" in str(error) or "No change" in str(error), error
+            expected = ("later changes", "No change", "first classes")
+            assert not alone or any(words in str(error) for words in expected), error
 
 
 @pytest.mark.parametrize("seed", range(5))

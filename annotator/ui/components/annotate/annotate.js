@@ -247,10 +247,9 @@ export default class AnnotatePage extends Page {
     const all = this.session.classes.length;
     const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
     const labeled = Number(labels.length > 0) - Number(before.length > 0);
-    const decided = Number(decision.action !== "skip");
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
-      this.hand.count(sign * labeled, sign * decided, sign * (partly(labels) - partly(before)));
+      this.hand.count(sign * labeled, sign * (partly(labels) - partly(before)));
     };
     this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {

@@ -147,7 +147,7 @@ export default class AutopilotPage extends Page {
     const positives = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
     const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
     const { marks } = action;
-    this.answer(action, entry, positives, cells.length, true, () => {
+    this.answer(action, entry, positives, true, () => {
       if (action.grid) restore(action.grid, cells);
       else action.marks = marks;
     });
@@ -161,7 +161,7 @@ export default class AutopilotPage extends Page {
     const score = new Map(action.scores).get(id);
     const entry = { action: "label", source: action.source, image: action.item.id, class: id, state, score, run: runOf(action) };
     const positives = Number(state === PRESENT && before.get(id) !== PRESENT);
-    this.answer(action, entry, positives, 1, !stay, (way) => {
+    this.answer(action, entry, positives, !stay, (way) => {
       action.marks = way === 1 ? after : before;
     });
   }
@@ -169,20 +169,19 @@ export default class AutopilotPage extends Page {
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
     if (!this.picture.ready()) return;
-    this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, 1, true, () => {});
+    this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 
   /**
    * An answer, which undo takes back to where it was given.
    * @param {Action} action @param {any} entry null when it says nothing that is not known
-   * @param {number} positives labels in it that say present @param {number} decided how many answers it is
+   * @param {number} positives labels in it that say present
    * @param {boolean} goOn to the next action @param {(way: 1 | -1) => void} mark put the marks as they are after it, -1: before
    */
-  answer(action, entry, positives, decided, goOn, mark) {
+  answer(action, entry, positives, goOn, mark) {
     const milliseconds = this.hand.looked;
     const become = (/** @type {1 | -1} */ way) => {
       mark(way);
-      this.hand.count(0, way * decided);
       this.headline.count(positives, milliseconds, way);
     };
     this.perform(entry && { ...entry, milliseconds }, {

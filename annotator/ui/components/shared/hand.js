@@ -68,7 +68,7 @@ export class Hand {
     this.earlierItems = [];
     /** Ids that the server must not give again. @type {Set<any>} */
     this.passed = new Set();
-    this.news = { left: null, of: null, incomplete: 0, mine: 0, empty: "", onward: [], worker: "", run: null };
+    this.news = { left: null, of: null, incomplete: 0, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
@@ -121,11 +121,10 @@ export class Hand {
 
   /**
    * Keep the counts in step until the server sends its own.
-   * @param {number} labeled @param {number} decided @param {number} [incomplete] how many more images are incomplete
+   * @param {number} labeled how many more images have a label @param {number} [incomplete] how many more are incomplete
    */
-  count(labeled, decided, incomplete = 0) {
+  count(labeled, incomplete = 0) {
     if (this.news.left != null) this.news.left -= labeled;
-    this.news.mine += decided;
     this.news.incomplete += incomplete;
   }
 
@@ -336,7 +335,7 @@ export class Hand {
     this.news = news;
     this.session.followClasses(news.class_version);
     // The server does not know of the waiting decisions yet.
-    this.count(waiting.size, this.session.outbox.waiting.size);
+    this.count(waiting.size);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
     this.pictures.ahead();
