@@ -143,10 +143,7 @@ def findings(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(request, look, address, name):
-    if look.viewport_size == LOOKS["phone"]["viewport"] and name in ("review", "map"):
-        known = "a control is half covered on a phone since the line of who is at work was added; to be mended"
-        request.applymarker(pytest.mark.xfail(reason=known))
+def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(look, address, name):
     page = visit(look, address, name)
     found = findings(page)
     assert not found, f"{name}:\n" + "\n".join(found)

@@ -2,7 +2,8 @@
 /**
  * Hints for a first visit: three a page at most, one after the other, each beside what it is about. A hint goes when it is
  * dismissed or when what it says is done, and does not come back for this person in this browser. It lies over the page
- * and moves nothing.
+ * and moves nothing. On a phone, where there is no room beside anything, it lies over the upper edge of the picture, in its
+ * own words; a page without a picture has none there.
  */
 
 import { afterPaint, el } from "./dom.js";
@@ -11,9 +12,12 @@ const ENOUGH = 12; // decisions after which nobody needs them
 const GAP = 8;
 
 const TOP = 52; // pixels under the navigation
+const PHONE = window.matchMedia("(max-width: 600px)");
+const PICTURE = ".stage";
 
 /**
- * @typedef {{text: string, at: string, side?: string, by: string}} Hint
+ * @typedef {{text: string, touch?: string, at: string, side?: string, by: string}} Hint
+ *   touch: the same for a phone, which has no keys; without it there is none
  *   at: selector of what it stands beside; side: left, above, below (where there is room) or over its foot;
  *   by: the use that dismisses it, as pages tell it to used()
  */
@@ -79,12 +83,15 @@ export class Hints {
     const frame = this.element.getBoundingClientRect();
     let found = false;
     for (const { hint, element } of this.open) {
-      const target = found ? null : this.element.parentElement?.querySelector(hint.at);
+      const text = PHONE.matches ? hint.touch : hint.text;
+      const target = found || !text ? null : this.element.parentElement?.querySelector(PHONE.matches ? PICTURE : hint.at);
       const box = target?.checkVisibility() ? target.getBoundingClientRect() : null;
       found ||= Boolean(box?.width);
       element.style.visibility = box?.width ? "visible" : "hidden";
-      if (!box?.width) continue;
-      const [left, top] = place(box, element.offsetWidth, element.offsetHeight, hint.side);
+      if (!text || !box?.width) continue;
+      const words = /** @type {HTMLElement} */ (element.firstElementChild);
+      if (words.textContent !== text) words.textContent = text;
+      const [left, top] = PHONE.matches ? [box.left + GAP, box.top + GAP] : place(box, element.offsetWidth, element.offsetHeight, hint.side);
       element.style.left = `${Math.max(frame.left, Math.min(left, frame.right - element.offsetWidth)) - frame.left}px`;
       element.style.top = `${top - frame.top}px`;
     }
