@@ -147,7 +147,7 @@ class Someone:
         marked = self.page.locator(f".class[data-class='{class_id}'][data-state=present]")
         for _ in range(50):
             self.page.keyboard.press(f"Shift+{self.key_of[class_id]}")
-            until(lambda: marked.count() or "Loading" in self.page.locator(".words").inner_text())
+            until(lambda: marked.count() or "Nothing was answered" in self.page.locator(".words").inner_text())
             if marked.count():
                 return
             self.page.wait_for_timeout(200)

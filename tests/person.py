@@ -63,6 +63,12 @@ def wait_for_image(page: Page, image_id: int) -> None:
     page.locator(f".stage img[data-image='{image_id}']").wait_for()
 
 
+def looked(page: Page) -> None:
+    """Until the image has been on screen for so long that a key is about it, and not a hurried one about the last."""
+    page.evaluate("window.since = performance.now()")
+    page.wait_for_function("performance.now() - window.since > 320")
+
+
 def wait_until_saved(page: Page, count: int | None = None) -> None:
     """Until nothing waits to be saved, and this many decisions (undos count) have been since the page was opened."""
     foot = page.locator(".foot")

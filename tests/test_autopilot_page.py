@@ -10,7 +10,7 @@ import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
 from grids import DRAWN, KIND, MARKED, cells, shown
-from person import decided, labels_of, on_screen, open_page, wait_until_saved
+from person import decided, labels_of, looked, on_screen, open_page, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
@@ -200,6 +200,18 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         until(lambda: on(page) == ("click", str(image)))
         wait_until_saved(page)
         assert labels_of(served, image) == {}
+        for key, after in (("Shift+Digit5", {5: 1}), ("Alt+Digit6", {5: 1, 6: -1}), ("5", {6: -1}), ("Alt+Digit6", {})):
+            looked(page)
+            page.keyboard.press(key)
+            wait_until_saved(page)
+            assert (on(page), labels_of(served, image)) == (("click", str(image)), after), key
+        expect(page.locator(".tally")).to_contain_text("0 labels found")
+        page.keyboard.press("Backspace")
+        wait_until_saved(page)
+        assert labels_of(served, image) == {6: -1}
+        page.get_by_role("button", name="History").click()
+        page.locator(".history li", has_text="class 05: no answer any more").wait_for()
+        page.keyboard.press("Escape")
         page.keyboard.press("F2")
         expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)
         assert on_screen(page) == image

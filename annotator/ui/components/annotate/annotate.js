@@ -23,7 +23,6 @@ import { typing } from "../shared/keys.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
-const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before, which had no such label
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
@@ -174,7 +173,7 @@ export default class AnnotatePage extends Page {
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
     const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && performance.now() - this.hand.shownAt >= SEEN;
+    const again = item && stateOf(item, class_.id) === state && this.hand.settled;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);

@@ -84,6 +84,10 @@ export default class GridPage extends Page {
     if (grid) this.around.show(grid, this.named(grid.class), this.counting.counts);
   }
 
+  pictured() {
+    return this.board.pictured;
+  }
+
   close() {
     this.board.close();
   }

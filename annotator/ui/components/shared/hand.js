@@ -17,6 +17,7 @@ const RENEW = 8000; // milliseconds between two renewals of the leases, which al
 const LEARNED = 1200; // milliseconds after a decision until the model has probably learned from it
 const RETRY = 1500;
 const IDLE = 30_000; // milliseconds without a key or click: leases of what is not on screen are released
+const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before
 const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
 /** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, opened?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
@@ -106,6 +107,11 @@ export class Hand {
     return Boolean(this.current?.loaded && !this.current.unheld);
   }
 
+  /** Whether the current item has been on screen for so long that a key is about it, and not a hurried one about the last. */
+  get settled() {
+    return performance.now() - this.shownAt >= SEEN;
+  }
+
   /** The person has pressed a key or clicked. */
   acted() {
     this.actedAt = performance.now();
@@ -187,6 +193,7 @@ export class Hand {
     // What waits to be saved, the server does not know yet.
     if (known && !this.session.outbox.images().includes(known.id)) Object.assign(known, fetched);
     this.bringBack(Object.assign(known ?? fetched, { opened: true }));
+    this.refill();
   }
 
   /** An item that is on screen, comes next, or was there before. @param {any} id @returns {Item | undefined} */
@@ -338,7 +345,7 @@ export class Hand {
     this.count(waiting.size);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
-    this.pictures.ahead();
+    if (!this.opening) this.pictures.ahead(); // what was asked for by its id comes first
   }
 
   #inHand() {
