@@ -2,6 +2,7 @@
 /** What the help of the Annotate page lists, and what a first visit begins with. */
 
 import { FIND_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 export const HINTS = [
@@ -35,7 +36,7 @@ export const KEYS = [
       FIND_ROW,
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
       ["?", "this list (also F1)"],

@@ -2,6 +2,7 @@
 /** What Autopilot tells a person about itself. */
 
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
@@ -59,7 +60,7 @@ export const KEYS = [
       [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],
       [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       FIX_ROW,
       ...STAGE_KEYS,
     ],

@@ -2,6 +2,7 @@
 /** What the help of the Review page lists, and what a first visit begins with. */
 
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
@@ -27,7 +28,7 @@ export const KEYS = [
       ["H", "heat map on or off"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       ["F", "filter by class"],
       FIX_ROW,
       FIND_ROW,

@@ -7,6 +7,7 @@
  */
 
 import { afterPaint, el } from "./dom.js";
+import { store, stored } from "./storage.js";
 
 const ENOUGH = 12; // decisions after which nobody needs them
 const GAP = 8;
@@ -27,7 +28,9 @@ export class Hints {
   constructor(page, annotator, hints) {
     this.store = `annotator:hints:${annotator}:${page}`;
     this.decisions = 0;
-    const done = this.#recall();
+    const kept = stored(this.store);
+    /** @type {Set<string>} */
+    const done = new Set(Array.isArray(kept) ? kept : []);
     this.open = hints.filter(({ at }) => !done.has(at)).map((hint) => ({ hint, element: this.#build(hint) }));
     this.done = done;
     this.element = el("aside", { class: "hints", "aria-label": "First steps" }, ...this.open.map(({ element }) => element));
@@ -63,11 +66,7 @@ export class Hints {
     }
     if (this.open.length) this.later();
     else this.observer.disconnect();
-    try {
-      localStorage.setItem(this.store, JSON.stringify([...this.done]));
-    } catch {
-      // They will be shown once more: no harm.
-    }
+    store(this.store, [...this.done]);
   }
 
   /** @param {Hint} hint */
@@ -94,15 +93,6 @@ export class Hints {
       const [left, top] = PHONE.matches ? [box.left + GAP, box.top + GAP] : place(box, element.offsetWidth, element.offsetHeight, hint.side);
       element.style.left = `${Math.max(frame.left, Math.min(left, frame.right - element.offsetWidth)) - frame.left}px`;
       element.style.top = `${top - frame.top}px`;
-    }
-  }
-
-  /** @returns {Set<string>} */
-  #recall() {
-    try {
-      return new Set(JSON.parse(localStorage.getItem(this.store) ?? "[]"));
-    } catch {
-      return new Set();
     }
   }
 }

@@ -7,6 +7,9 @@
 import { STATE_WORDS, chance, counted, el, kbd } from "./dom.js";
 
 export const HISTORY_KEY = ";";
+/** The row about it in the help of a page. @type {[string, string]} */
+export const HISTORY_ROW = [HISTORY_KEY, "the image's history, and comments on it"];
+
 const LONGEST = 2000; // letters of a comment, as the store keeps
 
 /**
