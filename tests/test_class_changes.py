@@ -11,6 +11,7 @@ from annotator.store import (
     annotator_disagreement,
     class_changes,
     class_history,
+    class_words,
     classes,
     consistency,
     decisions,
@@ -233,6 +234,22 @@ def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
     assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
     with pytest.raises(AnnotatorError, match="undone already"):
         class_history.undo_change(db, "Ann", first.id)
+
+
+def test_the_history_calls_classes_as_they_were_called_then(db):
+    class_changes.edit(db, "Ann", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
+    class_changes.merge(db, "Ann", [HERON], FOX, same=True)
+    class_changes.edit(db, "Ann", {FOX: {"name": "beast"}})
+    class_history.undo_change(db, "Ann")
+    class_changes.edit(db, "Ann", {FOX: {"name": "animal"}})
+    assert [words for _, words in class_words.history_in_words(db)] == [
+        "renamed 'red fox' to 'animal'",
+        "undid change 4",
+        "renamed 'red fox' to 'beast'",
+        "merged 'heron' into 'red fox' (0 answers)",
+        "renamed 'fox' to 'red fox'; key of 'heron': h",
+        "added 'fox', 'heron', 'deer'",
+    ]
 
 
 def test_the_change_that_added_the_first_classes_is_never_undone(db):

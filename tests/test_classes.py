@@ -3,7 +3,7 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store import class_changes, class_history, classes
+from annotator.store import class_changes, class_history, class_words, classes
 
 
 def keys(db) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_a_description_that_adding_replaces_is_in_the_history_and_comes_back(db)
     classes.add_classes(db, [("heron", "white"), ("owl", "big eyes"), ("fox", "")], "Ann")
     newest, added = class_history.history(db, 2)
     assert (newest.kind, newest.annotator, added.kind) == ("edit", "Ann", "add")
-    assert class_history.in_words(newest, classes.names(db)) == "description of 'heron': white"
+    assert class_words.in_words(newest, classes.names(db)) == "description of 'heron': white"
     class_history.undo_change(db, "Ann", newest.id)
     assert classes.find_class(db, "heron").description == "grey, with a long neck"
     assert classes.add_classes(db, [("heron", "grey, with a long neck")]) == []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
-By = Annotated[str | None, typer.Option("--annotator", help="Who changes it [default: your login name].")]
+By = Annotated[str | None, typer.Option("--annotator", help="Who makes the change [default: your login name].")]
 
 CHANGES = """
 Every change of classes is kept in a history and can be undone as a whole. Other people can go on labeling meanwhile:
@@ -71,7 +71,10 @@ def listed(project: Project, as_json: AsJson = False) -> None:
 
 
 @commands.command(
-    epilog=examples('annotator classes rename birds heron "grey heron"', "annotator classes rename birds a b --keep")
+    epilog=examples(
+        'annotator classes rename birds heron "grey heron"',
+        'annotator classes rename birds egret "little egret" --keep',
+    )
 )
 def rename(
     project: Project,
@@ -159,7 +162,11 @@ def archive(project: Project, names: Names, by: By = None) -> None:
 
 
 @commands.command(epilog=examples("annotator classes restore birds duck"))
-def restore(project: Project, names: Names, by: By = None) -> None:
+def restore(
+    project: Project,
+    names: Annotated[list[str], typer.Argument(metavar="CLASS", help="Their names.", show_default=False)],
+    by: By = None,
+) -> None:
     """Bring archived or merged classes back, with all their answers."""
     from annotator.store import class_changes, classes
     from annotator.store.database import Database
@@ -235,36 +242,36 @@ def order(
 def undo(
     project: Project,
     number: Annotated[
-        int | None, typer.Argument(help="The change with this number in the history.", show_default=False)
+        int | None,
+        typer.Argument(help="Number of the change in the history [default: the newest].", show_default=False),
     ] = None,
     by: By = None,
 ) -> None:
-    """Undo a change of classes as a whole: the newest, whoever made it, or one of the history."""
-    from annotator.store import class_history, classes
+    """Undo a change of classes as a whole, whoever made it."""
+    from annotator.store import class_history, class_words
     from annotator.store.database import Database
 
     db = Database(project)
     undone = class_history.undo_change(db, by or login(), number).undoes
-    [change] = [change for change in class_history.history(db) if change.id == undone]
-    print(f"Undid: {printable(class_history.in_words(change, classes.names(db)))}")
+    [words] = [words for change, words in class_words.history_in_words(db) if change.id == undone]
+    print(f"Undid: {printable(words)}")
 
 
 @commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
 def history(project: Project, as_json: AsJson = False) -> None:
     """Show who changed what about the classes, newest first."""
-    from annotator.store import class_history, classes
+    from annotator.store import class_words
     from annotator.store.database import Database
 
-    db = Database(project)
-    changes, names = class_history.history(db), classes.names(db)
+    changes = list(class_words.history_in_words(Database(project)))
     if as_json:
-        print(json.dumps([asdict(change) | {"words": class_history.in_words(change, names)} for change in changes]))
+        print(json.dumps([asdict(change) | {"words": words} for change, words in changes]))
         return
-    for change in changes:
+    for change, words in changes:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
         back = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = printable(change.annotator) or "-"
-        print(f"{change.id:>4}  {day}  {who}: {printable(class_history.in_words(change, names))}{back}")
+        print(f"{change.id:>4}  {day}  {who}: {printable(words)}{back}")
 
 
 def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
@@ -296,7 +303,7 @@ def _edit(db, by: str | None, changes: dict[int, dict]) -> None:
 
 
 def _report(db, change: "ClassChange | None") -> None:
-    from annotator.store import class_history, classes
+    from annotator.store import class_words, classes
 
-    words = class_history.in_words(change, classes.names(db)) if change else "Nothing was changed."
+    words = class_words.in_words(change, classes.names(db)) if change else "Nothing was changed."
     print(printable(words))

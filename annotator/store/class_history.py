@@ -17,7 +17,6 @@ from typing import Any
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, several
-from annotator.shares import counted
 from annotator.store import class_labels
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
@@ -167,45 +166,6 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
     undone = make_change(db, "undo", by, name, plan)
     assert undone is not None  # a change has changed something
     return undone
-
-
-def in_words(change: ClassChange, names: dict[int, str]) -> str:
-    """What a change did, in words.
-
-    names    class id -> name, of archived classes too
-    """
-    if change.kind == "undo":
-        return f"undid change {change.undoes}"
-    if change.kind == "edit":
-        parts = [
-            part
-            for class_id, after in change.after.items()
-            for part in _edits(change.before[class_id], after, names.get(class_id, str(class_id)))
-        ]
-        moved = any("position" in after for after in change.after.values())
-        return "; ".join([*parts, *(["reordered the classes"] if moved else [])])
-    moved = [class_id for class_id, after in change.after.items() if "archived" in after]
-    listed = ", ".join(repr(names.get(class_id, str(class_id))) for class_id in moved)
-    if change.kind == "merge":
-        into = next(state["merged_into"] for state in change.after.values() if state.get("merged_into"))
-        return f"merged {listed} into {names.get(into, str(into))!r} ({counted(change.decisions, 'answer')})"
-    return f"{_VERBS[change.kind]} {listed}"
-
-
-_VERBS = {"add": "added", "split": "split off", "archive": "archived", "restore": "restored"}
-
-
-def _edits(before: State, after: State, name: str) -> list[str]:
-    parts: list[str] = []
-    for field, new in after.items():
-        old = before.get(field)
-        if field == "name":
-            parts.append(f"renamed {old!r} to {new!r}")
-        elif field in ("synonyms", "examples"):
-            parts.append(f"{field} of {name!r}: {len(new):,}")
-        elif field != "position":
-            parts.append(f"{field} of {name!r}: {new or 'none'}")
-    return parts
 
 
 def _target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
