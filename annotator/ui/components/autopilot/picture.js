@@ -208,7 +208,7 @@ export class Picture {
 }
 
 /** How the classes of an action are marked before the person has done anything: class -> state. @param {any} action */
-function startOf({ item, preset }) {
+export function startOf({ item, preset }) {
   return new Map([
     ...preset.map((/** @type {number} */ id) => [id, PRESENT]),
     ...item.labels.map((/** @type {any} */ label) => [label.class, label.state]),
