@@ -236,6 +236,16 @@ def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
         class_history.undo_change(db, "Ann", first.id)
 
 
+def test_an_order_that_was_put_back_by_hand_can_still_be_undone(db):
+    before = everything(db)
+    change = class_changes.reorder(db, "Ann", [DEER])
+    class_changes.reorder(db, "Ann", [FOX, HERON, DEER])
+    assert change is not None and class_history.undo_change(db, "Bob", change.id).undoes == change.id
+    assert everything(db) == before
+    with pytest.raises(AnnotatorError, match=f"Change {change.id} was undone already"):
+        class_history.undo_change(db, "Ann", change.id)
+
+
 def test_the_history_calls_classes_as_they_were_called_then(db):
     class_changes.edit(db, "Ann", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
     class_changes.merge(db, "Ann", [HERON], FOX, same=True)

@@ -51,7 +51,7 @@ commands = typer.Typer(
     epilog=examples("annotator classes birds", "annotator classes birds --json"),
 )
 def listed(project: Project, as_json: AsJson = False) -> None:
-    """List the classes in the order of the pages, with keys, headings, synonyms and how often each was answered."""
+    """List the classes: keys, counts of answers, headings, synonyms. They stand in the order of the pages."""
     from annotator.store import classes, overview
     from annotator.store.database import Database
 
@@ -137,7 +137,7 @@ def split(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name of the new class.", show_default=False)],
     by: By = None,
 ) -> None:
-    """Split a new class off another one: add it, and print the address of a grid of the images with the other one."""
+    """Split a new class off another one. Prints the address of a grid of the images with the other one."""
     from annotator.store import class_changes
 
     db, class_ = _open(project, name)
@@ -151,7 +151,7 @@ def split(
 
 @commands.command(epilog=examples("annotator classes archive birds duck"))
 def archive(project: Project, names: Names, by: By = None) -> None:
-    """Archive classes: nobody is asked about them, exports and trainings leave them out. Their answers are kept."""
+    """Archive classes. Nobody is asked about them, exports and trainings leave them out; their answers are kept."""
     from annotator.store import class_changes
     from annotator.store.database import Database
 

@@ -20,7 +20,7 @@ from annotator.store import selections
 from annotator.store.class_history import ClassChange, Plan, State, make_change, merged_chain
 from annotator.store.class_labels import GIVEN_COUNTS, give_merged
 from annotator.store.classes import KEYS, description_problem, key_problems, name_problem
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 
 EDITED = ("name", "description", "key", "heading", "colour", "position", "synonyms", "examples")
 MOST_EXAMPLES = 12
@@ -112,7 +112,7 @@ def merge(
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
         _refuse_merge(states, from_ids, into_id)
-        newest, into = _newest(sql), states[into_id]
+        newest, into = newest_decision(sql), states[into_id]
         for class_id in from_ids:
             merged = states[class_id]
             into["synonyms"] = sorted({*into["synonyms"], merged["name"], *merged["synonyms"]})
@@ -139,7 +139,7 @@ def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = No
         for state in states.values():
             state["position"] += state["position"] > old["position"]
         taken = {state["key"] for state in states.values()}
-        new = sql["class"].insert({"name": f"{uuids.uuid4()}\0", "since_decision": _newest(sql)}).last_pk
+        new = sql["class"].insert({"name": f"{uuids.uuid4()}\0", "since_decision": newest_decision(sql)}).last_pk
         states[new] = old | {
             "name": name,
             "description": f"Split off from {old['name']}.",
@@ -168,7 +168,7 @@ def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
         if problems := [problem for class_id in class_ids if (problem := _unknown(states, class_id))]:
             raise several("These classes cannot be archived:", problems)
         for class_id in class_ids:
-            states[class_id] |= _archived(_newest(sql))
+            states[class_id] |= _archived(newest_decision(sql))
         return Plan(states)
 
     return make_change(db, "archive", by, uuid, plan)
@@ -224,10 +224,6 @@ def _before_archiving(sql: sqlite_utils.Database, class_id: int) -> State:
         if state := json.loads(text).get(str(class_id)):
             return state
     return {}
-
-
-def _newest(sql: sqlite_utils.Database) -> int:
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
 def _unknown(states: dict[int, State], class_id: int) -> str | None:

@@ -19,7 +19,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, several
 from annotator.store import class_labels
 from annotator.store.archived import Archive
-from annotator.store.database import Database, new_id
+from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.history import COMPLETE, LABELED
 
 State = dict[str, Any]
@@ -93,7 +93,7 @@ def make_change(
 
     uuid       made where the person acted: the same one again changes nothing
     plan       is given the connection and every class as it is; the states are its own to change
-    returns    the change, None where nothing was to change
+    returns    the change; None where nothing was to change, unless it is an undo, which is noted all the same
 
     Raises AnnotatorError for names that two classes would have, and whatever `plan` raises; then nothing is changed.
     """
@@ -112,7 +112,7 @@ def make_change(
             planned.finish(sql)
         _follow(sql, archive, before, after)
         old, new = _differences(before, after)
-        if not new and not planned.batch:
+        if not new and planned.undoes is None:
             return None
         change_id = _insert(sql, name, kind, by, old, new, planned.batch, planned.undoes)
         return _rows(sql, "WHERE c.id = ?", change_id)[0]
@@ -151,7 +151,7 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
         change = _target(sql, change_id)
-        newest = _newest_decision(sql)
+        newest = newest_decision(sql)
         for class_id, state in change.before.items():
             gone = {"archived_since": newest, "key": ""} if state.get("archived") else {}
             states[class_id] |= gone | state
@@ -164,7 +164,7 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
         )
 
     undone = make_change(db, "undo", by, name, plan)
-    assert undone is not None  # a change has changed something
+    assert undone is not None  # an undo is always noted
     return undone
 
 
@@ -254,7 +254,7 @@ def _write_states(sql: sqlite_utils.Database, before: dict[int, State], after: d
 
 def _note_return(sql: sqlite_utils.Database, before: dict[int, State], after: dict[int, State]) -> None:
     """Note for how long the classes that come back were archived."""
-    newest = _newest_decision(sql)
+    newest = newest_decision(sql)
     sql.conn.executemany(
         "INSERT OR IGNORE INTO class_away (class_id, since_decision, until_decision) VALUES (?, ?, ?)",
         [
@@ -335,10 +335,6 @@ def _free_keys(states: dict[int, State], given: dict[int, State]) -> None:
     for class_id, state in states.items():
         if class_id not in given and state["key"] in keys:
             state["key"] = ""
-
-
-def _newest_decision(sql: sqlite_utils.Database) -> int:
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
 def _insert(

@@ -13,7 +13,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
 from annotator.store.class_history import note_added, note_described
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 2000
@@ -80,7 +80,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> l
         known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
         free = [key for key in KEYS if key not in taken]
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         position = sql.execute("SELECT coalesce(max(position), 0) FROM class").fetchone()[0]
         before = _descriptions(sql)
         added: list[str] = []

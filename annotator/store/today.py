@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import sqlite_utils
 
 from annotator.store.answer_times import LONGEST
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 from annotator.store.sources import in_sql
 
 PEOPLE = 50  # that are kept in memory
@@ -83,7 +83,7 @@ class _Day:
 
     def read(self, db: Database) -> Today:
         with self._lock, db.reading() as sql:
-            newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+            newest = newest_decision(sql)
             if self._first is None or newest - self._newest > STEP:
                 self._read_all(sql, newest)
             elif newest > self._newest:
