@@ -110,9 +110,7 @@ TOLD = """(midnight) => window.dispatchEvent(new CustomEvent("annotator:today", 
 
 
 def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_takes_its_place(browser, served):
-    page = open_page(browser, served, "Dee", "/settings")
-    page.clock.install()
-    page.reload()
+    page = open_page(browser, served, "Dee", "/settings", clock=True)
     figures = page.locator(".figures")
     expect(figures).to_contain_text("0 images", timeout=60_000)
     given = Decision(str(uuid.uuid4()), "label", "Dee", "click", 20, 1, 1)
