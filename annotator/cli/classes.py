@@ -289,7 +289,8 @@ def _open(project, name: str):
 def _find_all(db, names: list[str]) -> list[Class]:
     from annotator.store import classes
 
-    return [classes.find_class(db, name) for name in dict.fromkeys(names)]
+    found = [classes.find_class(db, name) for name in names]
+    return list({class_.id: class_ for class_ in found}.values())  # a name and a synonym may be given of one class
 
 
 def _listed(some: list[Class]) -> str:

@@ -45,7 +45,6 @@ export class Hand {
   }) {
     this.session = session;
     this.api = session.api;
-    this.mode = mode;
     this.onShow = onShow;
     this.onNews = onNews;
     this.path = path;
