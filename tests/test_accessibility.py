@@ -154,6 +154,15 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(look, address, na
         assert not found, f"help of {name}:\n" + "\n".join(found)
 
 
+def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the_button(browser, full, address):
+    page = visit(opened(browser, full, address, "light"), address, "classes")
+    colours = [
+        page.get_by_role("button", name=name, exact=True).locator("p").evaluate("(one) => getComputedStyle(one).color")
+        for name in ("Save", "Discard changes")
+    ]
+    assert colours[0] == colours[1], "axe leaves buttons that are disabled out"
+
+
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
     page = visit(opened(browser, full, address, "phone"), address, name)

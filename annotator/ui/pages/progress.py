@@ -174,6 +174,10 @@ def _training(run: Run | None, colours: Palette) -> None:
         if run is None:
             st.info(f"No model yet. The first training starts after about {FIRST_RUN_AT} labeled images.")
             return
+        if len(run.loss) < 2:  # a line begins with the second
+            loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
+            st.caption(frame.escaped(f"{run.method}: {counted(run.epochs, 'epoch')}{loss}."))
+            return
         chart = charts.training(run.loss, run.method, colours)
         _chart(chart, charts.loss_table(run.loss), "training", f"Loss of run {run.id} over {run.epochs} epochs")
 

@@ -68,7 +68,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".what", side: "below", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
+  { at: ".what", side: "end", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
   { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
 ];

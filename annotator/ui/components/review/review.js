@@ -28,7 +28,6 @@ export default class ReviewPage extends Page {
 
   build() {
     const { project, threshold, classes, annotators } = this.session.data;
-    this.session.toolbar.append(this.session.historyButton);
     this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
     this.adder = new Adder({
       classes: () => this.session.classes,
