@@ -1,4 +1,4 @@
-"""A person in front of a grid: what is on screen, and what the store has of it."""
+"""A person in front of a grid or of Autopilot: what is on screen, and what the store has of it."""
 
 from contexts import Contexts
 from person import decided, open_page
@@ -13,6 +13,19 @@ SHOWN = """() => {
   if (!grid) return null;
   const tiles = [...grid.querySelectorAll(".tile")].map((tile) => [Number(tile.dataset.image), tile.dataset.state]);
   return { id: grid.dataset.grid, start: grid.dataset.start, tiles };
+}"""
+
+# Which kind of action Autopilot shows; "" while it shows none.
+KIND = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector("[data-kind]"));
+  return host?.shadowRoot.querySelector("[data-kind]").dataset.kind ?? "";
+}"""
+
+# [class, state] of each class of the image on screen.
+MARKED = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".class"));
+  const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
+  return all.map((one) => [Number(one.dataset.class), one.dataset.state === "present" ? 1 : -1]);
 }"""
 
 # Keys are about a grid from the frame on in which it is drawn; a page in the background draws none.

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from contexts import Contexts
-from grids import DRAWN, SHOWN, STATES
+from grids import DRAWN, KIND, MARKED, SHOWN, STATES
 from person import on_screen, open_page, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page
 from served import APP, PAGES_ALONE, Served, until
@@ -34,18 +34,9 @@ from annotator.store.database import Database
 LOOK = 400  # milliseconds: a key that comes sooner after an image than a person can see it never takes a label back
 SLIPS = 0.05  # of the keys are wrong at first
 TILE_KEYS = KEYS
-KIND = """() => {
-  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector("[data-kind]"));
-  return host?.shadowRoot.querySelector("[data-kind]").dataset.kind ?? "";
-}"""
 GRID_CLASS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
   return Number(host?.shadowRoot.querySelector(".tiles:not(.skeleton)")?.dataset.class ?? 0);
-}"""
-MARKED = """() => {
-  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".class"));
-  const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
-  return all.map((one) => [Number(one.dataset.class), one.dataset.state === "present" ? 1 : -1]);
 }"""
 THUMBS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".scroller"));
@@ -156,7 +147,7 @@ class Someone:
         marked = self.page.locator(f".class[data-class='{class_id}'][data-state=present]")
         for _ in range(50):
             self.page.keyboard.press(f"Shift+{self.key_of[class_id]}")
-            until(lambda: marked.count() or "Loading" in self.page.locator(".words").inner_text())
+            until(lambda: marked.count() or "Nothing was answered" in self.page.locator(".words").inner_text())
             if marked.count():
                 return
             self.page.wait_for_timeout(200)

@@ -14,6 +14,8 @@ from annotator.exchange.setup import set_up
 from annotator.store import decisions
 from annotator.store.database import Database
 
+RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (hand.js)
+
 
 @contextmanager
 def served_photos(
@@ -32,9 +34,15 @@ def served_photos(
         yield served
 
 
-def open_page(browser: Contexts, served: Served, name: str, path: str = "/", **more) -> Page:
-    """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors."""
-    context = browser.take(**{"viewport": {"width": 1200, "height": 800}} | more)
+def open_page(browser: Contexts, served: Served, name: str, path: str = "/", *, clock: bool = False, **more) -> Page:
+    """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors.
+
+    clock    its timers follow `page.clock`; so they do in all later pages of its context, which nobody else gets then
+    """
+    options = {"viewport": {"width": 1200, "height": 800}} | more
+    context = browser.new_context(**options) if clock else browser.take(**options)
+    if clock:
+        context.clock.install()
     let_in(context, served.project, served.address, name)
     page = browser.page_of(context)
     kept = {"origin": served.address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
@@ -61,6 +69,12 @@ def wait_for_another(page: Page, image_id: int) -> None:
 
 def wait_for_image(page: Page, image_id: int) -> None:
     page.locator(f".stage img[data-image='{image_id}']").wait_for()
+
+
+def looked(page: Page) -> None:
+    """Until the image has been on screen for so long that a key is about it, and not a hurried one about the last."""
+    page.evaluate("window.since = performance.now()")
+    page.wait_for_function("performance.now() - window.since > 320")
 
 
 def wait_until_saved(page: Page, count: int | None = None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from person import (
+    RENEW,
     Scribe,
     decided,
     labels_of,
@@ -24,7 +25,7 @@ from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
-from annotator.store import classes, decisions, images, leases
+from annotator.store import class_changes, decisions, images, leases
 from annotator.store.database import Database
 
 pytestmark = pytest.mark.browser
@@ -283,7 +284,7 @@ def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for
 
 def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
     with served_photos(tmp_path, 5, ["fox", "heron"]) as served:
-        classes.set_keys(Database(served.project), {1: "h", 2: "x"})
+        class_changes.edit(Database(served.project), "Ann", {1: {"key": "h"}, 2: {"key": "x"}})
         page = open_page(browser, served, "Ann")
         scribe = Scribe(page)
         scribe.press("1", leaves=False)
@@ -316,11 +317,13 @@ def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_pa
 
 def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
     with served_photos(tmp_path, 4, ["fox", "heron"]) as served:
-        page = open_page(browser, served, "Ann")
+        page = open_page(browser, served, "Ann", clock=True)
         scribe = Scribe(page)
         seen = [scribe.press("1") for _ in range(4)]
         assert len(set(seen)) == 4
         expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
+        wait_until_saved(page, 4)
+        page.clock.fast_forward(RENEW)
         expect(page.locator(".foot")).to_contain_text("4 of 4 images labeled, 4 incomplete", timeout=20_000)
         first = scribe.press(" ")
         again = [scribe.press("Enter") for _ in range(3)]
@@ -331,6 +334,8 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         wait_for_image(page, first)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
+        wait_until_saved(page)
+        page.clock.fast_forward(RENEW)
         expect(page.locator(".foot .far")).to_have_text("4 of 4 images labeled", timeout=20_000)
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
@@ -347,11 +352,11 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         def held() -> list[int]:
             return [image_id for image_id, _ in leases.held(db, "bob")]
 
-        page = open_page(browser, served, "Ann")
-        page.clock.install()
-        page.reload()
+        page = open_page(browser, served, "Ann", clock=True)
         wait_for_picture(page)
         first = on_screen(page)
+        until(held)  # half of what there is: somebody else may come
+        page.clock.fast_forward(RENEW)
         until(lambda: len(held()) == 12)
         page.clock.fast_forward(31_000)
         until(lambda: held() == [first])

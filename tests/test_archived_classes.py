@@ -199,8 +199,9 @@ def test_the_command_line_lists_and_changes_classes(db, annotator, tmp_path):
     project = db.paths.project
     answer(db, 1, FOX, ABSENT)
     answer(db, 1, HERON, PRESENT)
-    assert "as present: 1" in (said := annotator("classes", "merge", project, "heron", "--into", "fox", "--yes").stdout)
-    assert "that fox is absent: 1" in said and labels(db, FOX) == {1: PRESENT}
+    said = annotator("classes", "merge", project, "heron", "--into", "fox", "--yes").stdout
+    assert "New answers for fox: 1 present, 0 absent, 0 unsure." in said
+    assert "1 image labeled absent for fox will be present." in said and labels(db, FOX) == {1: PRESENT}
     annotator("classes", "rename", project, "heron", "red fox", "--keep")
     annotator("classes", "synonym", project, "red fox", "vixen")
     annotator("classes", "synonym", project, "vixen", "heron", "--remove", code=0)

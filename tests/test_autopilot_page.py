@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
-from grids import DRAWN, cells, shown
-from person import decided, labels_of, on_screen, open_page, wait_until_saved
+from grids import DRAWN, KIND, MARKED, cells, shown
+from person import decided, labels_of, looked, on_screen, open_page, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
@@ -22,16 +22,6 @@ from annotator.store import decisions, images
 from annotator.store.database import Database
 
 pytestmark = pytest.mark.browser
-
-KIND = """() => {
-  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector("[data-kind]"));
-  return host?.shadowRoot.querySelector("[data-kind]").dataset.kind ?? "";
-}"""
-MARKED = """() => {
-  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".class"));
-  const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
-  return all.map((one) => [Number(one.dataset.class), one.dataset.state === "present" ? 1 : -1]);
-}"""
 
 
 @contextmanager
@@ -140,8 +130,9 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         }
         for kind in ("audit", "grid"):
             assert told(kind) == [cell for of_kind, cell in book if of_kind == kind]
-        open_before = [row for row in images if row["state"] == -1]  # nothing was pressed there
-        assert all(row["score"] is not None and row["run_id"] for row in of("grid") + open_before)
+        # Key 3 was pressed: where a click or an audit had made class 3 present, it became absent, without a score.
+        not_pressed = [row for row in images if row["state"] == -1 and row["class_id"] != 3]
+        assert [row for row in of("grid") + not_pressed if row["score"] is None or not row["run_id"]] == []
         assert all(row["score"] is None for row in of("audit"))
         assert all(row["milliseconds"] is not None for row in rows)
         found = sum(row["state"] == 1 for row in rows)
@@ -209,6 +200,18 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         until(lambda: on(page) == ("click", str(image)))
         wait_until_saved(page)
         assert labels_of(served, image) == {}
+        for key, after in (("Shift+Digit5", {5: 1}), ("Alt+Digit6", {5: 1, 6: -1}), ("5", {6: -1}), ("Alt+Digit6", {})):
+            looked(page)
+            page.keyboard.press(key)
+            wait_until_saved(page)
+            assert (on(page), labels_of(served, image)) == (("click", str(image)), after), key
+        expect(page.locator(".tally")).to_contain_text("0 labels found")
+        page.keyboard.press("Backspace")
+        wait_until_saved(page)
+        assert labels_of(served, image) == {6: -1}
+        page.get_by_role("button", name="History").click()
+        page.locator(".history li", has_text="class 05: no answer any more").wait_for()
+        page.keyboard.press("Escape")
         page.keyboard.press("F2")
         expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)
         assert on_screen(page) == image

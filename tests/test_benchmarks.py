@@ -16,7 +16,7 @@ from served import until
 from annotator.benchmark import freshness, heatmaps, interface
 from annotator.benchmark.harness import browser, processes, projects
 from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.interface import annotate, bursts, presses
+from annotator.benchmark.interface import annotate, bursts, gallery, presses
 from annotator.errors import AnnotatorError
 
 
@@ -130,6 +130,19 @@ def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own
     assert values["review_heatmap_p50_frames"] > 0 and values["grid_enter_p50_over_floor"] > 0
     accounted_for(values, "grid_burst")
     accounted_for(values, "review_burst")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_interface_measures_the_gallery_beside_a_plain_list_of_the_same_pictures(monkeypatch):
+    for name, value in {"IMAGES": 1000, "FILES": 60, "BATCH": 30, "STEPS": 8, "JUMPS": 2}.items():
+        monkeypatch.setattr(gallery, name, value)
+    values = numbers(interface.measure(keys=3, rows=["gallery"]), "interface")
+    for page in ("floor", "gallery"):
+        in_order(values, f"{page}_scroll_frame", f"{page}_jump", f"{page}_batch_30")
+        assert values[f"{page}_scroll_frames"] > 0 and 0 <= values[f"{page}_scroll_in_time_percent"] <= 100
+    assert values["gallery_batch_30_p50_over_floor"] > 0 and values["gallery_batch_30_p50_over_floor_picture_first"] > 0
+    assert values["gallery_scroll_frame_p95_over_floor"] > 0 and values["gallery_jump_p50_over_floor"] > 0
 
 
 @pytest.mark.slow

@@ -91,6 +91,17 @@ def test_an_answered_audit_shows_the_certificate_in_full(db):
     assert missing == sorted(missing, reverse=True)
 
 
+def test_a_class_without_enough_audit_answers_is_counted_and_not_drawn(db):
+    say(db, [(image_id, 1) for image_id in range(1, 13)])
+    audit.draw(db, 60, seed=1)
+    say(db, [(one.image_id, 1) for one in audit.open_cells(db) if one.class_id == 1], "audit")
+    test = shown(db)
+    assert "Not drawn, with too few audit answers: 2 classes." in words(test)
+    [chart] = test.get("vega_lite_chart")
+    rows = json.loads(chart.proto.spec)["layer"][1]["encoding"]["y"]["sort"]
+    assert [name.strip(theme.JOINER) for name in rows] == ["fox"]
+
+
 def test_another_target_is_another_sentence(db):
     test = shown(db)
     fine(test.segmented_control(key="target").set_value(0.9).run())

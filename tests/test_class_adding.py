@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from asked import Asked, asked
 from person import (
+    RENEW,
     decided,
     labels_of,
     on_screen,
@@ -73,7 +74,7 @@ def served(tmp_path_factory) -> Iterator[Served]:
 
 @pytest.mark.browser
 def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_soon(browser, served):
-    other = open_page(browser, served, "Ben")
+    other = open_page(browser, served, "Ben", clock=True)
     wait_for_picture(other)
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
@@ -95,6 +96,7 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
     page.keyboard.press("Backspace")
     wait_until_saved(page, 2)
     assert labels_of(served, image_id) == {}
+    other.clock.fast_forward(RENEW)
     expect(other.locator(".class[data-class='4']")).to_have_text("raincoat4", timeout=30_000)
     shown = on_screen(other)
     other.keyboard.press("4")
@@ -102,6 +104,7 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
     assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ben")] == [(shown, 4)]
     # A synonym of another person's making is found as soon as the page has heard of it.
     class_changes.edit(Database(served.project), "Cy", {4: {"name": "rain coat", "synonyms": ["raincoat"]}})
+    other.clock.fast_forward(RENEW)
     expect(other.locator(".class[data-class='4']")).to_have_text("rain coat4", timeout=30_000)
     other.keyboard.press("/")
     other.keyboard.type("rainc")

@@ -3,16 +3,20 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store import classes
+from annotator.store import class_changes, class_history, class_words, classes
 
 
 def keys(db) -> dict[str, str]:
     return {one.name: one.key for one in classes.all_classes(db)}
 
 
+def set_keys(db, given: dict[int, str]) -> None:
+    class_changes.edit(db, "Ann", {class_id: {"key": key} for class_id, key in given.items()})
+
+
 def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
     assert keys(db) == {"fox": "1", "heron": "2", "deer": "3"}
-    classes.set_keys(db, {2: "", 3: "q"})
+    set_keys(db, {2: "", 3: "q"})
     classes.add_classes(db, [(f"class {number}", "") for number in range(40)])
     given = keys(db)
     assert (given["fox"], given["heron"], given["deer"]) == ("1", "", "q"), "those that had theirs keep them"
@@ -22,35 +26,25 @@ def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
 
 
 def test_two_classes_may_change_places_and_capitals_are_small_letters(db):
-    assert classes.set_keys(db, {1: "2", 2: "1", 3: "Q"}) == {}
+    set_keys(db, {1: "2", 2: "1", 3: "Q"})
     assert keys(db) == {"fox": "2", "heron": "1", "deer": "q"}
 
 
-def test_a_key_that_is_given_away_is_lost_by_the_class_that_had_it_and_told(db):
-    assert classes.set_keys(db, {1: "3"}) == {3: "3"}
-    assert keys(db) == {"fox": "3", "heron": "2", "deer": ""}
-
-
 def test_letters_of_other_alphabets_are_keys_too(db):
-    classes.set_keys(db, {1: "Ä", 2: "ж"})
+    set_keys(db, {1: "Ä", 2: "ж"})
     assert keys(db)["fox"] == "ä" and keys(db)["heron"] == "ж"
 
 
 def test_all_that_is_wrong_with_keys_is_told_at_once_and_nothing_is_changed(db):
     before = keys(db)
     with pytest.raises(AnnotatorError) as told:
-        classes.set_keys(db, {1: "/", 2: "ab", 3: "x", 99: "x"})
+        set_keys(db, {1: "/", 2: "ab", 3: "x"})
     text = str(told.value)
     assert "'/' of 'fox'" in text and "punctuation belongs to commands" in text
     assert "'ab' of 'heron'" in text
-    assert "'x' is given to 'deer' and 99" in text
-    assert "no class 99" in text
+    with pytest.raises(AnnotatorError, match="'x' is given to 'fox' and 'deer': a key belongs to one class"):
+        set_keys(db, {1: "x", 3: "x"})
     assert keys(db) == before
-
-
-def test_descriptions_can_be_changed_and_emptied(db):
-    classes.describe(db, {1: " red ", 2: ""})
-    assert [one.description for one in classes.all_classes(db)] == ["red", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +59,13 @@ def test_a_name_that_no_file_or_terminal_can_hold_is_refused(db, name):
 def test_descriptions_have_a_bound_on_every_way_in(db):
     for change in (
         lambda: classes.add_classes(db, [("owl", "x" * 2001), ("bat", "\ud800")]),
-        lambda: classes.describe(db, {1: "x" * 2001, 2: "\ud800"}),
+        lambda: class_changes.edit(db, "Ann", {1: {"description": "x" * 2001}, 2: {"description": "\ud800"}}),
     ):
         with pytest.raises(AnnotatorError) as told:
             change()
         assert "2,001 letters; at most 2,000" in str(told.value) and "half a letter" in str(told.value)
     assert set(keys(db)) == {"fox", "heron", "deer"}
-    classes.describe(db, {1: "x" * 2000})
+    class_changes.edit(db, "Ann", {1: {"description": "x" * 2000}})
 
 
 @pytest.mark.parametrize(
@@ -95,6 +89,17 @@ def test_a_name_given_twice_is_added_once_with_the_description_that_it_has(db):
     assert classes.add_classes(db, [("owl", ""), ("owl", "big eyes"), ("fox", "red"), ("owl", "")]) == ["owl"]
     told = {one.name: one.description for one in classes.all_classes(db)}
     assert told == {"fox": "red", "heron": "grey, with a long neck", "deer": "", "owl": "big eyes"}
+
+
+def test_a_description_that_adding_replaces_is_in_the_history_and_comes_back(db):
+    classes.add_classes(db, [("heron", "white"), ("owl", "big eyes"), ("fox", "")], "Ann")
+    newest, added = class_history.history(db, 2)
+    assert (newest.kind, newest.annotator, added.kind) == ("edit", "Ann", "add")
+    assert class_words.in_words(newest, classes.names(db)) == "description of 'heron': white"
+    class_history.undo_change(db, "Ann", newest.id)
+    assert classes.find_class(db, "heron").description == "grey, with a long neck"
+    assert classes.add_classes(db, [("heron", "grey, with a long neck")]) == []
+    assert class_history.history(db)[0].kind == "undo", "what changes nothing is not noted"
 
 
 def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(db):

@@ -1,13 +1,16 @@
 """The Classes page: everything about classes is changed there, in the open, and can be taken back there."""
 
+import json
 import uuid
 from collections.abc import Callable
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.records import ABSENT, PRESENT, Decision
+from annotator.queues import grid
+from annotator.records import ABSENT, PRESENT, Decision, WantedGrids
 from annotator.store import class_changes, class_history, classes, decisions
 from annotator.ui import class_adding, context
 from annotator.ui.pages import classes as classes_page
@@ -81,7 +84,7 @@ def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(pa
     assert any("red fox" in one.value and "Ann" in one.value for one in test.markdown)
     test = press(test, "Undo 2")
     assert names(db) == ["fox", "heron", "deer"] and "Undid change 2" in told(test)
-    assert not [one for one in test.button if one.label == "Undo 2"]
+    assert not [one for one in test.button if one.label in ("Undo 1", "Undo 2")], "nor what added the first classes"
     assert classes_page.save(db, "Ann", {}) == ["Nothing was changed."]
 
 
@@ -152,6 +155,33 @@ def test_an_archived_class_is_restored_with_its_labels_and_one_is_split_off_into
     assert "'heron'" in press(test, "Split off").error[0].value
 
 
+def test_the_address_after_a_split_opens_a_grid_of_the_images_with_the_other_class(page, db):
+    for image_id in (2, 5, 9):
+        answer(db, image_id, FOX, PRESENT)
+    test = page()
+    test.text_input(key="split_name").input("arctic fox")
+    [link] = press(test, "Split off").get("page_link")
+    assert (link.proto.page, link.proto.label) == ("grid", "Answer arctic fox")
+    asked = dict(parse_qsl(link.proto.query_string))
+    new_id = classes.find_class(db, "arctic fox").id
+    offered = grid_at(asked)
+    assert (offered["class"], offered["selection"]["count"]) == (new_id, 3)
+    wanted = WantedGrids("tab", "Ann", offered["class"], 24, (), 2, selection=offered["selection"]["id"])
+    assert [[tile.image.id for tile in one.tiles] for one in grid.next_grids(db, wanted).items] == [[2, 5, 9]]
+    gone = grid_at(asked | {"selection": "0" * 16})
+    assert (gone["class"], gone["selection"]) == (new_id, None), "without it, the class is asked of all images"
+
+
+def grid_at(address: dict[str, str]) -> dict:
+    """What the Grid page gives its component for an address with these parameters."""
+    test = AppTest.from_string("from annotator.ui.pages import grid\ngrid.page()", default_timeout=30)
+    test.session_state["name"] = "Ann"
+    for name, value in address.items():
+        test.query_params[name] = value
+    [component] = fine(test.run()).get("bidi_component")
+    return json.loads(component.proto.json)
+
+
 def test_examples_and_a_colour_are_chosen_from_the_data(page, db):
     for image_id in (1, 2):
         answer(db, image_id, FOX, PRESENT)
@@ -159,7 +189,7 @@ def test_examples_and_a_colour_are_chosen_from_the_data(page, db):
     test.checkbox(key="example_1_2").check()
     test.checkbox(key="coloured_1").check()
     test.color_picker(key="colour_1").pick("#cc4422")
-    press(test, "Save examples and colour")
+    press(test, "Save examples and color")
     fox = classes.all_classes(db)[0]
     assert (fox.examples, fox.colour) == ((2,), "#cc4422")
 

@@ -236,8 +236,8 @@ def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project
     said = annotator("init", "project", "--images", "photos").stdout
     assert "2 missing" in said and "03.jpg, 04.jpg" in said
     assert images.missing_ids(db).keys() == {image_id, image_id + 1}
-    found = status(db, 1)
-    assert (found["images_missing_in_all"], len(found["images_missing"])) == (2, 1)
+    found = status(db)
+    assert (found["images_missing_in_all"], len(found["images_missing"])) == (2, 2)
     assert "2 images cannot be shown" in annotator("status", "project").stdout
     (tmp_path / "kept.jpg").rename(photos / "back.jpg")
     set_up(project, images_folder=photos)

@@ -10,7 +10,7 @@ from annotator.quality import certificate
 from annotator.queues import by_annotator
 from annotator.records import Decision
 from annotator.snapshot import image_map
-from annotator.store import classes, columns, decisions, overview, versions
+from annotator.store import class_changes, classes, columns, decisions, overview, versions
 
 COMPLETE = 3
 
@@ -30,8 +30,8 @@ CHANGES = {
     "a complete image again": lambda db: decide(db, "done", 2),
     "two more classes": lambda db: classes.add_classes(db, [("hare", ""), ("newt", "")]),
     "a step back": lambda db: decisions.undo(db, "Ann"),
-    "a class described": lambda db: classes.describe(db, {1: "red"}),
-    "a key moved": lambda db: classes.set_keys(db, {1: "x"}),
+    "a class described": lambda db: class_changes.edit(db, "Ann", {1: {"description": "red"}}),
+    "a key moved": lambda db: class_changes.edit(db, "Ann", {1: {"key": "x"}}),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from grids import DRAWN, GRID, SHOWN, after, cells, open_grid, saved, shown
 from person import decided, labels_of, served_photos, wait_until_saved
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from served import Served, until
 
 from annotator.store import arrays, images, runs, selections
@@ -48,7 +48,7 @@ def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser
     book = []
     for number in range(5):
         if shown(page)["start"] != "yes":
-            page.keyboard.press(";")
+            page.keyboard.press("\\")
         grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
         assert {state for _, state in grid["tiles"]} == {"present"} and len(grid["tiles"]) == 24
         for place in (number, 12, 12, 20, 20, 20):
@@ -144,7 +144,7 @@ def test_starting_the_other_way_keeps_what_was_touched(browser, many):
     page.keyboard.press("3")
     page.keyboard.press("3")
     assert [state for _, state in shown(page)["tiles"][:4]] == ["absent", "present", "unsure", "absent"]
-    page.keyboard.press(";")
+    page.keyboard.press("\\")
     assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "present", "unsure", "present"]
     expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
 
@@ -153,7 +153,7 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
     page = open_grid(browser, many, "Mouse")
     tiles = page.locator(".tile")
     if shown(page)["start"] == "yes":
-        page.keyboard.press(";")
+        page.keyboard.press("\\")
     tiles.nth(0).click()
     tiles.nth(9).click()
     tiles.nth(9).click()
@@ -251,7 +251,7 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
 def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
     page = open_grid(browser, many, "Large")
     if shown(page)["start"] != "yes":
-        page.keyboard.press(";")
+        page.keyboard.press("\\")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("PageUp")
     large = page.get_by_role("dialog", name="One image of the grid")
@@ -261,10 +261,27 @@ def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
     page.keyboard.press("ArrowRight")
     large.get_by_role("button", name="Unsure").click()
     page.keyboard.press("Enter")
+    remark(page, "of the enlarged tile")
     page.keyboard.press("PageDown")
     expect(large).to_be_hidden()
-    assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "absent", "unsure", "present"]
-    assert decided(many, "Large") == [], "Enter is about a grid that is seen"
+    page.keyboard.press("ArrowLeft")
+    remark(page, "of the selected tile")
+    grid = shown(page)["tiles"]
+    assert [state for _, state in grid[:4]] == ["present", "absent", "unsure", "present"]
+    wait_until_saved(page, 2)
+    told = [(row["image_id"], row["note"]) for row in decided(many, "Large")]  # Enter is about a grid that is seen
+    assert told == [(grid[2][0], "of the enlarged tile"), (grid[1][0], "of the selected tile")]
+
+
+def remark(page: Page, note: str) -> None:
+    """A comment in the history of a tile."""
+    page.keyboard.press(";")
+    page.locator(".history[open]").wait_for()
+    page.keyboard.type(note)
+    page.keyboard.press("Enter")
+    page.locator(".history li", has_text=note).wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator(".history")).to_be_hidden()
 
 
 def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_is_asked_for(browser, ranked):
@@ -376,7 +393,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     chosen = [3, 50, 70, 100, 115]
     path = f"/grid?selection={selections.save(db, np.array(chosen))}"
     page = open_grid(browser, ranked, "Ann", path)
-    expect(page.get_by_text("5 images selected on the map")).to_be_visible()
+    expect(page.get_by_text("5 images selected")).to_be_visible()
     grid = shown(page)
     assert sorted(image for image, _ in grid["tiles"]) == chosen
     page.keyboard.press("1")
@@ -386,7 +403,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     assert saved(ranked, "Ann") == [cells(marked)]
     page.get_by_role("button", name="Leave the selection").first.click()
     until(lambda: (now := page.evaluate(SHOWN)) and len(now["tiles"]) == 24)
-    expect(page.get_by_text("images selected on the map")).to_be_hidden()
+    expect(page.get_by_text("images selected")).to_be_hidden()
     assert "selection" not in page.url
     browser.give_back(page.context)
     second = open_grid(browser, ranked, "Dan", path)

@@ -5,12 +5,15 @@ import random
 import numpy as np
 import pytest
 
+from annotator.store import image_names
 from annotator.store.image_columns import Membership
 from annotator.store.image_names import Texts
 
 
+@pytest.mark.parametrize("block", [1, 50, 1 << 17])
 @pytest.mark.parametrize("letters", ["ab", "abcdefghij0123456789\u00e9"])
-def test_texts_contain_begin_and_end_with_what_python_says(letters):
+def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monkeypatch):
+    monkeypatch.setattr(image_names, "BLOCK", block)
     chance = random.Random(0)
     plain = ["".join(chance.choices(letters, k=chance.randint(0, 12))) for _ in range(300)]
     texts = Texts.of(plain[:200]).extended([Texts.of(plain[200:])])

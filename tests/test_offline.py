@@ -32,9 +32,7 @@ def stored(served: Served, name: str) -> list[tuple[int, int]]:
 
 
 def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_order(browser, many):
-    page = open_page(browser, many, "Minute")
-    page.clock.install()
-    page.reload()
+    page = open_page(browser, many, "Minute", clock=True)
     wait_for_picture(page)
     given = press(page, "1", "2")
     wait_until_saved(page)
@@ -66,7 +64,7 @@ def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, ma
 
 
 def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
-    first = open_page(browser, many, "Heir")
+    first = open_page(browser, many, "Heir", clock=True)
     wait_for_picture(first)
     first.wait_for_load_state("networkidle")
     second = first.context.new_page()
@@ -77,5 +75,6 @@ def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
     given = press(first, "1", "2", "3")
     first.close(run_before_unload=False)
     second.context.set_offline(False)
+    second.clock.fast_forward(9_000)  # it takes over what nobody has sent for five seconds
     assert until(lambda: len(stored(many, "Heir")) == 3)
     assert stored(many, "Heir") == given

@@ -102,3 +102,23 @@ def test_the_history_tells_who_said_what_and_takes_comments_that_undo_and_their_
     undone = {row["undoes"] for row in rows if row["action"] == "undo"}
     assert {row["action"] for row in rows} == {"comment", "undo"}
     assert {row["id"] for row in rows if row["action"] == "comment"} == undone
+
+
+TOLD = """(midnight) => window.dispatchEvent(new CustomEvent("annotator:today", { detail: {
+  counted: { milliseconds: 0, images: 7, labels: 7, newest: 1e6, midnight },
+  ahead: { milliseconds: 0, images: 0, labels: 0 } } }))"""
+
+
+def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_takes_its_place(browser, served):
+    page = open_page(browser, served, "Dee", "/settings", clock=True)
+    figures = page.locator(".figures")
+    expect(figures).to_contain_text("0 images", timeout=60_000)
+    given = Decision(str(uuid.uuid4()), "label", "Dee", "click", 20, 1, 1)
+    assert not decisions.decide(Database(served.project), [given]).refused
+    page.clock.fast_forward(24 * 3600 * 1000 + 60_000)
+    expect(figures).to_contain_text("1 image · 1 label", timeout=30_000)
+    page.evaluate(TOLD, 0)
+    expect(figures).to_contain_text("1 image · 1 label")
+    page.evaluate(TOLD, 9e9)
+    expect(figures).to_contain_text("7 images · 7 labels")
+    assert page.troubles == []

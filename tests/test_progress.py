@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from annotator.exchange.setup import add_folder
 from annotator.records import SOURCES, Decision
 from annotator.store import decisions, overview
 from annotator.store.database import Database
@@ -86,6 +87,15 @@ def test_flags_come_first_and_open_their_image_with_comments_beside_them(project
     for image_id, listed in ((3, flags), (5, comments)):
         assert f'href="./?image={image_id}&amp;from=progress"' in listed
     assert "thumb" not in flags  # nobody has given a name: no token
+
+
+def test_files_that_cannot_be_used_are_counted_and_listed_on_the_images_page(project, db, photos):
+    assert not shown(project).page_link
+    (photos / "notes.txt").write_text("no image")
+    (photos / "03.jpg").unlink()
+    add_folder(db, photos)
+    [link] = shown(project).page_link
+    assert (link.label, link.page) == ("1 missing image and 1 skipped file: see Images", "images")
 
 
 def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, db):

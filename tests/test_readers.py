@@ -151,7 +151,7 @@ def test_a_decision_does_not_wait_for_45_pictures_on_a_stalled_disk(tmp_path, cl
     photos = [draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(48, 36)) for number in range(46)]
     set_up(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     db = Database(tmp_path / "project")
-    with stalled(photos[:45]) as waited_for, serving(db.paths.project) as served:
+    with serving(db.paths.project) as served, stalled(photos[:45]) as waited_for:
         ids = dict(db.tuples("SELECT name, id FROM image"))
         askers = [
             threading.Thread(target=_ask, args=[served, ids[f"{number}.jpg"]], daemon=True) for number in range(45)

@@ -127,8 +127,7 @@ def test_the_pages_figures_come_from_the_tallies(db):
     assert overview.class_counts(db) == {1: (2, 2, 1), 2: (0, 1, 0), 3: (0, 1, 0)}
     assert overview.labels_by_class(db)[0] == {"class": "fox", "present": 2, "absent": 2, "unsure": 1}
     assert overview.labels_by_state(db) == {"present": 2, "absent": 4, "unsure": 1}
-    assert overview.decided_by(db, "Ann") == 3 and overview.decided_by(db, "Bob") == 1
-    assert overview.decided_by(db, "nobody") == 0
+    assert overview.annotators(db) == ["Ann", "Bob", "import"]
     assert runs.suggestion_fates(db) == [{"run": 3, "accepted": 1, "rejected": 1, "unsure": 1}]
     bins = overview.answers_by_score(db)
     assert [one["low"] for one in bins] == [step / 20 for step in range(20)] and bins[-1]["high"] == 1

@@ -1,9 +1,9 @@
-"""The commands that list and change classes; every change is noted with its author and can be taken back."""
+"""The commands that list and change classes; every change is kept with its author and can be undone."""
 
 import json
 import time
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -11,16 +11,20 @@ from typer.core import TyperGroup
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_table, printable
 from annotator.cli.work import login
-from annotator.errors import AnnotatorError, several
+from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
+from annotator.shares import counted
+
+if TYPE_CHECKING:
+    from annotator.store.class_history import ClassChange
 
 Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
-By = Annotated[str | None, typer.Option("--annotator", help="Who changes it [default: your login name].")]
+By = Annotated[str | None, typer.Option("--annotator", help="Who makes the change [default: your login name].")]
 
 CHANGES = """
-Changes of classes are noted in a history, and each can be taken back as a whole. Other people may go on labeling:
-answers that their pages still give to a class that was merged count for the class that it became.
+Every change of classes is kept in a history and can be undone as a whole. Other people can go on labeling meanwhile:
+an answer that an open page still sends for a merged class counts for the class it was merged into.
 """
 
 
@@ -47,7 +51,7 @@ commands = typer.Typer(
     epilog=examples("annotator classes birds", "annotator classes birds --json"),
 )
 def listed(project: Project, as_json: AsJson = False) -> None:
-    """Show the classes as lists show them, with keys, headings, synonyms and how often each was answered."""
+    """List the classes: keys, counts of answers, headings, synonyms. They stand in the order of the pages."""
     from annotator.store import classes, overview
     from annotator.store.database import Database
 
@@ -63,11 +67,14 @@ def listed(project: Project, as_json: AsJson = False) -> None:
     titles = ("class", "key", "present", "absent", "unsure", "heading", "synonyms")
     print_table(titles, [_row(class_, counts[class_.id]) for class_ in known])
     if archived:
-        print(f"Archived: {', '.join(printable(class_.name) for class_ in archived)}")
+        print(f"Archived: {_listed(archived)}")
 
 
 @commands.command(
-    epilog=examples('annotator classes rename birds heron "grey heron"', "annotator classes rename birds a b --keep")
+    epilog=examples(
+        'annotator classes rename birds heron "grey heron"',
+        'annotator classes rename birds egret "little egret" --keep',
+    )
 )
 def rename(
     project: Project,
@@ -76,7 +83,7 @@ def rename(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the former name as a synonym.")] = False,
     by: By = None,
 ) -> None:
-    """Give a class another name; all its answers stay."""
+    """Give a class another name. All its answers stay."""
     db, class_ = _open(project, name)
     synonyms = {*class_.synonyms, *([class_.name] if keep else [])} - {to.strip()}
     _edit(db, by, {class_.id: {"name": to, "synonyms": sorted(synonyms)}})
@@ -93,15 +100,18 @@ def merge(
     names: Names,
     into: Annotated[str, typer.Option(metavar="CLASS", help="The class that stays.", show_default=False)],
     kinds: Annotated[
-        bool, typer.Option("--kinds", help="They are kinds of it, not names of one thing: absent says nothing then.")
+        bool,
+        typer.Option(
+            "--kinds", help="They are kinds of it, not other names for it: their absent answers do not count."
+        ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     by: By = None,
 ) -> None:
-    """Merge classes into another one. They are archived, and their names become synonyms of the one that stays.
+    """Merge classes into another one, which stays. They are archived, and their names become its synonyms.
 
-    An image with one of them gets the class that stays, even where people said that it is absent: those images are
-    counted first. Absent counts where the class that stays has no answer yet.
+    Where one of them is present, the class that stays becomes present, even if it was labeled absent there. Where it
+    has no answer yet, it gets their absent (not with --kinds) or unsure. How many images change is printed first.
     """
     from annotator.store import class_changes
 
@@ -109,14 +119,11 @@ def merge(
     merged = _find_all(db, names)
     ids = [class_.id for class_ in merged]
     counts = class_changes.preview(db, ids, target.id, same=not kinds)
-    listed = ", ".join(printable(class_.name) for class_ in merged)
-    print(
-        f"{listed} into {printable(target.name)}. Images that get it as present: {counts.present:,}; "
-        f"as absent: {counts.absent:,}; as unsure: {counts.unsure:,}."
-    )
+    stays = printable(target.name)
+    print(f"New answers for {stays}: {counts.present:,} present, {counts.absent:,} absent, {counts.unsure:,} unsure.")
     if counts.conflicts:
-        print(f"Images among them of which people said that {printable(target.name)} is absent: {counts.conflicts:,}.")
-    if not yes and not typer.confirm("Merge them?"):
+        print(f"{counted(counts.conflicts, 'image')} labeled absent for {stays} will be present.")
+    if not yes and not typer.confirm(f"Merge {_listed(merged)} into {stays}?"):
         print("Nothing was changed.")
         return
     class_changes.merge(db, by or login(), ids, target.id, same=not kinds)
@@ -130,37 +137,47 @@ def split(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name of the new class.", show_default=False)],
     by: By = None,
 ) -> None:
-    """Add a class that is split off another one, and print the address of the grid that goes through its images."""
+    """Split a new class off another one. Prints the address of a grid of the images with the other one."""
     from annotator.store import class_changes
 
     db, class_ = _open(project, name)
     class_id, selection = class_changes.split(db, by or login(), class_.id, new)
-    print(f"{printable(new)} is split off {printable(class_.name)}. Go through its images at:")
+    print(
+        f"Added {printable(new)}, split off from {printable(class_.name)}. Undo with: annotator classes undo {project}"
+    )
+    print(f"Answer it for the images with {printable(class_.name)} at this address of the app (annotator serve):")
     print(f"  /grid?class={class_id}&selection={selection}")
 
 
 @commands.command(epilog=examples("annotator classes archive birds duck"))
 def archive(project: Project, names: Names, by: By = None) -> None:
-    """Ask nobody about classes any more, and leave them out of exports and trainings. Their answers are kept."""
+    """Archive classes. Nobody is asked about them, exports and trainings leave them out; their answers are kept."""
     from annotator.store import class_changes
     from annotator.store.database import Database
 
     db = Database(project)
     archived = _find_all(db, names)
     class_changes.archive(db, by or login(), [class_.id for class_ in archived])
-    print(f"Archived: {', '.join(printable(class_.name) for class_ in archived)}")
+    print(f"Archived: {_listed(archived)}")
 
 
 @commands.command(epilog=examples("annotator classes restore birds duck"))
-def restore(project: Project, names: Names, by: By = None) -> None:
+def restore(
+    project: Project,
+    names: Annotated[list[str], typer.Argument(metavar="CLASS", help="Their names.", show_default=False)],
+    by: By = None,
+) -> None:
     """Bring archived or merged classes back, with all their answers."""
     from annotator.store import class_changes, classes
     from annotator.store.database import Database
 
     db = Database(project)
     gone = {class_.name: class_.id for class_ in classes.archived(db)}
-    if unknown := [f"no archived class is called {name!r}" for name in names if name not in gone]:
-        raise several(f"Archived are: {', '.join(gone) or 'none'}.", unknown)
+    unknown = [
+        f"no archived class is called {name!r}. {did_you_mean(name, gone)}" for name in names if name not in gone
+    ]
+    if unknown:
+        raise several("These classes cannot be restored:", unknown)
     class_changes.restore(db, by or login(), [gone[name] for name in names])
     print(f"Restored: {', '.join(map(printable, names))}")
 
@@ -172,7 +189,7 @@ def note(
     text: Annotated[str, typer.Argument(help='What the class means; "" for nothing.', show_default=False)],
     by: By = None,
 ) -> None:
-    """Say what a class means."""
+    """Describe what a class means; its card shows the text."""
     db, class_ = _open(project, name)
     _edit(db, by, {class_.id: {"description": text}})
 
@@ -192,7 +209,8 @@ def synonym(
     """Add other names by which people find a class."""
     db, class_ = _open(project, name)
     if remove and (unknown := [repr(text) for text in synonyms if text not in class_.synonyms]):
-        raise AnnotatorError(f"{class_.name!r} has no synonym {', '.join(unknown)}.")
+        has = ", ".join(map(repr, class_.synonyms)) or "none"
+        raise AnnotatorError(f"{class_.name!r} has no synonym {', '.join(unknown)}. Its synonyms: {has}.")
     changed = {*class_.synonyms} - {*synonyms} if remove else {*class_.synonyms, *synonyms}
     _edit(db, by, {class_.id: {"synonyms": sorted(changed)}})
 
@@ -211,50 +229,49 @@ def order(
     ] = None,
     by: By = None,
 ) -> None:
-    """Let classes come first in lists, in this order. Arrays and exports keep the order in which classes were added."""
+    """Put classes first in lists, in this order. Arrays and exports keep the order in which classes were added."""
     from annotator.store import class_changes
     from annotator.store.database import Database
 
     db = Database(project)
     ids = [class_.id for class_ in _find_all(db, names)]
-    change = class_changes.reorder(db, by or login(), ids, heading=heading)
-    print("Done." if change else "Nothing was changed.")
+    _report(db, class_changes.reorder(db, by or login(), ids, heading=heading))
 
 
 @commands.command(epilog=examples("annotator classes undo birds", "annotator classes undo birds 12"))
 def undo(
     project: Project,
     number: Annotated[
-        int | None, typer.Argument(help="Which change, by its number in the history.", show_default=False)
+        int | None,
+        typer.Argument(help="Number of the change in the history [default: the newest].", show_default=False),
     ] = None,
     by: By = None,
 ) -> None:
-    """Take back a change of classes as a whole: the newest, whoever made it, or one of the history."""
-    from annotator.store import class_history, classes
+    """Undo a change of classes as a whole, whoever made it."""
+    from annotator.store import class_history, class_words
     from annotator.store.database import Database
 
     db = Database(project)
     undone = class_history.undo_change(db, by or login(), number).undoes
-    [change] = [change for change in class_history.history(db) if change.id == undone]
-    print(f"Undid: {printable(class_history.in_words(change, classes.names(db)))}")
+    [words] = [words for change, words in class_words.history_in_words(db) if change.id == undone]
+    print(f"Undid: {printable(words)}")
 
 
 @commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
 def history(project: Project, as_json: AsJson = False) -> None:
-    """Show who changed what of the classes, newest first."""
-    from annotator.store import class_history, classes
+    """Show who changed what about the classes, newest first."""
+    from annotator.store import class_words
     from annotator.store.database import Database
 
-    db = Database(project)
-    changes, names = class_history.history(db), classes.names(db)
+    changes = list(class_words.history_in_words(Database(project)))
     if as_json:
-        print(json.dumps([asdict(change) | {"words": class_history.in_words(change, names)} for change in changes]))
+        print(json.dumps([asdict(change) | {"words": words} for change, words in changes]))
         return
-    for change in changes:
+    for change, words in changes:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
         back = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = printable(change.annotator) or "-"
-        print(f"{change.id:>4}  {day}  {who}: {printable(class_history.in_words(change, names))}{back}")
+        print(f"{change.id:>4}  {day}  {who}: {printable(words)}{back}")
 
 
 def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
@@ -272,11 +289,22 @@ def _open(project, name: str):
 def _find_all(db, names: list[str]) -> list[Class]:
     from annotator.store import classes
 
-    return [classes.find_class(db, name) for name in dict.fromkeys(names)]
+    found = [classes.find_class(db, name) for name in names]
+    return list({class_.id: class_ for class_ in found}.values())  # a name and a synonym may be given of one class
+
+
+def _listed(some: list[Class]) -> str:
+    return ", ".join(printable(class_.name) for class_ in some)
 
 
 def _edit(db, by: str | None, changes: dict[int, dict]) -> None:
-    from annotator.store import class_changes, class_history, classes
+    from annotator.store import class_changes
 
-    change = class_changes.edit(db, by or login(), changes)
-    print(class_history.in_words(change, classes.names(db)) if change else "Nothing was changed.")
+    _report(db, class_changes.edit(db, by or login(), changes))
+
+
+def _report(db, change: "ClassChange | None") -> None:
+    from annotator.store import class_words, classes
+
+    words = class_words.in_words(change, classes.names(db)) if change else "Nothing was changed."
+    print(printable(words))

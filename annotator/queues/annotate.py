@@ -47,7 +47,6 @@ class Work:
     """The answer to a page's request: images, grids or actions, and what the page shows around them.
 
     left          images without a label, leased or not
-    mine          decisions of this person that hold
     empty         why there is nothing (more) to do, "" while there is
     worker        what the worker does, in one line
     run           the current run's id, None before the first
@@ -63,7 +62,6 @@ class Work:
 
     items: list[Any]
     left: int
-    mine: int
     empty: str
     worker: str
     run: int | None
@@ -131,7 +129,6 @@ def with_surroundings(
     return Work(
         work_items,
         counts["without_decision"],
-        overview.decided_by(db, wanted.annotator),
         empty,
         worker_line(db, run),
         run.id if run else None,

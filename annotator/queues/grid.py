@@ -37,7 +37,7 @@ class Grid:
 
     share    of the tiles that the model expects to be present; None without a model
     start    "yes" or "no", whichever is expected to need fewer changes
-    waiting  of an audit: drawn cells without an answer, of all classes, in it and behind it; else None
+    waiting  of an audit: audited cells without an answer, of all classes, in it and behind it; else None
     """
 
     id: str

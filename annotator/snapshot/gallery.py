@@ -19,17 +19,19 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.store import classes, image_columns, runs, tiles
 from annotator.store.database import Database
 from annotator.store.image_columns import OPEN, ImageColumns
 
-LISTINGS_KEPT = 32  # 4 bytes an image each
+LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability
 MOST_IDS = 5000
 SORTS = ("name", "decided", "captured", "labels", "probability")
 FEW = 16  # one image in so many
-LARGEST_BITS = 0x7C00  # of a float16 that is a number; those of nan are larger
-COLUMNS_KEPT = 8  # probabilities of a class and their order: 6 bytes an image each
+LARGEST_BITS = 0x7C00  # of a float16 that is a number from 0 on, which sort as the numbers do
+NO_VALUE = LARGEST_BITS + 1
+COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 
 
 @dataclass(frozen=True)
@@ -80,22 +82,21 @@ class Sorting:
 class Listing:
     """Images in order, as of one version.
 
-    rows    (n,) int32, rows of `image_ids`
+    rows    of `image_ids`
     """
 
     version: str
     image_ids: np.ndarray
-    rows: np.ndarray
+    rows: SortedRows
 
     def ids(self, start: int, count: int) -> list[int]:
         """The ids of a part."""
-        return self.image_ids[self.rows[start : start + count]].tolist()
+        return self.image_ids[self.rows.part(start, start + count)].tolist()
 
     def place(self, image_id: int) -> int | None:
         """Where an image is, None where it is not shown."""
-        rows, known = positions([image_id], self.image_ids)
-        places = np.flatnonzero(self.rows == rows[0]).tolist() if known[0] else []
-        return places[0] if places else None
+        [row], [known] = positions([image_id], self.image_ids)
+        return self.rows.place(int(row)) if known else None
 
 
 @dataclass(frozen=True)
@@ -255,23 +256,23 @@ def _beginning(day: date, days: int = 0) -> float:
         return float("-inf") if day.year < 1971 else float("inf")
 
 
-def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> np.ndarray:
-    """The rows of a mask in order, (n,) int32."""
-    by_name = columns.names.order
-    if sorting.by in ("name", "labels"):
-        rows = (
-            _those(mask, by_name, columns.names.rank) if sorting.by == "name" else _those(mask, columns.by_positives())
-        )
-        return rows[::-1] if sorting.down else rows
+def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
+    """The rows of a mask in order."""
+    by_name, rank = columns.names.order, columns.names.rank
+    if sorting.by in ("name", "labels", "probability"):
+        rows = _those(mask, by_name, rank)
+        if sorting.by == "name":
+            return SortedRows(rows[::-1] if sorting.down else rows)
+        is_labels = sorting.by == "labels"
+        values = columns.positives.view(np.uint16) if is_labels else _bits(db, columns, sorting.class_id or 0)
+        return _by_value(rows, values[rows], sorting.down)
     if sorting.by == "decided":
         order, has_value = columns.by_decision(), columns.newest > 0
-    elif sorting.by == "captured":
-        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
     else:
-        order, has_value = _by_probability(db, columns, sorting.class_id or 0)
+        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
     rows = _those(mask, order)
-    without = _those(~has_value if mask is None else mask & ~has_value, by_name, columns.names.rank)
-    return np.concatenate([rows[::-1] if sorting.down else rows, without])
+    without = _those(~has_value if mask is None else mask & ~has_value, by_name, rank)
+    return SortedRows(np.concatenate([rows[::-1] if sorting.down else rows, without]))
 
 
 def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
@@ -284,19 +285,28 @@ def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None =
     return np.compress(mask[order], order)
 
 
-def _by_probability(db: Database, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows with a probability of the class by it, then by name, (n,) int32; and which these are, (N,) bool."""
+def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
+    """Rows, given by name, by their values; those with NO_VALUE last either way."""
+    if not down:
+        return RowsByValue(rows, values)
+    has_value = values != NO_VALUE
+    if has_value.all():
+        return RowsByValue(rows[::-1], LARGEST_BITS - values[::-1])
+    falling = [LARGEST_BITS - values[has_value][::-1], values[~has_value]]
+    return RowsByValue(np.concatenate([rows[has_value][::-1], rows[~has_value]]), np.concatenate(falling))
+
+
+def _bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
+    """(N,) uint16: the bits of each row's probability of the class, NO_VALUE where there is none."""
     predictions = read_predictions(db)
     if predictions is None:
-        return np.zeros(0, np.int32), np.zeros(len(columns), bool)
+        return np.full(len(columns), NO_VALUE, np.uint16)
     stamp = columns.stamp
-    key = (predictions.run.id, predictions.run.version, class_id, stamp.image, stamp.change)
-    return db.caches.get(
-        "gallery probabilities", key, lambda: _probability_order(predictions, columns, class_id), COLUMNS_KEPT
-    )
+    key = (predictions.run.id, predictions.run.version, class_id, stamp.image)
+    return db.caches.get("gallery probabilities", key, lambda: _read_bits(predictions, columns, class_id), COLUMNS_KEPT)
 
 
-def _probability_order(predictions: Predictions, columns: ImageColumns, class_id: int) -> tuple[np.ndarray, np.ndarray]:
+def _read_bits(predictions: Predictions, columns: ImageColumns, class_id: int) -> np.ndarray:
     values = np.full(len(columns), np.nan, np.float16)
     [column], [known] = predictions.columns([class_id])
     image_ids = predictions.image_ids
@@ -305,11 +315,8 @@ def _probability_order(predictions: Predictions, columns: ImageColumns, class_id
     elif known:
         rows, in_project = positions(image_ids, columns.image_ids)
         values[rows[in_project]] = predictions.probabilities[:, column][in_project]
-    # The bits of numbers from 0 on sort as the numbers do, nan last; 16 bits are sorted by their digits.
-    bits = values.view(np.uint16)
-    has_value = bits <= LARGEST_BITS
-    rows = columns.names.order
-    return rows[np.argsort(bits[rows], kind="stable")][: np.count_nonzero(has_value)], has_value
+    bits = np.abs(values, out=values).view(np.uint16)
+    return np.minimum(bits, NO_VALUE, out=bits)  # those of nan are larger
 
 
 def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[int, float]:

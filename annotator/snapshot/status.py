@@ -16,16 +16,13 @@ from annotator.store import (
 )
 from annotator.store.database import Database
 
-SUMMED_UP = 20_000  # files counted by reason for a page that is redrawn every few seconds
 
-
-def status(db: Database, listed: int | None = None) -> dict[str, Any]:
+def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
     """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
 
-    listed    at most so many kept-out files and missing images are named, and SUMMED_UP counted by reason; None: all
+    with_files    name the skipped files and the missing images, which may be many; otherwise they are only counted
     """
     counts = overview.image_counts(db)
-    kept_out, missing = images.kept_out(db, listed), images.missing(db, listed)
     worker = heartbeat.worker_state(db)
     backbone = configuration.backbone(db)
     return {
@@ -40,11 +37,9 @@ def status(db: Database, listed: int | None = None) -> dict[str, Any]:
         "images_complete": counts["complete"],
         "flagged": overview.count_flagged(db),
         "annotator_disagreements": annotator_disagreement.count(db),
-        "files_kept_out": [{"file": file.path, "reason": file.reason} for file in kept_out],
-        "files_kept_out_by_reason": images.kept_out_by_reason(db, None if listed is None else SUMMED_UP),
         "files_kept_out_in_all": images.count_kept_out(db),
-        "images_missing": [{"image": image.path, "reason": image.reason} for image in missing],
         "images_missing_in_all": images.count_missing(db),
+        **(_files(db) if with_files else {}),
         "method": configuration.method(db),
         "parameters": configuration.parameters(db),
         "backbone": backbone,
@@ -61,6 +56,14 @@ def status(db: Database, listed: int | None = None) -> dict[str, Any]:
         "last_error": worker.last_error or None,
         "last_error_at": worker.last_error_at,
         "left_out": db.setting(LEFT_OUT, []),
+    }
+
+
+def _files(db: Database) -> dict[str, Any]:
+    return {
+        "files_kept_out": [{"file": file.path, "reason": file.reason} for file in images.kept_out(db)],
+        "files_kept_out_by_reason": images.kept_out_by_reason(db),
+        "images_missing": [{"image": image.path, "reason": image.reason} for image in images.missing(db)],
     }
 
 

@@ -1,7 +1,8 @@
 """The only room that touches the disk: one SQLite file, array files beside it, and the images people pointed at.
 
 database.py opens a project, migrates it (schema/) and is the one door to writing; begin there. May import only
-records, settings, indexing, errors and models.catalogue. One noun a file, each a handful of functions of a Database:
+records, settings, indexing, shares, errors and models.catalogue. One noun a file, each a handful of functions of a
+Database:
 
     database.py place.py private.py read_only.py unfinished.py     the project's folder: opening, moving, who may read
     caches.py                                                      what an open project keeps in memory
@@ -13,6 +14,7 @@ records, settings, indexing, errors and models.catalogue. One noun a file, each 
     comments.py image_history.py today.py                          comments, the history of an image, a person's day
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
+    class_words.py                                                 the same in words
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
     staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
     imports.py attributes.py                                       imports and their undo; facts that are no labels

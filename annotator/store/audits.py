@@ -15,7 +15,7 @@ import numpy as np
 
 from annotator.indexing import CellIndex, positions
 from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database, new_id
+from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.odd_rows import STATES, SURE
 
 KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
@@ -148,7 +148,7 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
     class_ids    (C,) int64
     """
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         # One text per class and state: fetching a million rows would take many times as long.
         rows = sql.execute(
             f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {STATES} GROUP BY class_id, state"

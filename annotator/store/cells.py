@@ -10,7 +10,7 @@ import numpy as np
 
 from annotator.records import ABSENT, OF_A_CELL, PRESENT
 from annotator.store import images
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 from annotator.store.history import COMPLETE, UNTOUCHED
 from annotator.store.odd_rows import STATES
 
@@ -31,7 +31,7 @@ def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.nd
 def touched(db: Database, after: int) -> tuple[list[int], int]:
     """Images whose labels may have changed since a decision, and the newest decision, as of one moment."""
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         if newest <= after:
             return [], newest
         # Without DISTINCT, for which SQLite would walk an index of all decisions instead of the newest ones.
@@ -46,7 +46,7 @@ def touched(db: Database, after: int) -> tuple[list[int], int]:
 def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
     """Classes of which labels may have changed since a decision, None for all of them, and the newest decision."""
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         rows = sql.execute(
             """SELECT DISTINCT coalesce(u.action, d.action), coalesce(u.class_id, d.class_id)
             FROM decision d LEFT JOIN decision u ON u.id = d.undoes WHERE d.id > ?""",
@@ -165,7 +165,7 @@ def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> li
 def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
     """The images of a person's decisions newer than `after`, (n,) int64, repeated ones too; and the newest decision."""
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         rows = sql.execute(
             "SELECT image_id FROM decision WHERE annotator = ? AND id > ? AND image_id NOT NULL", [annotator, after]
         ).fetchall()

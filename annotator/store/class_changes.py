@@ -20,7 +20,7 @@ from annotator.store import selections
 from annotator.store.class_history import ClassChange, Plan, State, make_change, merged_chain
 from annotator.store.class_labels import GIVEN_COUNTS, give_merged
 from annotator.store.classes import KEYS, description_problem, key_problems, name_problem
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 
 EDITED = ("name", "description", "key", "heading", "colour", "position", "synonyms", "examples")
 MOST_EXAMPLES = 12
@@ -29,10 +29,10 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class MergePreview:
-    """What a merge would do, in images.
+    """What a merge would do.
 
-    present, absent, unsure    that get this answer of the class that stays
-    conflicts                  of those now present: people said that it is absent
+    present, absent, unsure    how many images get this answer for the class that stays
+    conflicts                  how many of those that become present are labeled absent for it now
     """
 
     present: int
@@ -44,9 +44,9 @@ class MergePreview:
 def edit(
     db: Database, by: str, changes: Mapping[int, Mapping[str, Any]], uuid: str | None = None
 ) -> ClassChange | None:
-    """Change what is said of classes, all at once: class id -> EDITED field -> its new value.
+    """Change names, keys, descriptions and the like of classes, all at once: class id -> EDITED field -> its new value.
 
-    A key is taken from the class that had it. None where nothing changes.
+    A key is taken from the class that had it. Returns None where nothing changes.
 
     Raises AnnotatorError for everything that cannot be used, all at once.
     """
@@ -73,7 +73,7 @@ def edit(
 def reorder(
     db: Database, by: str, class_ids: Sequence[int], heading: str | None = None, uuid: str | None = None
 ) -> ClassChange | None:
-    """Let classes come first in lists, in this order; others follow in the order that they have.
+    """Put classes first in lists, in this order; the others follow in the order that they have.
 
     heading    put them under this heading; "": under none; None: leave them under theirs
     """
@@ -100,11 +100,11 @@ def merge(
 ) -> ClassChange:
     """Merge classes into another one; their names become its synonyms, and they are archived.
 
-    same    they are names of one thing: absent counts as well where the class that stays is unanswered. Otherwise they
-            are kinds of it, and only present says anything about it
+    same    they are other names of it: where it has no answer yet, it gets their absent. Otherwise they are kinds of
+            it, and that one kind is absent says nothing about it
 
-    Present always counts, also where the class that stays was absent; unsure where it is unanswered. Answers that pages
-    still send to a merged class count in the same way.
+    Present always counts, also where the class that stays was absent; unsure counts where it has no answer. Answers
+    that pages still send for a merged class count in the same way.
 
     Raises AnnotatorError for classes that cannot be merged.
     """
@@ -112,7 +112,7 @@ def merge(
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
         _refuse_merge(states, from_ids, into_id)
-        newest, into = _newest(sql), states[into_id]
+        newest, into = newest_decision(sql), states[into_id]
         for class_id in from_ids:
             merged = states[class_id]
             into["synonyms"] = sorted({*into["synonyms"], merged["name"], *merged["synonyms"]})
@@ -134,12 +134,12 @@ def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = No
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
         if problem := _unknown(states, class_id) or name_problem(name):
-            raise AnnotatorError(f"Nothing can be split off: {problem}.")
+            raise AnnotatorError(f"No class can be split off: {problem}.")
         old = states[class_id]
         for state in states.values():
             state["position"] += state["position"] > old["position"]
         taken = {state["key"] for state in states.values()}
-        new = sql["class"].insert({"name": f"{uuids.uuid4()}\0", "since_decision": _newest(sql)}).last_pk
+        new = sql["class"].insert({"name": f"{uuids.uuid4()}\0", "since_decision": newest_decision(sql)}).last_pk
         states[new] = old | {
             "name": name,
             "description": f"Split off from {old['name']}.",
@@ -168,7 +168,7 @@ def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
         if problems := [problem for class_id in class_ids if (problem := _unknown(states, class_id))]:
             raise several("These classes cannot be archived:", problems)
         for class_id in class_ids:
-            states[class_id] |= _archived(_newest(sql))
+            states[class_id] |= _archived(newest_decision(sql))
         return Plan(states)
 
     return make_change(db, "archive", by, uuid, plan)
@@ -226,10 +226,6 @@ def _before_archiving(sql: sqlite_utils.Database, class_id: int) -> State:
     return {}
 
 
-def _newest(sql: sqlite_utils.Database) -> int:
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
-
-
 def _unknown(states: dict[int, State], class_id: int) -> str | None:
     if class_id not in states:
         return f"there is no class {class_id} in this project"
@@ -241,7 +237,7 @@ def _refuse_merge(states: dict[int, State], from_ids: Sequence[int], into_id: in
     if into_id in from_ids and not problems:
         problems.append(f"{states[into_id]['name']!r} cannot be merged into itself")
     if not from_ids:
-        problems.append("no class is named")
+        problems.append("no class to merge was given")
     if problems:
         raise several("These classes cannot be merged:", problems)
 
@@ -267,7 +263,7 @@ def _problems(sql: sqlite_utils.Database, states: dict[int, State], class_id: in
         return [problem]
     name = fields.get("name", states[class_id]["name"])
     problems = [
-        f"{field!r} of {name!r} cannot be changed; there is: {', '.join(EDITED)}"
+        f"{name!r} has no field {field!r} that can be changed; those are: {', '.join(EDITED)}"
         for field in fields
         if field not in EDITED
     ]

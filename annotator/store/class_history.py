@@ -1,14 +1,15 @@
 """The history of classes: every change is one transaction and one row with what was before and after, and is undone as
 one.
 
-A row names only what the change has changed, class by class. An undo sets that back, and takes back the decisions that
-were stored with it; it is refused while a later change of the same class rests on it.
+A row names only what the change has changed, class by class. An undo sets that back and undoes the decisions that were
+stored with the change. It is refused while a later change of the same class rests on it. The change that added the
+project's first classes is never undone: a project without classes has nothing to ask.
 """
 
 import json
 import time
 import uuid as uuids
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, several
 from annotator.store import class_labels
 from annotator.store.archived import Archive
-from annotator.store.database import Database, new_id
+from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.history import COMPLETE, LABELED
 
 State = dict[str, Any]
@@ -27,8 +28,10 @@ State = dict[str, Any]
 COLUMNS = ("name", "description", "key", "position", "heading", "colour")
 ARCHIVE = ("archived", "archived_since", "merged_into", "merged_same")
 ADDED: tuple[State, State] = ({"archived": 1}, {"archived": 0})
-"""Before and after of an added class: classes are never removed, and taking it back archives it."""
-_SELECT = """SELECT c.*, (SELECT id FROM class_change u WHERE u.undoes = c.id) AS undone_by,
+"""Before and after of an added class: classes are never removed, and undoing it archives the class."""
+_SELECT = """SELECT c.*,
+    c.kind = 'add' AND json_type(c.before, '$."' || (SELECT min(id) FROM class) || '"') IS NOT NULL AS is_first,
+    (SELECT id FROM class_change u WHERE u.undoes = c.id) AS undone_by,
     (SELECT count(*) FROM decision d WHERE d.batch = c.batch AND c.batch != '') AS decisions FROM class_change c"""
 
 
@@ -39,8 +42,9 @@ class ClassChange:
     kind        add, edit, merge, split, archive, restore or undo
     before, after   class id -> what was changed of it, by the names of `State`
     decisions   how many cells it has answered (merge)
-    undoes      the change that it takes back; None for any other kind
-    undone_by   the change that took it back; None while it holds
+    undoes      the change that it undoes; None for any other kind
+    undone_by   the change that undid it; None while it holds
+    is_first    it added the project's first classes
     """
 
     id: int
@@ -53,6 +57,12 @@ class ClassChange:
     decisions: int = 0
     undoes: int | None = None
     undone_by: int | None = None
+    is_first: bool = False
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether it holds and is of a kind that can be undone; later changes may still rest on it."""
+        return self.kind != "undo" and self.undone_by is None and not self.is_first
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class Plan:
     states     every class as it is to be
     finish     called with the connection when the classes are written, before labels follow
     batch      of the decisions that `finish` stores; "": none
-    undoes     the change that it takes back
+    undoes     the change that it undoes
     """
 
     states: dict[int, State]
@@ -83,7 +93,7 @@ def make_change(
 
     uuid       made where the person acted: the same one again changes nothing
     plan       is given the connection and every class as it is; the states are its own to change
-    returns    the change, None where nothing was to change
+    returns    the change; None where nothing was to change, unless it is an undo, which is noted all the same
 
     Raises AnnotatorError for names that two classes would have, and whatever `plan` raises; then nothing is changed.
     """
@@ -102,7 +112,7 @@ def make_change(
             planned.finish(sql)
         _follow(sql, archive, before, after)
         old, new = _differences(before, after)
-        if not new and not planned.batch:
+        if not new and planned.undoes is None:
             return None
         change_id = _insert(sql, name, kind, by, old, new, planned.batch, planned.undoes)
         return _rows(sql, "WHERE c.id = ?", change_id)[0]
@@ -115,24 +125,33 @@ def note_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) ->
     reopen(sql)
 
 
+def note_described(sql: sqlite_utils.Database, by: str, before: Mapping[int, str], after: Mapping[int, str]) -> None:
+    """Note which classes (id -> description) were just given another one."""
+    changed = [class_id for class_id, text in before.items() if after[class_id] != text]
+    if changed:
+        old, new = ({class_id: {"description": texts[class_id]} for class_id in changed} for texts in (before, after))
+        _insert(sql, str(uuids.uuid4()), "edit", by, old, new)
+
+
 def reopen(sql: sqlite_utils.Database) -> None:
     """Images that were complete have an open class again: a class was added."""
     sql.execute("UPDATE image SET stage = ? WHERE stage = ?", [LABELED, COMPLETE])
 
 
 def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str | None = None) -> ClassChange:
-    """Take back a change of classes as a whole; returns the undo.
+    """Undo a change of classes as a whole; returns the undo.
 
-    by          who takes it back
-    change_id   None: the newest that holds, whoever made it
+    by          who undoes it
+    change_id   None: the newest that can be undone, whoever made it
 
-    Raises AnnotatorError where there is none, where it was taken back already, and where a later change rests on it.
+    Raises AnnotatorError where there is none, where it was undone already, where a later change rests on it, and for
+    the change that added the project's first classes.
     """
     name = uuid or str(uuids.uuid4())
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
         change = _target(sql, change_id)
-        newest = _newest_decision(sql)
+        newest = newest_decision(sql)
         for class_id, state in change.before.items():
             gone = {"archived_since": newest, "key": ""} if state.get("archived") else {}
             states[class_id] |= gone | state
@@ -145,76 +164,45 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
         )
 
     undone = make_change(db, "undo", by, name, plan)
-    assert undone is not None  # a change has changed something
+    assert undone is not None  # an undo is always noted
     return undone
 
 
-def in_words(change: ClassChange, names: dict[int, str]) -> str:
-    """What a change did, in words.
-
-    names    class id -> name, of archived classes too
-    """
-    if change.kind == "undo":
-        return f"took back change {change.undoes}"
-    if change.kind == "edit":
-        parts = [
-            part
-            for class_id, after in change.after.items()
-            for part in _edits(change.before[class_id], after, names.get(class_id, str(class_id)))
-        ]
-        moved = any("position" in after for after in change.after.values())
-        return "; ".join([*parts, *(["order of the lists"] if moved else [])])
-    moved = [class_id for class_id, after in change.after.items() if "archived" in after]
-    listed = ", ".join(repr(names.get(class_id, str(class_id))) for class_id in moved)
-    if change.kind == "merge":
-        into = next(state["merged_into"] for state in change.after.values() if state.get("merged_into"))
-        return f"merged {listed} into {names.get(into, str(into))!r} (answers: {change.decisions:,})"
-    return f"{_VERBS[change.kind]} {listed}"
-
-
-_VERBS = {"add": "added", "split": "split off", "archive": "archived", "restore": "restored"}
-
-
-def _edits(before: State, after: State, name: str) -> list[str]:
-    parts: list[str] = []
-    for field, new in after.items():
-        old = before.get(field)
-        if field == "name":
-            parts.append(f"renamed {old!r} to {new!r}")
-        elif field in ("synonyms", "examples"):
-            parts.append(f"{field} of {name!r}: {len(new):,}")
-        elif field != "position":
-            parts.append(f"{field} of {name!r}: {new or 'none'}")
-    return parts
-
-
 def _target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
-    """The change to take back. Raises AnnotatorError where it cannot be."""
+    """The change to undo. Raises AnnotatorError where it cannot be."""
     if change_id is None:
-        holding = _rows(
-            sql,
-            """WHERE c.kind != 'undo' AND NOT EXISTS (SELECT 1 FROM class_change u WHERE u.undoes = c.id)
-            ORDER BY c.id DESC LIMIT ?""",
-            1,
+        newest = _rows(
+            sql, "WHERE c.kind != 'undo' AND undone_by IS NULL AND NOT is_first ORDER BY c.id DESC LIMIT ?", 1
         )
-        if not holding:
-            raise AnnotatorError("No change of classes is left to take back.")
-        return holding[0]
+        if not newest:
+            raise AnnotatorError("No change of classes is left to undo.")
+        return newest[0]
     chosen = _rows(sql, "WHERE c.id = ?", change_id)
-    if not chosen or chosen[0].kind == "undo":
-        raise AnnotatorError(f"There is no change {change_id} of classes that could be taken back.")
+    if not chosen:
+        raise AnnotatorError(
+            f"The history of classes has no change {change_id}. annotator classes history PROJECT lists all changes."
+        )
     change = chosen[0]
+    if change.kind == "undo":
+        raise AnnotatorError(
+            f"Change {change_id} is the undo of change {change.undoes} and cannot be undone. Make the change again."
+        )
     if change.undone_by:
-        raise AnnotatorError(f"Change {change_id} was taken back already, by change {change.undone_by}.")
+        raise AnnotatorError(f"Change {change_id} was undone already, by change {change.undone_by}.")
+    if change.is_first:
+        raise AnnotatorError(
+            f"Change {change_id} added the project's first classes and cannot be undone. "
+            "Rename or archive those that are not right."
+        )
     later = [
         other.id
         for other in _rows(sql, "WHERE c.id > ? AND c.kind != 'undo' ORDER BY c.id", change_id)
         if not other.undone_by and _rests_on(other, change)
     ]
     if later:
-        numbers = ", ".join(map(str, later))
+        numbers = ", ".join(map(str, reversed(later)))
         raise AnnotatorError(
-            f"Change {change_id} cannot be taken back before the later changes of the same: {numbers}."
+            f"Change {change_id} cannot be undone yet: later changes concern the same classes. Undo first: {numbers}."
         )
     return change
 
@@ -266,7 +254,7 @@ def _write_states(sql: sqlite_utils.Database, before: dict[int, State], after: d
 
 def _note_return(sql: sqlite_utils.Database, before: dict[int, State], after: dict[int, State]) -> None:
     """Note for how long the classes that come back were archived."""
-    newest = _newest_decision(sql)
+    newest = newest_decision(sql)
     sql.conn.executemany(
         "INSERT OR IGNORE INTO class_away (class_id, since_decision, until_decision) VALUES (?, ?, ?)",
         [
@@ -349,10 +337,6 @@ def _free_keys(states: dict[int, State], given: dict[int, State]) -> None:
             state["key"] = ""
 
 
-def _newest_decision(sql: sqlite_utils.Database) -> int:
-    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
-
-
 def _insert(
     sql: sqlite_utils.Database,
     name: str,
@@ -384,4 +368,4 @@ def _change(row: dict[str, Any]) -> ClassChange:
         name: row[name]
         for name in ("id", "uuid", "kind", "annotator", "changed_at", "decisions", "undoes", "undone_by")
     }
-    return ClassChange(before=before, after=after, **kept)
+    return ClassChange(before=before, after=after, is_first=bool(row["is_first"]), **kept)

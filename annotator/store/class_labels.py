@@ -14,6 +14,7 @@ import sqlite_utils
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import auto_accepted
 from annotator.store.archived import COUNT_ACTIVE, Archive
+from annotator.store.database import newest_decision
 from annotator.store.history import COMPLETE, LABELED, rebuild, set_disagreements
 
 FEW = 2_000  # images that are rebuilt one by one rather than all of a class at once
@@ -137,7 +138,7 @@ def take_back_merged(sql: sqlite_utils.Database, into_id: int, batch: str, name:
 
 def rebuild_images(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
     """Work out anew everything that follows from the decisions about some images."""
-    newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+    newest = newest_decision(sql)
     for image_id in image_ids:
         rebuild(sql, image_id, newest)
 

@@ -12,8 +12,8 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
-from annotator.store.class_history import note_added
-from annotator.store.database import Database
+from annotator.store.class_history import note_added, note_described
+from annotator.store.database import Database, newest_decision
 
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 2000
@@ -80,8 +80,9 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> l
         known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())
         taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
         free = [key for key in KEYS if key not in taken]
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = newest_decision(sql)
         position = sql.execute("SELECT coalesce(max(position), 0) FROM class").fetchone()[0]
+        before = _descriptions(sql)
         added: list[str] = []
         for name, description in new:
             if name not in known:
@@ -94,7 +95,12 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> l
         # "Nothing else here" covered the classes of its time: complete images have an open class again.
         if added:
             note_added(sql, by, [known[name] for name in added])
+        note_described(sql, by, before, _descriptions(sql))
     return added
+
+
+def _descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
+    return dict(sql.execute("SELECT id, description FROM class").fetchall())
 
 
 def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
@@ -114,49 +120,6 @@ def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
     problems = [f"{name!r} is archived: restore it" for name in dict.fromkeys(names) if name in archived_names]
     if problems:
         raise several("These classes exist already:", problems)
-
-
-def set_keys(db: Database, keys: Mapping[int, str]) -> dict[int, str]:
-    """Give classes other keys, all at once. A class that is not in `keys` loses its key only to one that is.
-
-    keys       class id -> one letter or digit (capitals count as small letters), or "" for none
-    returns    the classes, not in `keys`, that lost their key -> the key
-
-    Raises AnnotatorError for classes that do not exist, keys that cannot be used, and keys given twice, all at once.
-    """
-    wanted = {class_id: key.strip().lower() for class_id, key in keys.items()}
-    with db.writing() as sql:
-        rows = sql.execute("SELECT id, name, key FROM class").fetchall()
-        names = {class_id: name for class_id, name, _ in rows}
-        problems = key_problems(wanted, names)
-        if problems:
-            raise several("These keys cannot be used:", problems)
-        given = {key for key in wanted.values() if key}
-        lost = {class_id: key for class_id, _, key in rows if key in given and class_id not in wanted}
-        # All keys are cleared first: two classes may swap theirs.
-        _write_keys(sql, dict.fromkeys([*wanted, *lost], ""))
-        _write_keys(sql, wanted)
-    return lost
-
-
-def describe(db: Database, descriptions: Mapping[int, str]) -> None:
-    """Give classes (by id) other descriptions; "" for none.
-
-    Raises AnnotatorError for those that cannot be used, all at once.
-    """
-    names = {class_.id: class_.name for class_ in all_classes(db)}
-    problems = [
-        problem
-        for class_id, text in descriptions.items()
-        if (problem := description_problem(names.get(class_id, str(class_id)), text.strip()))
-    ]
-    if problems:
-        raise several("These descriptions cannot be used:", problems)
-    with db.writing() as sql:
-        sql.conn.executemany(
-            "UPDATE class SET description = ? WHERE id = ?",
-            [(text.strip(), class_id) for class_id, text in descriptions.items()],
-        )
 
 
 def find_class(db: Database, name: str) -> Class:
@@ -261,7 +224,3 @@ def key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[st
             )
             problems.append(f"{key!r} is given to {both}: a key belongs to one class")
     return problems
-
-
-def _write_keys(sql: sqlite_utils.Database, keys: Mapping[int, str]) -> None:
-    sql.conn.executemany("UPDATE class SET key = ? WHERE id = ?", [(key, class_id) for class_id, key in keys.items()])

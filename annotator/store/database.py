@@ -51,6 +51,11 @@ def new_id(insert: sqlite3.Cursor) -> int:
     return insert.lastrowid
 
 
+def newest_decision(sql: sqlite_utils.Database) -> int:
+    """The id of the newest decision, 0 without one."""
+    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+
+
 class Database:
     """One project's database, safe to share between threads (each gets a connection of its own)."""
 

@@ -164,7 +164,6 @@ class ImageColumns:
         if before == NOTHING:
             self.by_decision()
             self.by_capture()
-            self.by_positives()
 
     def states(self, sql: sqlite_utils.Database, class_id: int) -> np.ndarray:
         """(N,) int8: the labels of a class, OPEN where there is none. Read when first asked for."""
@@ -186,10 +185,6 @@ class ImageColumns:
     def by_capture(self) -> np.ndarray:
         """(n,) int32: the rows with a capture time, by it and then by name."""
         return self._order("capture", ~np.isnan(self.captured), (self.captured, self.names.rank))
-
-    def by_positives(self) -> np.ndarray:
-        """(N,) int32: all rows by how many classes are present and then by name."""
-        return self._order("positives", np.ones(len(self), bool), (self.positives, self.names.rank))
 
     def _order(self, name: str, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
         if name not in self._orders:
@@ -221,8 +216,7 @@ class ImageColumns:
         self.image_ids, self.captured = np.concatenate(ids), np.concatenate(captured)
         self.names.update(sql, self.image_ids, names, renamed)
         self._grow()
-        for order in ("capture", "positives"):
-            self._note_moved(order, np.concatenate([rows, np.arange(first, len(self))]))
+        self._note_moved("capture", np.concatenate([rows, np.arange(first, len(self))]))
 
     def _facts(self, sql: sqlite_utils.Database, rows: np.ndarray) -> list[tuple[int, str, float | None]]:
         return sql.execute(
@@ -276,7 +270,6 @@ class ImageColumns:
     def _read_labels(self, sql: sqlite_utils.Database, class_ids: list[int]) -> None:
         """Read the positives of all images and which are complete; states are read when they are asked for."""
         self._states.clear()
-        self._orders.pop("positives", None)
         self.positives[:] = 0
         for class_id in class_ids:
             query = "SELECT image_id FROM label WHERE class_id = ? AND state = ?"
@@ -288,7 +281,6 @@ class ImageColumns:
         self.complete[self._rows(sql, "SELECT id FROM image WHERE stage = ?", [COMPLETE])] = True
 
     def _read_labels_of(self, sql: sqlite_utils.Database, rows: np.ndarray, class_ids: list[int]) -> None:
-        self._note_moved("positives", rows)
         marks = ",".join(map(str, class_ids))
         for some in _parts(rows):
             self.positives[some], self.complete[some] = 0, False

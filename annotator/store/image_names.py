@@ -8,6 +8,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import sqlite_utils
@@ -18,7 +19,7 @@ AT_ONCE = 50_000  # names read at a time
 LOOKED_UP = 500  # changed names up to which each one's place is looked for; with more the order is read again
 DENSE = 8  # one occurrence in so many texts or more
 SEARCHES_KEPT = 8  # the texts searched for last; a byte an image each
-BLOCK = 1 << 17  # bytes searched at a time
+BLOCK = 1 << 17  # bytes searched at a time, with those of the last text
 
 
 def folded(text: str) -> str:
@@ -66,32 +67,31 @@ class Texts:
             return np.ones(len(self), bool)
         if 0 in pattern:  # which stands between texts
             return np.zeros(len(self), bool)
-        places = self._occurrences(pattern)
-        if len(places) * DENSE > len(self):
-            marks = np.zeros(len(self.block), bool)
-            marks[places] = True
-            return np.logical_or.reduceat(marks, self.starts[:-1])
         result = np.zeros(len(self), bool)
-        result[np.searchsorted(self.starts, places, "right") - 1] = True
+        if len(pattern) > len(self.block):
+            return result
+        # Blocks of whole texts, which fit a processor cache, and in these the rarest bytes first.
+        offsets = np.argsort(self._frequency[pattern], kind="stable").tolist()
+        edges = np.searchsorted(self.starts, np.arange(0, len(self.block), BLOCK)).tolist()
+        for first, last in pairwise(dict.fromkeys([*edges, len(self)])):
+            starts = self.starts[first:last] - self.starts[first]
+            marks = self._occurrences(pattern, offsets, self.starts[first], self.starts[last])
+            if np.count_nonzero(marks) * DENSE > len(starts):
+                result[first:last] = np.logical_or.reduceat(marks, starts)
+            else:
+                result[first + np.searchsorted(starts, np.flatnonzero(marks), "right") - 1] = True
         return result
 
-    def _occurrences(self, pattern: np.ndarray) -> np.ndarray:
-        """Where a pattern begins, ascending: block by block, which fits a processor cache, its rarest bytes first."""
-        places = [np.zeros(0, np.int64)]
-        offsets = np.argsort(self._frequency[pattern], kind="stable").tolist()
-        last = len(self.block) - len(pattern) + 1
-        equal = np.empty(BLOCK, bool)
-        for start in range(0, last, BLOCK):
-            length = min(BLOCK, last - start)
-            marks = np.ones(length, bool)
-            for offset in offsets:
-                here = self.block[start + offset : start + offset + length]
-                marks &= np.equal(here, pattern[offset], out=equal[:length])
-                if not marks.any():
-                    break
-            else:
-                places.append(np.flatnonzero(marks) + start)
-        return np.concatenate(places)
+    def _occurrences(self, pattern: np.ndarray, offsets: list[int], start: int, end: int) -> np.ndarray:
+        """(end - start,) bool: where a pattern begins between two places."""
+        marks = np.ones(end - start, bool)
+        searched = min(len(marks), len(self.block) - len(pattern) + 1 - start)
+        marks[max(0, searched) :] = False
+        for offset in offsets:
+            if not marks.any():
+                break
+            marks[:searched] &= self.block[start + offset : start + offset + searched] == pattern[offset]
+        return marks
 
     def beginning_with(self, part: str, among: np.ndarray | None = None) -> np.ndarray:
         """(k,) int64: the rows of the texts that begin with a part, ascending, or those of some rows in their order."""

@@ -108,11 +108,6 @@ def decisions_newer_than(db: Database, decision_id: int) -> int:
     return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
 
 
-def decided_by(db: Database, annotator: str) -> int:
-    """How many decisions of this person hold."""
-    return db.value("SELECT n FROM tally WHERE kind = 'annotator' AND one = ? AND two = ''", [annotator]) or 0
-
-
 def annotators(db: Database) -> list[str]:
     """The names of all people with a decision that holds, sorted."""
     return [row["one"] for row in db.rows("SELECT one FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one")]

@@ -5,14 +5,15 @@ through an index; later ones read only decisions that are newer than the last re
 """
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlite_utils
 
 from annotator.store.answer_times import LONGEST
-from annotator.store.database import Database
+from annotator.store.database import Database, newest_decision
 from annotator.store.sources import in_sql
 
 PEOPLE = 50  # that are kept in memory
@@ -34,13 +35,16 @@ class Today:
                     was away, is left out
     images          images that they answered
     labels          image-class pairs that are labeled as present by an answer of theirs of today
-    newest          the newest decision when it was counted: of two counts, the one with the larger number is newer
+    newest          the newest decision when it was counted: of two counts of a day, the one with the larger number is
+                    newer
+    midnight        when the day began, in unix seconds
     """
 
     milliseconds: int
     images: int
     labels: int
     newest: int = field(default=0, compare=False)
+    midnight: float = field(default=0.0, compare=False)
 
 
 def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
@@ -49,10 +53,21 @@ def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
     midnight    unix seconds; None: the last midnight of the server's clock
     """
     if midnight is None:
-        midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        midnight = _midnight(0)
     classes = db.value("SELECT changes FROM class_version")  # labels of an archived class are gone without a decision
     day = db.caches.get("today", (annotator, midnight, classes), lambda: _Day(annotator, midnight), PEOPLE)
     return day.read(db)
+
+
+def seconds_left() -> float:
+    """Seconds until the next midnight of the server's clock."""
+    return _midnight(1) - time.time()
+
+
+def _midnight(days: int) -> float:
+    """Unix seconds of the midnight with which today begins, or the day that comes so many days later."""
+    begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
+    return begins.astimezone().timestamp()  # with the offset of that day, which may be another one
 
 
 class _Day:
@@ -68,13 +83,13 @@ class _Day:
 
     def read(self, db: Database) -> Today:
         with self._lock, db.reading() as sql:
-            newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+            newest = newest_decision(sql)
             if self._first is None or newest - self._newest > STEP:
                 self._read_all(sql, newest)
             elif newest > self._newest:
                 self._read_newer(sql, newest)
             self._newest = newest
-            return Today(self._milliseconds, len(self._labels), sum(self._labels.values()), newest)
+            return Today(self._milliseconds, len(self._labels), sum(self._labels.values()), newest, self._midnight)
 
     def _read_all(self, sql: sqlite_utils.Database, newest: int) -> None:
         before = sql.execute(

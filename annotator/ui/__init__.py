@@ -4,7 +4,7 @@
     door.py keys.py tokens.py sockets.py readers.py        what a request passes; threads that read image files
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
     note_list.py                                           flags and comments as a list
-    navigation.py pages/ components/                       the table of pages, a file per page, their ES modules
+    navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
     adding.py                                              folders of images that are being added
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script
 

@@ -31,7 +31,8 @@ STYLE = """<style>
 [data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
 [data-testid="stCaptionContainer"] {opacity: 0.8;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
-[data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] p {color: light-dark(#fff, #06211c);}
+[data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
+[data-testid^="stBaseButton-primary"]:enabled p {color: inherit;}
 @media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
 </style>"""
 

@@ -28,6 +28,7 @@ from annotator.ui.ending import Ending
 from annotator.ui.keys import Keys, address_with, own_secret
 from annotator.ui.navigation import PAGES
 from annotator.ui.routes import ROUTES
+from annotator.ui.shell import shell
 from annotator.ui.sockets import set_up_connections
 from annotator.ui.streamlit_options import ADDRESS, options
 from annotator.ui.watch import Watch
@@ -65,7 +66,9 @@ def page_app(keys: Keys | None = None, **options) -> st.App:
     """The pages and routes of the open project behind the access control; `options` are further ones of st.App."""
     set_up_connections()
     door = Middleware(Door, tokens=context.tokens, keys=keys)
-    return st.App(SCRIPT, routes=[*ROUTES, Route(f"/{PAGES[0].name}", _to_first_page)], middleware=[door], **options)
+    first, *others = (f"/{page.name}" for page in PAGES)
+    pages = [Route(first, _to_first_page), *(Route(address, shell) for address in ("/", *others))]
+    return st.App(SCRIPT, routes=[*ROUTES, *pages], middleware=[door], **options)
 
 
 async def _to_first_page(request: Request) -> RedirectResponse:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from timm.layers import BatchNormAct2d, Conv2dSame  # pyright: ignore[reportPrivateImportUsage]  # lists no public names
+from timm.layers import BatchNormAct2d, Conv2dSame
 from torch import nn
 
 TOLERANCE = 1e-3  # of features whose size is about 1; folding alone gives about 1e-5

@@ -20,7 +20,27 @@ MAC_PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
+# The first two are pages that every new window loads for its address bar: two thirds of what a window costs. The others
+# are what Playwright switches off, repeated because Chromium obeys only the last --disable-features.
+FEATURES_OFF = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+)
 ARGUMENTS = (
+    f"--disable-features={','.join(FEATURES_OFF)}",
     "--no-sandbox",  # containers and CI run as root, where Chromium refuses to start with it
     "--disable-gpu",
     "--disable-quic",

@@ -6,7 +6,8 @@ POSTs the label to a route that appends it to a file and waits until it is on di
 been painted: a page can hardly be quicker.
 
 Each page of ours has its floor: `kind=picture`, with a button a class; `kind=grid`, 24 images at once, of which Enter
-swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on.
+swaps all; `kind=review`, a picture with two others laid over it, of which 1 and 2 show one, and y goes on;
+`kind=gallery`, all images in one list that the browser scrolls, each with a line of words, and Enter labels them all.
 
 POST /nothing, which answers {}, is the least that a route can do.
 
@@ -37,6 +38,10 @@ PAGE = """<!doctype html>
   .stage img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; }
   .stage .tiles { display: grid; grid-template-columns: repeat(6, 1fr); grid-auto-rows: 24vh; gap: 6px; }
   .stage .tile { position: relative; }
+  .stage .scroller { position: absolute; inset: 0; overflow: hidden auto; contain: strict; }
+  .thumbs { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 6px; }
+  .thumb { height: 170px; contain: strict; }
+  .stage .thumb img { position: static; height: 140px; }
   .heatmap { opacity: 0; }
   .classes { overflow-y: auto; display: grid; grid-template-columns: 1fr 1fr; gap: 6px; align-content: start; }
   button { min-height: 44px; }
@@ -46,7 +51,7 @@ PAGE = """<!doctype html>
   const images = __IMAGES__, classes = __CLASSES__, keys = "__KEYS__", tiles = __TILES__;
   const chosen = new URLSearchParams(location.search);
   const kind = chosen.get("kind") ?? "picture", pictureFirst = chosen.get("first") === "picture";
-  const ahead = kind === "grid" ? 2 : 12;
+  const ahead = { grid: 2, gallery: 0 }[kind] ?? 12;
   const stage = document.querySelector(".stage"), list = document.querySelector(".classes");
   const waiting = new Map();
   let at = 0;
@@ -68,7 +73,29 @@ PAGE = """<!doctype html>
     return node;
   }
 
+  function thumb(id) {
+    const node = document.createElement("div");
+    node.className = "thumb";
+    node.dataset.image = id;
+    const picture = new Image();
+    picture.loading = "lazy";
+    picture.src = `/image/${id}`;
+    const words = document.createElement("div");
+    words.className = "labels";
+    node.append(picture, words);
+    return node;
+  }
+
   const build = {
+    gallery() {
+      const node = document.createElement("div");
+      node.className = "scroller";
+      const thumbs = document.createElement("div");
+      thumbs.className = "thumbs";
+      thumbs.append(...Array.from({ length: images }, (_, id) => thumb(id)));
+      node.append(thumbs);
+      return [node];
+    },
     picture: (index) => [load(index)],
     grid(index) {
       const node = document.createElement("div");
@@ -94,8 +121,9 @@ PAGE = """<!doctype html>
   }
 
   function show() {
-    stage.replaceChildren(...prepared(at));
+    if (kind !== "gallery" || !at) stage.replaceChildren(...prepared(at));
     waiting.delete(at);
+    for (const words of stage.querySelectorAll(".labels")) words.textContent = `class ${at + 1}`;
   }
 
   function prefetch() {
@@ -103,7 +131,7 @@ PAGE = """<!doctype html>
   }
 
   function choose(name) {
-    const cells = kind === "grid" ? tiles : 1;
+    const cells = { grid: tiles, gallery: images }[kind] ?? 1;
     const label = (_, number) => ({ image: (at * cells + number) % images, class: name });
     const body = JSON.stringify(Array.from({ length: cells }, label));
     const send = () => {
@@ -130,7 +158,7 @@ PAGE = """<!doctype html>
   window.addEventListener("keydown", (event) => {
     const index = keys.indexOf(event.key);
     if (kind === "picture" && index >= 0 && index < classes) choose(index);
-    if (kind === "grid" && event.key === "Enter") choose(0);
+    if (["grid", "gallery"].includes(kind) && event.key === "Enter") choose(0);
     if (kind === "review" && event.key === "y") choose(0);
     if (kind === "review" && "12".includes(event.key)) heat(event.key);
   }, true);

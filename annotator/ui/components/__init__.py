@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components.v2 import component
 
-from annotator.store.today import today
+from annotator.store.today import seconds_left, today
 from annotator.ui import context, frame, navigation
 from annotator.ui.class_adding import all_classes
 from annotator.ui.keys import storage_name
@@ -64,9 +64,11 @@ def mount_who() -> None:
     """Put the line on the page that says who is at work and what they have done today; it stands in the bar at the top
     (frame.STYLE). Asks for the name where it is not known yet."""
     name = frame.annotator_name()
-    data = {"token": frame.token(), "annotator": name, "today": asdict(today(context.db(), name))}
+    day = {"today": asdict(today(context.db(), name)), "day_left": seconds_left()}
+    data = {"token": frame.token(), "annotator": name} | day
+    on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
-        _component("who", (), "who")(data=data, key="who_line", on_change_change=frame.forget_name)
+        _component("who", (), "who")(data=data, key="who_line", **on)
 
 
 @cache

@@ -158,28 +158,30 @@ def _audit(db: Database, certified: Certificate) -> None:
 def _by_class(certified: Certificate, target: float) -> None:
     with st.container(border=True):
         st.markdown("#### By class, most missing first")
-        rows = _missing_first(certified)[: charts.CLASSES_SHOWN]
-        if len(rows) < len(certified.classes):
-            st.caption(f"The first {len(rows)} of {len(certified.classes):,} classes; the table below has all.")
         table = pd.DataFrame(
             [
                 {"class": row.name, "kind": kind} | value.as_json()
-                for row in rows
+                for row in _missing_first(certified)
                 for kind, value in (("recall", row.recall), ("precision", row.precision))
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
-        unmeasured = table["low"].isna().to_numpy()
-        if unmeasured.all():
+        names = table.loc[table["low"].notna(), "class"].unique()
+        if not len(names):
             st.caption("No class has enough audit answers yet. Its recall and precision will be drawn here.")
             return
-        if unmeasured.any():
-            st.caption("Classes without a line have too few audit answers.")
+        if unmeasured := len(certified.classes) - len(names):
+            st.caption(f"Not drawn, with too few audit answers: {counted(unmeasured, 'class', 'classes')}.")
+        shown = names[: charts.CLASSES_SHOWN]
+        if len(shown) < len(names):
+            st.caption(f"The first {len(shown)} of {len(names):,} classes; the table below has all.")
+        drawn = table.loc[table["class"].isin(shown)]
+        how_many = counted(len(shown), "class", "classes")
         colours = theme.palette(st.context.theme.type)
-        with st.container(height=640 if len(rows) > IN_SIGHT else "content", border=False):
+        with st.container(height=640 if len(shown) > IN_SIGHT else "content", border=False):
             st.altair_chart(
-                theme.legible(charts.certified(table, target, colours), colours),
+                theme.legible(charts.certified(pd.DataFrame(drawn), target, colours), colours),
                 key="chart_certified",
-                alt=f"Recall and precision of {len(rows):,} classes with 95 % intervals, as in the table below",
+                alt=f"Recall and precision of {how_many} with 95 % intervals, as in the table below",
             )
 
 

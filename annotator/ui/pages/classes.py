@@ -13,7 +13,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.records import Class
-from annotator.store import class_changes, class_history, classes
+from annotator.store import class_changes, class_history, class_words, classes
 from annotator.store.database import Database
 from annotator.ui import class_adding, context, frame
 from annotator.ui.pages import one_class
@@ -211,23 +211,17 @@ def _archived(db: Database, by: str) -> None:
 
 
 def _history(db: Database, by: str) -> None:
-    changes = class_history.history(db, NEWEST + 1)
+    changes = list(class_words.history_in_words(db, NEWEST + 1))
     if not changes:
         return
     st.subheader("History")
-    names = classes.names(db)
-    for change in changes[:NEWEST]:
+    for change, words in changes[:NEWEST]:
         text, button = st.columns([6, 1], vertical_alignment="center")
         when = time.strftime("%d %b %H:%M", time.localtime(change.changed_at))
-        words = class_history.in_words(change, names)
         undone = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = change.annotator or "the command line"
         text.markdown(frame.escaped(f"{change.id} · {when} · {who}: {words}{undone}"))
-        if (
-            change.kind != "undo"
-            and not change.undone_by
-            and button.button(f"Undo {change.id}", key=f"undo_{change.id}")
-        ):
+        if change.can_be_undone and button.button(f"Undo {change.id}", key=f"undo_{change.id}"):
             one_class.act(
                 lambda id_=change.id: class_history.undo_change(db, by, id_), f"Undid change {change.id}: {words}."
             )

@@ -13,7 +13,7 @@ from annotator.store.database import Database
 from annotator.ui import frame
 
 CANDIDATES = 24  # images to choose examples from
-IN_A_ROW = 6
+EXAMPLE = 150  # pixels: two beside each other on a phone
 GREY = "#888888"
 SAME = "the same thing"
 
@@ -31,7 +31,7 @@ def one_class(db: Database, by: str) -> None:
             f"{counted(present, 'image')} present, {absent:,} absent, {unsure:,} unsure. {class_.description}"
         )
     )
-    look, merge, split, archive = st.tabs(["Examples and colour", "Merge", "Split off", "Archive"])
+    look, merge, split, archive = st.tabs(["Examples and color", "Merge", "Split off", "Archive"])
     with look:
         _look(db, by, class_)
     with merge:
@@ -72,31 +72,31 @@ def act(change: Callable[[], object], done: str) -> None:
 def _look(db: Database, by: str, class_: Class) -> None:
     candidates = list(dict.fromkeys([*class_.examples, *cells.confirmed(db, class_.id, CANDIDATES)]))
     with st.form(f"look_{class_.id}", border=False):
-        coloured = st.checkbox("Show a colour beside its name", value=bool(class_.colour), key=f"coloured_{class_.id}")
-        colour = st.color_picker("Colour", class_.colour or GREY, key=f"colour_{class_.id}")
+        coloured = st.checkbox("Show a color beside its name", value=bool(class_.colour), key=f"coloured_{class_.id}")
+        colour = st.color_picker("Color", class_.colour or GREY, key=f"colour_{class_.id}")
         st.write("Examples, shown on the card of the class:")
         if not candidates:
             st.caption("No image has this label yet.")
         chosen = _choose(db, class_, candidates)
-        if st.form_submit_button("Save examples and colour"):
+        if st.form_submit_button("Save examples and color"):
             fields = {"colour": colour if coloured else "", "examples": chosen}
-            act(lambda: class_changes.edit(db, by, {class_.id: fields}), f"Saved examples and colour of {class_.name}.")
+            act(lambda: class_changes.edit(db, by, {class_.id: fields}), f"Saved examples and color of {class_.name}.")
 
 
 def _choose(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
     """The images that are ticked as examples, those that were before first."""
     records, token, chosen = images.images(db, candidates), frame.token(), []
-    for start in range(0, len(candidates), IN_A_ROW):
-        for column, image_id in zip(st.columns(IN_A_ROW), candidates[start : start + IN_A_ROW], strict=False):
-            with column:
-                name = records[image_id].name
-                st.html(
-                    f'<img src="/api/thumb/{image_id}?token={escape(token)}" alt="{escape(name)}" '
-                    'style="width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 6px">'
-                )
-                key = f"example_{class_.id}_{image_id}"
-                if st.checkbox(frame.escaped(name), value=image_id in class_.examples, key=key):
-                    chosen.append(image_id)
+    row = st.container(horizontal=True)
+    for image_id in candidates:
+        with row, st.container(width=EXAMPLE, gap="small"):
+            name = records[image_id].name
+            st.html(
+                f'<img src="/api/thumb/{image_id}?token={escape(token)}" alt="{escape(name)}" '
+                'style="width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 6px">'
+            )
+            key = f"example_{class_.id}_{image_id}"
+            if st.checkbox(frame.escaped(name), value=image_id in class_.examples, key=key):
+                chosen.append(image_id)
     return chosen
 
 

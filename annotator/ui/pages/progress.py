@@ -30,7 +30,6 @@ DAY = 24 * 3600
 HOURS_SHOWN = 10 * 24  # a longer project is shown by the day
 STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 NOTES_SHOWN = 200  # flags, and comments
-LISTED = 200  # kept-out files and missing images
 PAIRS_LISTED = 1000
 HELP = {
     "People disagree on": "Answers that two people gave differently. To settle them: Review, filter People disagree."
@@ -47,7 +46,7 @@ def page() -> None:
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
-        status_, run = status(db, LISTED), runs.current_run(db)
+        status_, run = status(db, with_files=False), runs.current_run(db)
         _numbers(status_)
         _notes(db)
         _worker(status_)
@@ -60,7 +59,7 @@ def _live() -> None:
             _labels(db, colours)
             _training(run, colours)
         _together(db, colours)
-        _kept_out(status_)
+        _files(status_)
 
 
 def _numbers(status_: dict[str, Any]) -> None:
@@ -175,6 +174,10 @@ def _training(run: Run | None, colours: Palette) -> None:
         if run is None:
             st.info(f"No model yet. The first training starts after about {FIRST_RUN_AT} labeled images.")
             return
+        if len(run.loss) < 2:  # a line begins with the second
+            loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
+            st.caption(frame.escaped(f"{run.method}: {counted(run.epochs, 'epoch')}{loss}."))
+            return
         chart = charts.training(run.loss, run.method, colours)
         _chart(chart, charts.loss_table(run.loss), "training", f"Loss of run {run.id} over {run.epochs} epochs")
 
@@ -211,21 +214,11 @@ def _notes(db: Database) -> None:
             note_list.show(rows, title, token, _zone())
 
 
-def _kept_out(status_: dict[str, Any]) -> None:
-    if count := status_["images_missing_in_all"]:
-        with st.expander(counted(count, "missing image"), icon=":material/hide_image:"):
-            st.caption("Their files are gone or unreadable, so they are not shown. Their answers are kept.")
-            _listed(status_["images_missing"], count)
-    if count := status_["files_kept_out_in_all"]:
-        with st.expander(counted(count, "unreadable file"), icon=":material/broken_image:"):
-            st.dataframe(pd.DataFrame(status_["files_kept_out_by_reason"]), hide_index=True)
-            _listed(status_["files_kept_out"], count)
-
-
-def _listed(rows: list[dict], count: int) -> None:
-    if count > len(rows):
-        st.caption(f"The first {len(rows):,} are listed. All: annotator status --json")
-    st.dataframe(pd.DataFrame(rows), hide_index=True)
+def _files(status_: dict[str, Any]) -> None:
+    counts = {"missing image": status_["images_missing_in_all"], "skipped file": status_["files_kept_out_in_all"]}
+    parts = [counted(count, noun) for noun, count in counts.items() if count]
+    if parts:
+        frame.link("images", f"{' and '.join(parts)}: see Images", ":material/hide_image:")
 
 
 @contextmanager

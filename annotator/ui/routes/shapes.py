@@ -14,7 +14,6 @@ def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any
     return {
         "items": [as_json(item_) for item_ in work_.items],
         "left": work_.left,
-        "mine": work_.mine,
         "incomplete": work_.incomplete,
         "empty": work_.empty,
         "onward": work_.onward,

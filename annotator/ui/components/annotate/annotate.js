@@ -23,7 +23,6 @@ import { typing } from "../shared/keys.js";
 const PRESENT = 1;
 const ABSENT = -1;
 const UNSURE = 0;
-const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before, which had no such label
 const PAUSE = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
 
 const NEWEST = "This is the newest image. Label it, or press Space to skip it.";
@@ -174,7 +173,7 @@ export default class AnnotatePage extends Page {
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
     const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && performance.now() - this.hand.shownAt >= SEEN;
+    const again = item && stateOf(item, class_.id) === state && this.hand.settled;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);
@@ -247,10 +246,9 @@ export default class AnnotatePage extends Page {
     const all = this.session.classes.length;
     const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
     const labeled = Number(labels.length > 0) - Number(before.length > 0);
-    const decided = Number(decision.action !== "skip");
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
-      this.hand.count(sign * labeled, sign * decided, sign * (partly(labels) - partly(before)));
+      this.hand.count(sign * labeled, sign * (partly(labels) - partly(before)));
     };
     this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {

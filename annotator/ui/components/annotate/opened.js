@@ -4,7 +4,7 @@
  * names it for as long as it is on screen, so that a reload and the browser's own Back and Forward lead to it.
  */
 
-import { afterPaint, el, kbd } from "../shared/dom.js";
+import { el, kbd } from "../shared/dom.js";
 import { cameFrom } from "../shared/fix.js";
 
 const RETRY = 1500; // milliseconds
@@ -21,7 +21,6 @@ export class Opened {
     this.asked = null;
     this.closed = false;
     this.moved = () => this.follow();
-    this.note = afterPaint(() => this.#note());
     window.addEventListener("popstate", this.moved);
     this.words = el("span", {});
     this.button = el("button", { type: "button", class: "back", "aria-keyshortcuts": "Escape", onclick: () => this.goBack() }, this.words, kbd("Esc"));
@@ -65,8 +64,8 @@ export class Opened {
     return true;
   }
 
-  /** The address names what is on screen if it was opened by its id, and nothing else. */
-  #note() {
+  /** The address names what is on screen if it was opened by its id, and nothing else: at once, so that a reload finds it. */
+  note() {
     const { hand } = this.session;
     if (this.closed || hand.opening) return;
     const shown = hand.current?.opened ? String(hand.current.id) : null;
@@ -81,11 +80,12 @@ export class Opened {
   /** @param {string} asked */
   async #open(asked) {
     const { hand } = this.session;
-    const item = await hand.open(() => this.#fetch(asked));
-    if (!item && asked === this.asked && !this.closed) {
-      this.tell(`There is no image ${asked.slice(0, 20)} in this project.`);
-      this.note();
-    }
+    const turn = () => hand.opening && asked === this.asked && !this.closed;
+    await hand.open(async () => {
+      const item = await this.#fetch(asked);
+      if (!item && turn()) this.tell(`There is no image ${asked.slice(0, 20)} in this project.`);
+      return item;
+    });
   }
 
   /** The image as the server has it; null when there is none, or somebody gave up waiting. @param {string} asked */

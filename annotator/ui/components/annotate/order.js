@@ -2,6 +2,7 @@
 /** In which order images come: a choice with a sentence about it, kept in this browser for each project. */
 
 import { el } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 const SEQUENCES = ["name", "time"]; // orders of files
 const NEED_NO_MODEL = ["random", "incomplete", ...SEQUENCES];
@@ -55,22 +56,13 @@ export class Order {
   }
 
   #choose() {
-    try {
-      localStorage.setItem(this.store, this.name);
-    } catch {
-      // Then a reload begins with the project's own order.
-    }
+    store(this.store, this.name);
     if (this.pointed) this.field.blur();
     this.onChange();
   }
 
   #recalled() {
-    let stored = null;
-    try {
-      stored = localStorage.getItem(this.store);
-    } catch {
-      // Then it is the project's own.
-    }
-    return this.orders.some(({ name }) => name === stored) ? stored : this.usual;
+    const kept = stored(this.store);
+    return this.orders.some(({ name }) => name === kept) ? kept : this.usual;
   }
 }

@@ -2,12 +2,13 @@
 /** What the help of the Annotate page lists, and what a first visit begins with. */
 
 import { FIND_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 export const HINTS = [
-  { at: ".classes", side: "left", by: "decide", text: "Press the key on a class: the image is labeled and the next image appears." },
-  { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name." },
-  { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys." },
+  { at: ".classes", side: "left", by: "decide", text: "Press the key on a class: the image is labeled and the next image appears.", touch: "Tap a class: the image is labeled and the next image appears." },
+  { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
+  { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” takes back what you did, step by step." },
 ];
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
@@ -35,7 +36,7 @@ export const KEYS = [
       FIND_ROW,
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       [["Shift", "Backspace"], "redo (also Ctrl+Y)"],
       ["?", "this list (also F1)"],

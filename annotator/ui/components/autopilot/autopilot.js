@@ -9,7 +9,7 @@ import { Deciding } from "../grid/deciding.js";
 import { HINTS, KEYS, isRelabel } from "./words.js";
 import { Headline } from "./headline.js";
 import { Page } from "../shared/page.js";
-import { Picture } from "./picture.js";
+import { Picture, startOf } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
 import { el, keyButton } from "../shared/dom.js";
 import { restore, unbuild } from "../grid/tiles.js";
@@ -60,6 +60,7 @@ export default class AutopilotPage extends Page {
         if (this.shown) this.headline.again(this.shown);
       },
     });
+    session.toolbar.append(session.historyButton);
     this.picture = new Picture({
       session,
       onDecide: () => this.decide(),
@@ -84,7 +85,7 @@ export default class AutopilotPage extends Page {
   }
 
   pictured() {
-    return this.picture.action?.item ?? null;
+    return this.picture.action ? this.picture.action.item : this.board.pictured;
   }
 
   showComments() {
@@ -147,21 +148,28 @@ export default class AutopilotPage extends Page {
     const positives = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
     const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
     const { marks } = action;
-    this.answer(action, entry, positives, cells.length, true, () => {
+    this.answer(action, entry, positives, true, () => {
       if (action.grid) restore(action.grid, cells);
       else action.marks = marks;
     });
   }
 
-  /** One class of an image of which a single label is asked for. @param {number} id @param {number} state @param {boolean} stay */
+  /**
+   * One class of an image of which a single label is asked for.
+   * @param {number} id @param {number | null} state null: nobody has said anything of it @param {boolean} stay
+   */
   label(id, state, stay) {
     const action = this.shown;
     if (!action || !this.picture.ready()) return;
-    const [before, after] = [action.marks, new Map(action.marks).set(id, state)];
-    const score = new Map(action.scores).get(id);
-    const entry = { action: "label", source: action.source, image: action.item.id, class: id, state, score, run: runOf(action) };
-    const positives = Number(state === PRESENT && before.get(id) !== PRESENT);
-    this.answer(action, entry, positives, 1, !stay, (way) => {
+    const [before, after] = [action.marks, new Map(action.marks)];
+    if (state == null) after.delete(id);
+    else after.set(id, state);
+    const about = { source: action.source, image: action.item.id, class: id };
+    const given = { action: "label", state, score: new Map(action.scores).get(id), run: runOf(action) };
+    const entry = { ...about, ...(state == null ? { action: "clear" } : given) };
+    const known = startOf(action).get(id) === PRESENT; // before anybody came here
+    const positives = known ? 0 : Number(state === PRESENT) - Number(before.get(id) === PRESENT);
+    this.answer(action, entry, positives, !stay, (way) => {
       action.marks = way === 1 ? after : before;
     });
   }
@@ -169,20 +177,19 @@ export default class AutopilotPage extends Page {
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
     if (!this.picture.ready()) return;
-    this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, 1, true, () => {});
+    this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 
   /**
    * An answer, which undo takes back to where it was given.
    * @param {Action} action @param {any} entry null when it says nothing that is not known
-   * @param {number} positives labels in it that say present @param {number} decided how many answers it is
+   * @param {number} positives labels in it that say present
    * @param {boolean} goOn to the next action @param {(way: 1 | -1) => void} mark put the marks as they are after it, -1: before
    */
-  answer(action, entry, positives, decided, goOn, mark) {
+  answer(action, entry, positives, goOn, mark) {
     const milliseconds = this.hand.looked;
     const become = (/** @type {1 | -1} */ way) => {
       mark(way);
-      this.hand.count(0, way * decided);
       this.headline.count(positives, milliseconds, way);
     };
     this.perform(entry && { ...entry, milliseconds }, {
@@ -271,6 +278,7 @@ export default class AutopilotPage extends Page {
     this.session.element.dataset.kind = action?.kind ?? "";
     this.session.element.classList.toggle("grid-page", !single && !words);
     this.bar.hidden = single || Boolean(words);
+    this.session.historyButton.hidden = !single;
     this.board.host.hidden = single;
     this.picture.element.hidden = !single;
     if (action) this.headline.show(action);

@@ -24,8 +24,8 @@ const UNSURE = 0;
 export class Picture {
   /**
    * @param {{session: import("../shared/session.js").Session, onDecide: () => void, onSkip: () => void,
-   *          onLabel: (id: number, state: number, stay: boolean) => void}} options
-   *   onDecide: everything, as it is marked; onLabel: one class, where a single label is asked for
+   *          onLabel: (id: number, state: number | null, stay: boolean) => void}} options
+   *   onDecide: everything, as it is marked; onLabel: one class, where a single label is asked for; null takes it back
    */
   constructor({ session, onDecide, onSkip, onLabel }) {
     this.session = session;
@@ -39,13 +39,13 @@ export class Picture {
     this.unsure = false;
     this.stage = new Stage();
     this.caption = el("div", { class: "caption" });
-    this.list = new ClassList((class_, stay) => this.choose(class_, stay));
+    this.list = new ClassList((class_, stay, alt) => this.choose(class_, stay, alt));
     this.finder = new Finder({
       likely: () => likelihoods(this.action?.item, session),
       states: () => this.list.marked,
       meaning: (class_) => this.#meaning(class_),
       onNothing: () => session.say(`Nothing was chosen. Enter means "${this.decideWords.textContent}" again.`),
-      onTake: (class_, stay) => this.choose(class_, stay),
+      onTake: (class_, stay) => this.give(class_, stay, this.unsure ? UNSURE : PRESENT),
       onPoint: () => {},
     });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
@@ -114,7 +114,8 @@ export class Picture {
   key(key, event) {
     if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
     if (typing(event) && key !== "find") return false;
-    const class_ = this.list.byKey.get(key);
+    const alt = key.startsWith("Alt+");
+    const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     const command = {
       Enter: () => this.onDecide(),
       ".": () => this.onSkip(),
@@ -124,26 +125,37 @@ export class Picture {
       find: () => this.finder.focus(),
       [FIX_KEY]: () => this.fix(),
     }[key];
-    if (class_) event.repeat || this.choose(class_, event.shiftKey);
+    if (class_) event.repeat || this.choose(class_, event.shiftKey, alt);
     else if (this.stage.key(key, event)) return true;
     else if (command) event.repeat || command();
     else return false;
     return true;
   }
 
-  /** @param {Class} class_ @param {boolean} stay */
-  choose(class_, stay) {
+  /**
+   * A class was pressed; with Alt it is absent. Where a single label is asked for, the same again takes it back.
+   * @param {Class} class_ @param {boolean} stay @param {boolean} alt
+   */
+  choose(class_, stay, alt) {
+    const state = alt ? ABSENT : this.unsure ? UNSURE : PRESENT;
+    const again = this.action?.kind === "click" && this.action.marks.get(class_.id) === state && this.session.hand?.settled;
+    if (!again) return this.give(class_, stay, state);
+    if (!this.ready()) return;
+    if (this.unsure) this.toggleUnsure();
+    this.onLabel(class_.id, null, true);
+  }
+
+  /** A class was pressed, or found by its name. @param {Class} class_ @param {boolean} stay @param {number} state */
+  give(class_, stay, state) {
     if (!this.ready()) return;
     const { kind, marks } = this.action;
-    const unsure = this.unsure;
-    if (unsure) this.toggleUnsure();
+    if (this.unsure) this.toggleUnsure();
     if (kind === "click") {
-      this.onLabel(class_.id, unsure ? UNSURE : PRESENT, stay || unsure);
+      this.onLabel(class_.id, state, stay || state !== PRESENT);
       return;
     }
-    const mark = marks.get(class_.id);
-    const next = unsure ? UNSURE : mark === PRESENT ? ABSENT : PRESENT;
-    this.action.marks = new Map(marks).set(class_.id, next);
+    const other = state === PRESENT && marks.get(class_.id) === PRESENT;
+    this.action.marks = new Map(marks).set(class_.id, other ? ABSENT : state);
     this.#mark();
   }
 

@@ -2,6 +2,7 @@
 /** What Autopilot tells a person about itself. */
 
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
@@ -44,8 +45,9 @@ export const KEYS = [
       ["1", "toggle the tile with that key: yes / no / unsure"],
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
-      [";", "start with all Yes, or with all No"],
+      ["\\", "start with all Yes, or with all No"],
       ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
+      [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
       [["-", "+"], "smaller tiles, larger tiles: the next grids have as many as fit"],
     ],
@@ -54,10 +56,11 @@ export const KEYS = [
     title: "One image",
     rows: [
       ["1", "mark or unmark the class with that key; where one class is asked for, that completes the task"],
-      [["Shift", "1"], "label the class, and stay on the image"],
+      [["Shift", "1"], "label the class, and stay on the image; the key again takes the label back"],
+      [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],
       [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       FIX_ROW,
       ...STAGE_KEYS,
     ],
@@ -65,7 +68,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".what", side: "below", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
+  { at: ".what", side: "end", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
   { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
 ];

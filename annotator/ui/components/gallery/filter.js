@@ -2,8 +2,8 @@
 /** The fields that say which images are shown, and in which order. */
 
 import { CLASS_KEYS, everything, filters } from "./address.js";
+import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
-import { fit } from "../shared/fit.js";
 
 /** @typedef {import("./address.js").View} View */
 
@@ -164,7 +164,7 @@ export class Filter {
   /** Filter by what stands in this field. @param {HTMLElement} field */
   #take(field) {
     if (field === this.classField) this.#addClass();
-    else if (field === this.of) this.#choose({ of: this.#named(this.of.value)?.name ?? "" });
+    else if (field === this.of) this.#choose({ of: classMeant(this.classes, this.of.value)?.name ?? "" });
     else {
       const [key] = Object.entries(this.fields).find(([, other]) => other === field) ?? [];
       if (key) this.#choose({ [key]: this.fields[key].value.trim() });
@@ -173,7 +173,7 @@ export class Filter {
 
   #addClass() {
     if (!this.classField.value.trim()) return;
-    const name = this.#named(this.classField.value)?.name;
+    const name = classMeant(this.classes, this.classField.value)?.name;
     if (!name) {
       this.say("No matching class.");
       return;
@@ -182,17 +182,6 @@ export class Filter {
     const kind = /** @type {(typeof CLASS_KEYS)[number]} */ (this.classKind.value);
     const others = Object.fromEntries(CLASS_KEYS.map((key) => [key, this.view[key].filter((other) => other !== name)]));
     this.#choose({ ...others, [kind]: [...others[kind], name] });
-  }
-
-  /** The class that fits best. @param {string} typed */
-  #named(typed) {
-    const wanted = typed.trim().toLowerCase();
-    if (!wanted) return null;
-    const ranked = this.classes.map((class_) => ({
-      class_, rank: class_.name === typed.trim() ? -1 : Math.min(...[class_.name, ...(class_.synonyms ?? [])].map((name) => fit(name.toLowerCase(), wanted))),
-    }));
-    ranked.sort((a, b) => a.rank - b.rank || a.class_.name.length - b.class_.name.length);
-    return ranked[0]?.rank < Infinity ? ranked[0].class_ : null;
   }
 
   /** @param {Partial<View>} change */

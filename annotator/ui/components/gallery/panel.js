@@ -5,7 +5,7 @@
  */
 
 import { counted, el, kbd } from "../shared/dom.js";
-import { fit } from "../shared/fit.js";
+import { fitOf } from "../shared/classes.js";
 
 const MOST_ROWS = 80; // the rest is found by typing
 export const MOST_CELLS = 10_000; // of one batch, as in routes/requests.py
@@ -129,9 +129,8 @@ export class Panel {
 
   #search() {
     const typed = this.field.value.trim().toLowerCase();
-    const rankOf = (/** @type {Class} */ { name, synonyms }) => Math.min(...[name, ...(synonyms ?? [])].map((word) => fit(word.toLowerCase(), typed)));
     this.matches = this.classes
-      .map((class_, index) => ({ class_, index, rank: typed ? rankOf(class_) : 0 }))
+      .map((class_, index) => ({ class_, index, rank: typed ? fitOf(class_, typed).fit : 0 }))
       .filter(({ rank }) => rank < Infinity)
       .sort((a, b) => a.rank - b.rank || a.index - b.index)
       .map(({ class_ }) => class_);

@@ -2,6 +2,7 @@
 /** How large tiles are: the person's choice, kept in this browser for each project. */
 
 import { el } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 const SIZES = [120, 150, 180, 220, 280, 360]; // CSS pixels, the least width
 const USUAL = 150;
@@ -11,13 +12,8 @@ export class Size {
   constructor(project, onChange) {
     this.store = `annotator:${project}:gallery-size`;
     this.onChange = onChange;
-    this.pixels = USUAL;
-    try {
-      const stored = Number(localStorage.getItem(this.store));
-      if (SIZES.includes(stored)) this.pixels = stored;
-    } catch {
-      // Storage that is blocked: as on the first visit.
-    }
+    const pixels = stored(this.store);
+    this.pixels = SIZES.includes(pixels) ? pixels : USUAL;
     this.buttons = [["Smaller images", "-", "−", -1], ["Larger images", "+", "+", 1]].map(([words, key, sign, by]) =>
       el("button", {
         type: "button", class: "step", "aria-label": words, title: `${words} (${sign})`, "aria-keyshortcuts": key, "data-by": by,
@@ -32,11 +28,7 @@ export class Size {
     const to = SIZES[SIZES.indexOf(this.pixels) + by];
     if (!to) return;
     this.pixels = to;
-    try {
-      localStorage.setItem(this.store, String(to));
-    } catch {
-      // Then a reload begins with the usual size.
-    }
+    store(this.store, to);
     this.#tell();
     this.onChange();
   }

@@ -2,6 +2,7 @@
 /** What the gallery tells a person about itself. */
 
 import { FIND_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { counted } from "../shared/dom.js";
 import { stateInWords } from "./panel.js";
 
@@ -36,7 +37,7 @@ export const KEYS = [
       [["Home", "End"], "first image, last image"],
       [["PageUp", "PageDown"], "a screen up, a screen down"],
       [["+", "-"], "larger, smaller images"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       ["r", "update the list: answers given since may have changed what belongs in it"],
     ],
   },

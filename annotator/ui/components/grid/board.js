@@ -7,6 +7,7 @@
 import { Ahead } from "./ahead.js";
 import { Enlarged } from "./enlarged.js";
 import { fix } from "../shared/fix.js";
+import { HISTORY_KEY } from "../shared/history.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Layout } from "./layout.js";
 import { Peek } from "./peek.js";
@@ -47,6 +48,7 @@ export class Board {
       onTurn: () => this.press(this.view.grid.at),
       onMove: (by) => this.enlarge(this.view.grid.at + by),
       onClose: () => this.peek.show(),
+      onHistory: () => this.session.showHistory(),
       onFix,
     });
     this.peek = new Peek({
@@ -89,7 +91,8 @@ export class Board {
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.layout.columns, ArrowDown: this.layout.columns };
     const command = {
       " ": () => this.view && this.press(this.view.grid.at),
-      ";": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
+      "\\": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
+      [HISTORY_KEY]: () => this.view && this.session.say("Earlier answers are hidden here."),
       PageUp: () => this.view && this.enlarge(this.peek.pointed ?? this.view.grid.at),
       "-": () => this.resize(-1),
       "+": () => this.resize(1),
@@ -113,6 +116,13 @@ export class Board {
     if (this.view && this.seen) return true;
     if (!this.view && this.host.querySelector(".skeleton")) this.session.say("Loading images...");
     return false;
+  }
+
+  /** The image whose history may be seen: of the enlarged tile, the one under the pointer, or the selected one. */
+  get pictured() {
+    const grid = this.view?.grid;
+    if (!grid || grid.hidesPredictions) return null;
+    return grid.tiles[this.enlarged.isOpen ? grid.at : this.peek.pointed ?? grid.at];
   }
 
   /** Turn a tile. @param {number} index @returns {number | null} what it is now */
@@ -154,7 +164,7 @@ export class Board {
   enlarge(index) {
     if (!this.ready() || index < 0 || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
-    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name);
+    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions));
     this.peek.show();
   }
 

@@ -4,6 +4,8 @@
  * It outlives a reload.
  */
 
+import { store, stored } from "../shared/storage.js";
+
 /**
  * @typedef {{classes: {id: number}[], class: number | null, selection: {id: string, count: number} | null, audit: boolean}} Offer
  *   what the address asks for
@@ -13,15 +15,9 @@ export class Choice {
   /** @param {{project: string} & Offer} data */
   constructor(data) {
     this.store = `annotator:${data.project}:grid`;
-    /** @type {any} */
-    let stored = {};
-    try {
-      stored = JSON.parse(localStorage.getItem(this.store) ?? "{}") ?? {};
-    } catch {
-      // Storage that is blocked or damaged: as on the first visit.
-    }
+    const kept = stored(this.store) ?? {};
     /** @type {number | null} null: the server chooses the best class */
-    this.class = data.classes.some((class_) => class_.id === stored.class) ? stored.class : null;
+    this.class = data.classes.some((class_) => class_.id === kept.class) ? kept.class : null;
     /** The class there was before the audit grid, to go back to. @type {number | null} */
     this.before = this.class;
     /** @type {number | null} a class that is left out when the best one is asked for */
@@ -91,11 +87,7 @@ export class Choice {
   }
 
   #keep() {
-    try {
-      localStorage.setItem(this.store, JSON.stringify({ class: this.audit ? this.before : this.class }));
-    } catch {
-      // Then a reload begins with the server's choice.
-    }
+    store(this.store, { class: this.audit ? this.before : this.class });
   }
 }
 

@@ -9,7 +9,7 @@ export class Deciding {
     this.startButtons = /** @type {("yes" | "no")[]} */ (["yes", "no"]).map((start) =>
       el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
     this.nameClass("");
-    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How tiles start", "aria-keyshortcuts": ";" }, ...this.startButtons);
+    this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How tiles start", "aria-keyshortcuts": "\\" }, ...this.startButtons);
     this.sum = el("span", { class: "sum" });
     this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
       el("span", {}, "Save all"), this.sum, kbd("Enter"));

@@ -1,8 +1,9 @@
 // @ts-check
 /** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
 
-import { chance, el, kbd } from "../shared/dom.js";
+import { chance, el, kbd, keyButton } from "../shared/dom.js";
 import { FIX_KEY, fixButton } from "../shared/fix.js";
+import { HISTORY_KEY } from "../shared/history.js";
 import { Stage } from "../shared/stage.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
@@ -10,9 +11,10 @@ const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
 export class Enlarged {
   /**
    * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void,
-   *          onMove: (by: number) => void, onClose: () => void, onFix: (id: number) => void}} options
+   *          onMove: (by: number) => void, onClose: () => void, onHistory: () => void, onFix: (id: number) => void}} options
    */
-  constructor({ url, onMark, onTurn, onMove, onClose, onFix }) {
+  constructor({ url, onMark, onTurn, onMove, onClose, onHistory, onFix }) {
+    this.onHistory = onHistory;
     this.onFix = onFix;
     this.url = url;
     this.onTurn = onTurn;
@@ -22,12 +24,14 @@ export class Enlarged {
     this.note = el("span", {});
     this.buttons = STATES.map(([state, text]) =>
       el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text)));
+    this.history = keyButton("History", HISTORY_KEY, onHistory);
     this.dialog = el("dialog", { class: "enlarged", tabindex: "-1", "aria-label": "One image of the grid" },
       el("div", { class: "bar" },
         step("Previous image", "ArrowLeft", "‹", () => onMove(-1)),
         step("Next image", "ArrowRight", "›", () => onMove(1)),
         this.name,
         el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons, kbd(" ")),
+        this.history,
         fixButton(() => this.onFix(this.item.id)),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
       this.stage.element);
@@ -44,8 +48,11 @@ export class Enlarged {
     return this.dialog.open;
   }
 
-  /** @param {import("./tiles.js").Tile} tile @param {HTMLImageElement} small what the tile shows already @param {string} name of the class */
-  show(tile, small, name) {
+  /**
+   * @param {import("./tiles.js").Tile} tile @param {HTMLImageElement} small what the tile shows already
+   * @param {string} name of the class @param {boolean} hidesHistory nobody is to see earlier answers
+   */
+  show(tile, small, name, hidesHistory) {
     const picture = /** @type {HTMLImageElement} */ (small.cloneNode());
     picture.alt = tile.name;
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
@@ -53,6 +60,7 @@ export class Enlarged {
     const sure = tile.probability == null ? "" : ` · ${name} ${chance(tile.probability)}`;
     this.name.replaceChildren(`${tile.name}${sure}`, this.note);
     this.stage.show(item);
+    this.history.hidden = hidesHistory;
     this.marked(tile.mark);
     if (!this.dialog.open) {
       this.dialog.showModal();
@@ -92,6 +100,7 @@ export class Enlarged {
     if (away) this.dialog.close();
     else if (this.stage.key(key, event)) return true;
     else if (key === " " && !event.repeat) this.onTurn();
+    else if (key === HISTORY_KEY) event.repeat || this.onHistory();
     else if (key === FIX_KEY) event.repeat || this.onFix(this.item.id);
     else if (key === "ArrowLeft") this.onMove(-1);
     else if (key === "ArrowRight") this.onMove(1);

@@ -84,6 +84,10 @@ export default class GridPage extends Page {
     if (grid) this.around.show(grid, this.named(grid.class), this.counting.counts);
   }
 
+  pictured() {
+    return this.board.pictured;
+  }
+
   close() {
     this.board.close();
   }
@@ -124,7 +128,6 @@ export default class GridPage extends Page {
 
   /** @param {import("./tiles.js").Grid} grid @param {any[][]} cells as they were decided */
   goOn(grid, cells) {
-    this.hand.count(0, cells.length);
     this.counting.add(cells, 1);
     restore(grid, cells);
     if (this.hand.current === grid) this.hand.advance();
@@ -134,7 +137,6 @@ export default class GridPage extends Page {
 
   /** @param {import("./tiles.js").Grid} grid @param {any[][]} cells as they were decided */
   bringBack(grid, cells) {
-    this.hand.count(0, -cells.length);
     this.counting.add(cells, -1);
     restore(grid, cells);
     this.hand.bringBack(grid);

@@ -5,6 +5,7 @@
  */
 
 import { counted, el } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 const STORE = "annotator:tiles";
 /** CSS pixels that a tile is high, at least; it is wider than that by SHAPE of layout.js. */
@@ -13,14 +14,9 @@ export const SMALLEST = STEPS[0];
 
 export class TileSize {
   constructor() {
+    const size = stored(STORE);
     /** @type {number | null} one of STEPS; null: not chosen yet, the usual number of tiles fills the window */
-    this.chosen = null;
-    try {
-      const stored = Number(localStorage.getItem(STORE));
-      if (STEPS.includes(stored)) this.chosen = stored;
-    } catch {
-      // Storage that is blocked: as on the first visit.
-    }
+    this.chosen = STEPS.includes(size) ? size : null;
   }
 
   /** The sizes from here on, the next one first. @param {1 | -1} way larger, smaller @param {number} now of a tile on screen */
@@ -32,11 +28,7 @@ export class TileSize {
   /** @param {number} size */
   choose(size) {
     this.chosen = size;
-    try {
-      localStorage.setItem(STORE, String(size));
-    } catch {
-      // Then a reload begins with the usual size.
-    }
+    store(STORE, size);
   }
 }
 

@@ -84,7 +84,7 @@ export class Surroundings {
   setChoice({ selection, audit }) {
     this.audit = audit;
     this.selection.hidden = !selection && !audit;
-    write(this.chosen, audit ? AUDIT : `${counted(selection?.count ?? 0, "image")} selected on the map`);
+    write(this.chosen, audit ? AUDIT : `${counted(selection?.count ?? 0, "image")} selected`);
     write(this.leave, audit ? "Leave the audit grid" : "Leave the selection");
     write(this.bestText, audit ? "Next class" : BEST);
     if (audit) write(this.progress, "");

@@ -12,7 +12,7 @@ export const KEYS = [
       ["1", "toggle the tile with that key: yes / no / unsure"],
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
-      [";", "start with all Yes, or with all No"],
+      ["\\", "start with all Yes, or with all No"],
       ["Enter", "save all tiles as they are marked; the next grid appears"],
       ["Backspace", "undo a whole grid, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
@@ -31,6 +31,7 @@ export const KEYS = [
     title: "Look closer",
     rows: [
       ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
+      [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
       FIX_ROW,
       ...STAGE_KEYS,

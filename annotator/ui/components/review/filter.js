@@ -1,8 +1,9 @@
 // @ts-check
 /** The filter of Review: class and probability of the suggestions, answers to be asked again, whose images. */
 
-import { fitOf } from "../shared/classes.js";
+import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 /**
  * @typedef {import("../shared/session.js").Class} Class
@@ -148,7 +149,7 @@ export class Filter {
 
   /** Filter by what stands in this field. @param {HTMLElement} field */
   #take(field) {
-    if (field === this.field) this.#choose({ class: this.#named(this.field.value) });
+    if (field === this.field) this.#choose({ class: classMeant(this.classes, this.field.value, INSIDE)?.id ?? null });
     else if (field === this.by) this.#choose({ by: this.by.value });
     else this.#range(field === this.from ? "from" : "to");
   }
@@ -179,28 +180,13 @@ export class Filter {
     this.#choose({ from: low === this.lowest ? null : low, to: high });
   }
 
-  /** The class with this name or synonym, or whose name or synonym begins with it or has it inside. @param {string} typed */
-  #named(typed) {
-    const wanted = typed.trim().toLowerCase();
-    if (!wanted) return null;
-    const same = this.classes.find(({ name, synonyms }) => [name, ...synonyms].includes(typed.trim()));
-    if (same) return same.id;
-    const matches = this.classes.map((class_) => ({ class_, ...fitOf(class_, wanted) })).filter(({ fit }) => fit <= INSIDE);
-    matches.sort((a, b) => a.fit - b.fit || a.class_.name.length - b.class_.name.length);
-    return matches[0]?.class_.id ?? null;
-  }
-
   /** @param {Partial<Chosen>} change */
   #choose(change) {
     const before = JSON.stringify(this.chosen);
     this.chosen = { ...this.chosen, ...change };
     this.#tell();
     if (JSON.stringify(this.chosen) === before) return;
-    try {
-      localStorage.setItem(this.store, JSON.stringify(this.chosen));
-    } catch {
-      // Then a reload begins without a filter.
-    }
+    store(this.store, this.chosen);
     this.onChange();
   }
 
@@ -222,15 +208,11 @@ export class Filter {
 
   /** @param {string[]} annotators */
   #recall(annotators) {
-    try {
-      const stored = JSON.parse(localStorage.getItem(this.store) ?? "{}");
-      const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, stored[name] ?? usual]);
-      const restored = Object.fromEntries(parts); // nothing that an older version kept beside them
-      const sound = restored.to >= 1 && restored.to <= 100 && (restored.from == null || (restored.from >= 1 && restored.from <= 100)) &&
-        ["missing", ...RELABEL_KINDS.map(([kind]) => kind)].includes(restored.kind);
-      if (sound) this.chosen = { ...restored, by: annotators.includes(restored.by) ? restored.by : "" };
-    } catch {
-      // An unreadable filter is ignored.
-    }
+    const kept = stored(this.store) ?? {};
+    const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, kept[name] ?? usual]);
+    const restored = Object.fromEntries(parts); // nothing that an older version kept beside them
+    const sound = restored.to >= 1 && restored.to <= 100 && (restored.from == null || (restored.from >= 1 && restored.from <= 100)) &&
+      ["missing", ...RELABEL_KINDS.map(([kind]) => kind)].includes(restored.kind);
+    if (sound) this.chosen = { ...restored, by: annotators.includes(restored.by) ? restored.by : "" };
   }
 }

@@ -5,6 +5,7 @@
  */
 
 import { afterPaint, el, kbd } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 const STORE = "annotator:heat"; // strength and whether shown at all: the same in every project
 const STRENGTH = 60; // percent
@@ -127,11 +128,7 @@ export class Heat {
     if (this.seen) this.seen.style.opacity = String(strength / 100);
     this.#tell();
     if (on && !shown) this.look(this.chip);
-    try {
-      localStorage.setItem(STORE, JSON.stringify({ strength, on }));
-    } catch {
-      // Then a reload begins with the default.
-    }
+    store(STORE, { strength, on });
   }
 
   #tell() {
@@ -141,12 +138,8 @@ export class Heat {
   }
 
   #recall() {
-    try {
-      const { strength, on } = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-      if (strength >= 0 && strength <= 100) this.strength = strength;
-      if (on === false) this.on = false;
-    } catch {
-      // An unreadable setting is ignored.
-    }
+    const { strength, on } = stored(STORE) ?? {};
+    if (strength >= 0 && strength <= 100) this.strength = strength;
+    if (on === false) this.on = false;
   }
 }

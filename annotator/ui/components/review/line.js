@@ -2,6 +2,7 @@
 /** The threshold: the probability from which on suggestions are accepted all at once, and the button that does it. */
 
 import { el, keyButton } from "../shared/dom.js";
+import { store, stored } from "../shared/storage.js";
 
 const FIRST = 90; // percent: above it suggestions are right often enough to be accepted together
 
@@ -10,8 +11,9 @@ export class Line {
   constructor({ project, onMove, onAccept }) {
     this.store = `annotator:${project}:line`;
     this.onMove = onMove;
+    const percent = stored(this.store);
     this.slider = el("input", {
-      type: "range", min: "5", max: "99", value: String(recalled(this.store)),
+      type: "range", min: "5", max: "99", value: String(percent >= 5 && percent <= 99 ? percent : FIRST),
       "aria-label": "Threshold: accept all from this probability on",
       oninput: () => this.#move(),
     });
@@ -37,11 +39,7 @@ export class Line {
   }
 
   #move() {
-    try {
-      localStorage.setItem(this.store, this.slider.value);
-    } catch {
-      // Then it is where it always was after a reload.
-    }
+    store(this.store, Number(this.slider.value));
     this.#tell();
     this.onMove();
   }
@@ -49,15 +47,5 @@ export class Line {
   #tell() {
     this.output.textContent = `${this.slider.value} %`;
     this.words.textContent = `Accept all above ${this.slider.value} %${this.open ? ` (${this.open})` : ""}`;
-  }
-}
-
-/** @param {string} store */
-function recalled(store) {
-  try {
-    const percent = Number(localStorage.getItem(store));
-    return percent >= 5 && percent <= 99 ? percent : FIRST;
-  } catch {
-    return FIRST;
   }
 }

@@ -28,7 +28,6 @@ export default class ReviewPage extends Page {
 
   build() {
     const { project, threshold, classes, annotators } = this.session.data;
-    this.session.toolbar.append(this.session.historyButton);
     this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
     this.adder = new Adder({
       classes: () => this.session.classes,
@@ -154,12 +153,10 @@ export default class ReviewPage extends Page {
       forward: () => {
         this.comeTo(item);
         this.give(item, places, places.map(() => state));
-        this.hand.count(0, places.length);
         this.goOn(item, places);
       },
       back: () => {
         this.give(item, places, before);
-        this.hand.count(0, -places.length);
         this.hand.bringBack(item);
         this.screen.select(places[0]);
         this.screen.rest();
@@ -210,17 +207,16 @@ export default class ReviewPage extends Page {
     const given = places.map((/** @type {number} */ at) => item.suggestions[at].given ?? null);
     const label = { class: id, state: 1, source: "click", by: this.session.data.annotator };
     const labels = [...before.filter((/** @type {any} */ other) => other.class !== id), label];
-    const become = (/** @type {any[]} */ next, /** @type {(number | null)[]} */ answers, /** @type {number} */ sign) => {
+    const become = (/** @type {any[]} */ next, /** @type {(number | null)[]} */ answers) => {
       this.comeTo(item);
       item.labels = next;
       this.give(item, places, answers);
-      this.hand.count(0, sign);
       this.screen.select(selected, false);
       this.screen.rest();
     };
     this.perform({ action: "label", source: "click", image: item.id, class: id, state: 1, milliseconds: this.hand.looked }, {
-      forward: () => become(labels, places.map(() => 1), 1),
-      back: () => become(before, given, -1),
+      forward: () => become(labels, places.map(() => 1)),
+      back: () => become(before, given),
     });
     this.session.say(`${this.screen.className(id)} added.`);
   }
@@ -236,12 +232,10 @@ export default class ReviewPage extends Page {
     this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {
         this.comeTo(item);
-        this.hand.count(0, 1);
         item.complete = true;
         this.leave();
       },
       back: () => {
-        this.hand.count(0, -1);
         item.complete = false;
         this.hand.bringBack(item);
         this.screen.rest();

@@ -153,7 +153,7 @@ export class ReviewScreen {
       keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
     const { foot, help, hints, words, toolbar, element } = this.session;
     const more = el("div", { class: "tools", role: "group", "aria-label": "This image" },
-      keyButton("Add a class", "/", add), fixButton(fix));
+      keyButton("Add a class", "/", add), fixButton(fix), this.session.historyButton);
     const left = el("div", { class: "left" }, this.stage.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
         more, this.heat.control));

@@ -2,6 +2,7 @@
 /** What the help of the Review page lists, and what a first visit begins with. */
 
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
+import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
@@ -27,7 +28,7 @@ export const KEYS = [
       ["H", "heat map on or off"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
-      [";", "the image's history, and comments on it"],
+      HISTORY_ROW,
       ["F", "filter by class"],
       FIX_ROW,
       FIND_ROW,
@@ -38,7 +39,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".stage", side: "over", by: "decide", text: "Warm colors show where the model looked for the selected suggestion." },
-  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure." },
+  { at: ".stage", side: "over", by: "decide", text: "Warm colors show where the model looked for the selected suggestion.", touch: "Warm colors show where the model looked for the selected suggestion." },
+  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject the selected suggestion; so does drawing the picture right or left." },
   { at: ".above", side: "left", by: "above", text: "A accepts everything above the threshold at once; you set the threshold." },
 ];

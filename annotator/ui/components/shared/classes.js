@@ -41,6 +41,22 @@ export function fitOf({ name, synonyms = [] }, typed) {
   return best;
 }
 
+/**
+ * The class that somebody means: the one with this name or synonym, else the one that fits best; null: none does.
+ * @template {{name: string, synonyms?: readonly string[]}} T
+ * @param {readonly T[]} classes @param {string} typed @param {number} [worst] fit, as in fit.js, that is still taken
+ * @returns {T | null}
+ */
+export function classMeant(classes, typed, worst = 3) {
+  const text = typed.trim();
+  if (!text) return null;
+  const same = classes.find(({ name, synonyms = [] }) => name === text || synonyms.includes(text));
+  if (same) return same;
+  const fits = classes.map((class_) => ({ class_, ...fitOf(class_, text.toLowerCase()) })).filter(({ fit }) => fit <= worst);
+  fits.sort((a, b) => a.fit - b.fit || a.class_.name.length - b.class_.name.length);
+  return fits[0]?.class_ ?? null;
+}
+
 /** "raincoat (synonym of rain coat)", or the name alone. @param {string} name @param {string} synonym */
 export function inFull(name, synonym) {
   return synonym ? `${synonym} (synonym of ${name})` : name;

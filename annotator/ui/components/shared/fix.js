@@ -16,7 +16,7 @@ function here() {
 }
 
 /** The address of an image on Annotate, which leads back to the page that is open now. @param {number} id */
-export function fixAddress(id) {
+function fixAddress(id) {
   return `./?${new URLSearchParams({ image: String(id), from: here() })}`;
 }
 

@@ -17,6 +17,7 @@ const RENEW = 8000; // milliseconds between two renewals of the leases, which al
 const LEARNED = 1200; // milliseconds after a decision until the model has probably learned from it
 const RETRY = 1500;
 const IDLE = 30_000; // milliseconds without a key or click: leases of what is not on screen are released
+const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before
 const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
 /** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, opened?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
@@ -44,7 +45,6 @@ export class Hand {
   }) {
     this.session = session;
     this.api = session.api;
-    this.mode = mode;
     this.onShow = onShow;
     this.onNews = onNews;
     this.path = path;
@@ -68,7 +68,7 @@ export class Hand {
     this.earlierItems = [];
     /** Ids that the server must not give again. @type {Set<any>} */
     this.passed = new Set();
-    this.news = { left: null, of: null, incomplete: 0, mine: 0, empty: "", onward: [], worker: "", run: null };
+    this.news = { left: null, of: null, incomplete: 0, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
@@ -106,6 +106,11 @@ export class Hand {
     return Boolean(this.current?.loaded && !this.current.unheld);
   }
 
+  /** Whether the current item has been on screen for so long that a key is about it, and not a hurried one about the last. */
+  get settled() {
+    return performance.now() - this.shownAt >= SEEN;
+  }
+
   /** The person has pressed a key or clicked. */
   acted() {
     this.actedAt = performance.now();
@@ -121,11 +126,10 @@ export class Hand {
 
   /**
    * Keep the counts in step until the server sends its own.
-   * @param {number} labeled @param {number} decided @param {number} [incomplete] how many more images are incomplete
+   * @param {number} labeled how many more images have a label @param {number} [incomplete] how many more are incomplete
    */
-  count(labeled, decided, incomplete = 0) {
+  count(labeled, incomplete = 0) {
     if (this.news.left != null) this.news.left -= labeled;
-    this.news.mine += decided;
     this.news.incomplete += incomplete;
   }
 
@@ -188,6 +192,7 @@ export class Hand {
     // What waits to be saved, the server does not know yet.
     if (known && !this.session.outbox.images().includes(known.id)) Object.assign(known, fetched);
     this.bringBack(Object.assign(known ?? fetched, { opened: true }));
+    this.refill();
   }
 
   /** An item that is on screen, comes next, or was there before. @param {any} id @returns {Item | undefined} */
@@ -336,10 +341,10 @@ export class Hand {
     this.news = news;
     this.session.followClasses(news.class_version);
     // The server does not know of the waiting decisions yet.
-    this.count(waiting.size, this.session.outbox.waiting.size);
+    this.count(waiting.size);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
-    this.pictures.ahead();
+    if (!this.opening) this.pictures.ahead(); // what was asked for by its id comes first
   }
 
   #inHand() {

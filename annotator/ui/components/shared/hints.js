@@ -2,19 +2,24 @@
 /**
  * Hints for a first visit: three a page at most, one after the other, each beside what it is about. A hint goes when it is
  * dismissed or when what it says is done, and does not come back for this person in this browser. It lies over the page
- * and moves nothing.
+ * and moves nothing. On a phone, where there is no room beside anything, it lies over the upper edge of the picture, in its
+ * own words; a page without a picture has none there.
  */
 
 import { afterPaint, el } from "./dom.js";
+import { store, stored } from "./storage.js";
 
 const ENOUGH = 12; // decisions after which nobody needs them
 const GAP = 8;
 
 const TOP = 52; // pixels under the navigation
+const PHONE = window.matchMedia("(max-width: 600px)");
+const PICTURE = ".stage";
 
 /**
- * @typedef {{text: string, at: string, side?: string, by: string}} Hint
- *   at: selector of what it stands beside; side: left, above, below (where there is room) or over its foot;
+ * @typedef {{text: string, touch?: string, at: string, side?: string, by: string}} Hint
+ *   touch: the same for a phone, which has no keys; without it there is none
+ *   at: selector of what it stands beside; side: left, above, below (where there is room), over its foot, or at its end;
  *   by: the use that dismisses it, as pages tell it to used()
  */
 
@@ -23,7 +28,9 @@ export class Hints {
   constructor(page, annotator, hints) {
     this.store = `annotator:hints:${annotator}:${page}`;
     this.decisions = 0;
-    const done = this.#recall();
+    const kept = stored(this.store);
+    /** @type {Set<string>} */
+    const done = new Set(Array.isArray(kept) ? kept : []);
     this.open = hints.filter(({ at }) => !done.has(at)).map((hint) => ({ hint, element: this.#build(hint) }));
     this.done = done;
     this.element = el("aside", { class: "hints", "aria-label": "First steps" }, ...this.open.map(({ element }) => element));
@@ -59,11 +66,7 @@ export class Hints {
     }
     if (this.open.length) this.later();
     else this.observer.disconnect();
-    try {
-      localStorage.setItem(this.store, JSON.stringify([...this.done]));
-    } catch {
-      // They will be shown once more: no harm.
-    }
+    store(this.store, [...this.done]);
   }
 
   /** @param {Hint} hint */
@@ -79,23 +82,17 @@ export class Hints {
     const frame = this.element.getBoundingClientRect();
     let found = false;
     for (const { hint, element } of this.open) {
-      const target = found ? null : this.element.parentElement?.querySelector(hint.at);
+      const text = PHONE.matches ? hint.touch : hint.text;
+      const target = found || !text ? null : this.element.parentElement?.querySelector(PHONE.matches ? PICTURE : hint.at);
       const box = target?.checkVisibility() ? target.getBoundingClientRect() : null;
       found ||= Boolean(box?.width);
       element.style.visibility = box?.width ? "visible" : "hidden";
-      if (!box?.width) continue;
-      const [left, top] = place(box, element.offsetWidth, element.offsetHeight, hint.side);
+      if (!text || !box?.width) continue;
+      const words = /** @type {HTMLElement} */ (element.firstElementChild);
+      if (words.textContent !== text) words.textContent = text;
+      const [left, top] = PHONE.matches ? [box.left + GAP, box.top + GAP] : place(box, element.offsetWidth, element.offsetHeight, hint.side);
       element.style.left = `${Math.max(frame.left, Math.min(left, frame.right - element.offsetWidth)) - frame.left}px`;
       element.style.top = `${top - frame.top}px`;
-    }
-  }
-
-  /** @returns {Set<string>} */
-  #recall() {
-    try {
-      return new Set(JSON.parse(localStorage.getItem(this.store) ?? "[]"));
-    } catch {
-      return new Set();
     }
   }
 }
@@ -104,6 +101,7 @@ export class Hints {
 function place(box, width, height, side) {
   const foot = Math.min(box.bottom, window.innerHeight);
   if (side === "over") return [box.left + (box.width - width) / 2, Math.max(TOP, foot - height - 9 * GAP)];
+  if (side === "end") return [box.right - width, box.top];
   if (side === "left" && box.left - width - GAP > 0) return [box.left - width - GAP, Math.max(TOP, box.top)];
   const [above, below] = [box.top - height - GAP, box.bottom + GAP];
   const fits = side === "below" ? below + height > window.innerHeight : above >= TOP;

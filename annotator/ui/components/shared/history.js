@@ -6,6 +6,10 @@
 
 import { STATE_WORDS, chance, counted, el, kbd } from "./dom.js";
 
+export const HISTORY_KEY = ";";
+/** The row about it in the help of a page. @type {[string, string]} */
+export const HISTORY_ROW = [HISTORY_KEY, "the image's history, and comments on it"];
+
 const LONGEST = 2000; // letters of a comment, as the store keeps
 
 /**
@@ -55,7 +59,7 @@ export class HistoryDialog {
   /** While it is open, it takes the keys that close it and save a comment. @param {string} key @param {KeyboardEvent} event */
   key(key, event) {
     const inField = event.composedPath()[0] === this.field;
-    if (key === "Escape" || (key === ";" && !inField)) this.element.close();
+    if (key === "Escape" || (key === HISTORY_KEY && !inField)) this.element.close();
     else if (key === "Enter" && inField) this.comment();
     else return false;
     return true;

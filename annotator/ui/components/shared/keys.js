@@ -4,7 +4,7 @@
  * own shortcuts "r" and "c" act on keydown and on keyup.
  */
 
-const BRACKETS = ["[", "]"]; // on a Mac, many layouts have them on Alt and a digit
+const ON_ALT = ["[", "]", "\\"]; // on a Mac, many layouts have them on Alt and a digit
 
 /**
  * @param {ShadowRoot | HTMLElement} root our own part of the page
@@ -30,7 +30,7 @@ export function listen(root, handle, released) {
     if (typesElsewhere(event, root)) return;
     if (event.isComposing) return;
     const command = commandName(event);
-    const written = event.getModifierState("AltGraph") || (event.altKey && BRACKETS.includes(event.key)); // a character of its own, such as [ on many layouts
+    const written = event.getModifierState("AltGraph") || (event.altKey && ON_ALT.includes(event.key)); // a character of its own, such as [ on many layouts
     if (!command && !written && (event.ctrlKey || event.metaKey || event.altKey)) return;
     if (command && typing(event) && command !== "find" && command !== "images") return; // a field has its own undo
     if (event.key === "Tab") tabbed = true;
@@ -67,7 +67,7 @@ export function listen(root, handle, released) {
 function keyName(event) {
   const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
   // On layouts that have these on a digit's key they are still themselves, which are commands.
-  if (digit && !["/", "?", "[", "]"].includes(event.key)) return digit[1];
+  if (digit && !["/", "?", ...ON_ALT].includes(event.key)) return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
@@ -106,7 +106,7 @@ function commandName(event) {
 
 /** A letter or digit with Alt; on a Mac, Alt makes another character of it. @param {KeyboardEvent} event */
 function altName({ key, code }) {
-  if (BRACKETS.includes(key)) return "";
+  if (ON_ALT.includes(key)) return "";
   const plain = /^[a-z]$/i.test(key) ? key : /^(?:Key|Digit|Numpad)(\w)$/.exec(code)?.[1];
   return plain ? `Alt+${plain.toLowerCase()}` : "";
 }

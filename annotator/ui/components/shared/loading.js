@@ -60,6 +60,8 @@ export class Loading {
   #picture(item) {
     const picture = pictureOf(item.id);
     picture.alt = item.name;
+    // Not behind all that is fetched ahead.
+    picture.fetchPriority = this.hand.current === item ? "high" : "auto";
     picture.src = this.hand.api.url(`/api/image/${item.id}`);
     item.picture = picture;
     return picture.decode();
@@ -67,13 +69,17 @@ export class Loading {
 
   /** Why the picture did not come. @param {Item} item */
   async #reason(item) {
+    let reason = "the server cannot be reached; it is tried again";
     try {
       const response = await fetch(this.hand.api.url(`/api/image/${item.id}`));
       if (response.ok) return "this browser cannot show it";
-      return (await response.json()).error ?? `the server answered ${response.status}`;
+      const said = (await response.json()).error ?? `the server answered ${response.status}`;
+      if (response.status !== 401) return said;
+      reason = `${said}; it is tried again`; // with the pass that the hand asks for
     } catch {
-      window.setTimeout(() => this.hand.current === item && !this.hand.closed && this.load(item), RETRY);
-      return "the server cannot be reached; it is tried again";
+      // nobody answered
     }
+    window.setTimeout(() => this.hand.current === item && !this.hand.closed && this.load(item), RETRY);
+    return reason;
   }
 }

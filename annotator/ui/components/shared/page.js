@@ -15,6 +15,7 @@
  */
 
 import { Hand } from "./hand.js";
+import { placeholder } from "./placeholder.js";
 import { inWords } from "./steps.js";
 import { Session } from "./session.js";
 
@@ -95,7 +96,7 @@ export class Page {
   /** The page is left; its session is closed after this. */
   close() {}
 
-  /** The image on screen whose history `;` shows; null where previous answers are hidden. @returns {any} */
+  /** The image whose history `;` shows; null where earlier answers are hidden. @returns {any} */
   pictured() {
     return null;
   }
@@ -173,7 +174,7 @@ export class Page {
   /** The item that a key is about: the one whose picture is on screen. @returns {Item | null} */
   ready() {
     if (this.hand.ready) return this.hand.current;
-    if (this.hand.current) this.session.say("Loading image...");
+    if (this.hand.current) this.session.say(`${placeholder(this.hand)} Nothing was answered.`);
     return null;
   }
 

@@ -3,11 +3,14 @@
 
 import { el } from "./dom.js";
 
-/** Words for the place of the current item while it cannot be shown. @param {import("./hand.js").Hand} hand */
-export function placeholder({ current, opening, news }) {
+/** What is waited for while the current item cannot be shown or answered. @param {import("./hand.js").Hand} hand */
+export function placeholder({ current, opening, news, trouble }) {
   if (opening) return "Opening the image...";
-  if (!current) return news.empty || "Loading...";
-  return current.broken ? notShown(current.name, current.broken) : "Loading image...";
+  if (!current && trouble) return `No image yet: ${trouble}. Trying again.`;
+  if (!current) return news.empty || "Getting the next images...";
+  if (current.broken) return notShown(current.name, current.broken);
+  if (!current.loaded) return `Loading ${current.name ?? "image"}...`;
+  return "Reserving the image for you after the pause...";
 }
 
 /** @param {string} name of an image @param {string} reason */

@@ -11,7 +11,7 @@ import { fix } from "./fix.js";
 import { Foot } from "./foot.js";
 import { Help } from "./help.js";
 import { Hints } from "./hints.js";
-import { HistoryDialog } from "./history.js";
+import { HISTORY_KEY, HistoryDialog } from "./history.js";
 import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
@@ -73,7 +73,7 @@ export class Session {
     this.record = new HistoryDialog(this, { onComment, onRemove });
     this.foot.element.append(this.aside.element, this.record.element);
     /** For the toolbar of a page that always shows one image. */
-    this.historyButton = keyButton("History", ";", () => this.showHistory());
+    this.historyButton = keyButton("History", HISTORY_KEY, () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new Help(keys);
     this.hints = new Hints(page, data.annotator, hints);
@@ -251,7 +251,7 @@ export class Session {
     if (!elsewhere) {
       const commands = { undo: () => this.undo(), Backspace: () => this.undo(), redo: () => this.redo(), F1: () => this.help.open() };
       if (key === "?") commands["?"] = commands.F1;
-      if (key === ";" && !event.repeat && this.showHistory()) return true;
+      if (key === HISTORY_KEY && !event.repeat && this.showHistory()) return true;
       if (commands[key]) {
         if (!event.repeat || key !== "F1") commands[key]();
         return true;

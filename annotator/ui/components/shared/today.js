@@ -10,8 +10,8 @@ const REMEMBERED = 1000; // decisions whose undo can be counted at once
 const ANSWERS = ["label", "clear", "done", "batch"];
 
 /**
- * @typedef {{milliseconds: number, images: number, labels: number, newest: number}} Count
- *   newest: the newest decision when it was counted
+ * @typedef {{milliseconds: number, images: number, labels: number, newest: number, midnight: number}} Count
+ *   newest: the newest decision when it was counted; midnight: when its day began
  * @typedef {{milliseconds: number, labels: number, images: number[]}} Part  images: those that count because of it
  */
 

@@ -9,6 +9,8 @@ const COUNTED =
   "Today, since midnight on the server: the time measured from seeing an image to answering it (pauses of more than 10 " +
   "minutes are left out), the images you answered, and the labels (present) that you gave. What you undo does not count.";
 
+const CHECK = 30_000; // milliseconds between two looks at the clock: one long timer would sleep with the computer
+
 export default class Who {
   /** @param {any} component */
   constructor(component) {
@@ -20,11 +22,15 @@ export default class Who {
     const button = el("button", { type: "button", onclick: () => this.change() }, "Switch user");
     line.replaceChildren(this.name, this.figures, button);
     this.hear = (/** @type {any} */ { detail }) => {
-      if (detail.counted?.newest >= this.counted.newest) this.counted = detail.counted;
+      this.take(detail.counted);
       this.ahead = detail.ahead;
       this.draw();
     };
     window.addEventListener(TODAY, this.hear);
+    /** When the server's day ends by this browser's clock, and how many seconds that was away when the server said so. */
+    this.dayEnds = Infinity;
+    this.dayLeft = NaN;
+    this.timer = window.setInterval(() => this.followDay(), CHECK);
     this.update(component);
   }
 
@@ -32,14 +38,33 @@ export default class Who {
   update({ data, setTriggerValue }) {
     rememberName(data.annotator);
     const other = this.name.textContent !== data.annotator;
-    if (other) this.ahead = { milliseconds: 0, images: 0, labels: 0 };
-    if (other || data.today.newest >= this.counted.newest) this.counted = data.today;
+    if (other) {
+      this.ahead = { milliseconds: 0, images: 0, labels: 0 };
+      this.counted = data.today;
+    }
+    this.take(data.today);
     this.change = () => setTriggerValue("change", Date.now());
+    this.renew = () => setTriggerValue("midnight", Date.now());
+    if (data.day_left !== this.dayLeft) this.dayEnds = Date.now() + 1000 * data.day_left; // not when it is drawn once more
+    this.dayLeft = data.day_left;
     write(this.name, data.annotator);
     this.draw();
   }
 
+  /** Of two counts the later one. @param {import("../shared/today.js").Count | null} counted */
+  take(counted) {
+    if (counted && (counted.midnight - this.counted.midnight || counted.newest - this.counted.newest) >= 0) this.counted = counted;
+  }
+
+  /** After midnight the script runs again, which counts anew. */
+  followDay() {
+    if (Date.now() < this.dayEnds) return;
+    this.dayEnds = Infinity;
+    this.renew();
+  }
+
   unmount() {
+    clearInterval(this.timer);
     window.removeEventListener(TODAY, this.hear);
   }
 

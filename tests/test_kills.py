@@ -1,0 +1,150 @@
+"""Killed at any moment, a change of classes is made or not made, and adding a folder goes on where it was."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from conftest import CLASSES, draw
+from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
+
+from annotator.exchange.setup import add_folder
+from annotator.store import class_history, consistency, images
+from annotator.store.database import Database
+
+# Forks a process for each line of its input, which then does what the line says; what it needs is imported before. From
+# its first write on the process counts the steps of SQLite, 20 instructions each, and kills itself at the given one.
+FORKS = """
+import json, os, sys
+from contextlib import contextmanager
+from pathlib import Path
+from annotator.__main__ import main
+from annotator.cli import app
+from annotator.store import class_changes, overview, registration
+from annotator.store.database import Database
+from annotator.ui.adding import adding
+
+registration.BATCH = 5
+writing, steps, last = Database.writing, 0, 0
+
+def step():
+    global steps
+    steps += 1
+    if steps == last:
+        os.kill(os.getpid(), 9)
+
+@contextmanager
+def counted(self, **more):
+    with writing(self, **more) as sql:
+        sql.conn.set_progress_handler(step, 20)
+        yield sql
+
+Database.writing = counted
+
+def work(words):
+    if words[0] == "add":
+        added = adding(Database(Path(words[1])))
+        added.start([Path(words[2])])
+        added.wait()
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.argv = ["annotator", *words]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end
+
+for line in sys.stdin:
+    last, *words = json.loads(line)
+    reading, told = os.pipe()
+    pid = os.fork()
+    if not pid:
+        work(words)
+        os.write(told, str(steps).encode())
+        os._exit(0)
+    os.close(told)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(json.dumps([status, os.read(reading, 20).decode()]), flush=True)
+    os.close(reading)
+"""
+
+
+@pytest.fixture
+def steps_of(processes) -> Callable[..., int]:
+    """Does something in a process of its own and returns in how many steps; `killed_at` a step, it returns nothing."""
+    started = subprocess.Popen([sys.executable, "-P", "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    processes.append(started)
+
+    def run(*words: object, killed_at: int = 0) -> int:
+        assert started.stdin and started.stdout
+        started.stdin.write(json.dumps([killed_at, *map(str, words)]).encode() + b"\n")
+        started.stdin.flush()
+        status, steps = json.loads(started.stdout.readline())
+        assert status == (-signal.SIGKILL if killed_at else 0)
+        return int(steps or 0)
+
+    return run
+
+
+def test_a_killed_merge_or_undo_of_it_is_made_or_not_made(project, steps_of):
+    rng, db = random.Random(5), Database(project)
+    for image_id in range(1, 25):
+        for class_id in rng.sample([FOX, HERON, DEER], rng.randint(0, 3)):
+            answer(db, image_id, class_id, rng.choice([1, 1, -1, 0]), rng.choice(["Ann", "Bob"]))
+        if rng.random() < 0.3:
+            done(db, image_id)
+    before = everything(db)
+    merge, undo = ["classes", "merge", project, "heron", "--into", "fox", "--yes"], ["classes", "undo", project]
+    steps = {"merge": steps_of(*merge)}
+    merged = labels(db, FOX)
+    steps["undo"] = steps_of(*undo)
+    assert everything(db) == before and merged != labels(db, FOX)
+    kills = {kind: sorted(rng.sample(range(2, count), 4)) for kind, count in steps.items()}
+    outcomes: set[tuple[str, bool]] = set()
+    for at_merge, at_undo in zip(kills["merge"], kills["undo"], strict=True):
+        steps_of(*merge, killed_at=at_merge)
+        db = Database(project)
+        newest = class_history.history(db)[0]
+        outcomes.add(("merge", newest.kind == "merge"))
+        if newest.kind != "merge":
+            assert everything(db) == before, f"killed at step {at_merge} of {steps['merge']}"
+            steps_of(*merge)
+        assert labels(db, FOX) == merged and not labels(db, HERON), "all of it"
+        assert consistency.problems(db) == []
+        steps_of(*undo, killed_at=at_undo)
+        db = Database(project)
+        outcomes.add(("undo", class_history.history(db)[0].kind == "undo"))
+        if class_history.history(db)[0].kind != "undo":
+            assert labels(db, FOX) == merged, f"killed at step {at_undo} of {steps['undo']}"
+            steps_of(*undo)
+        assert everything(db) == before and consistency.problems(db) == []
+    assert {("merge", False), ("undo", False)} <= outcomes, "some were killed before they were done"
+
+
+def files(db: Database) -> list[tuple[str, str]]:
+    return db.tuples("SELECT f.path, i.name FROM file f JOIN image i ON i.id = f.image_id ORDER BY f.path")
+
+
+def test_a_folder_whose_adding_is_killed_again_and_again_is_added_once(project, steps_of, tmp_path):
+    more = tmp_path / "more"
+    for number in range(40):
+        draw(more / f"{number % 3}" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], 100 + number, (32, 24))
+    db, rng = Database(project), random.Random(5)
+    answer(db, 3, FOX, 1)
+    before, counts = everything(db), [len(images.all_images(db))]
+    for _ in range(6):
+        steps_of("add", project, more, killed_at=rng.randint(2, 400))
+        db = Database(project)
+        counts.append(len(images.all_images(db)))
+        assert consistency.problems(db) == []
+    assert counts == sorted(counts) and counts[0] < counts[-1] < 64, "each went on where the one before was killed"
+    registered = add_folder(db, more)
+    assert (registered.added, registered.known) == (64 - counts[-1], counts[-1] - 24)
+    hashes = [image.sha256 for image in images.all_images(db)]
+    assert len(hashes) == len(set(hashes)) == 64, "no image is doubled"
+    assert len(files(db)) == 64 and len({name for _, name in files(db)}) == 64
+    assert everything(db) | {"stages": []} == before | {"stages": []}
+    assert steps_of("add", project, more) and len(images.all_images(db)) == 64
