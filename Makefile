@@ -1,6 +1,7 @@
 # make demo   try it on the sample images
 # make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
+# make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
 PYTHON ?= python3
@@ -10,10 +11,10 @@ BIN = $(VENV)/bin
 # One test process a core, on machines with more than two cores no more than leave room for its servers and browser.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test unit-tests user-tests test-slow screenshots clean help
+.PHONY: demo lint check test unit-tests user-tests test-slow test-readers screenshots clean help
 
 help:
-	@sed -n 1,4p Makefile
+	@sed -n 1,5p Makefile
 
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
@@ -35,14 +36,23 @@ test: $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
 unit-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not browser and not process and not training and not slow" --deselect tests/test_scripts.py
+	$(PYTEST) -m "not browser and not process and not training and not slow and not readers" --deselect tests/test_scripts.py
 
 user-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not slow" --deselect tests/test_scripts.py
+	$(PYTEST) -m "not slow and not readers" --deselect tests/test_scripts.py
 
 test-slow: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
 	$(PYTEST) -m slow
+
+# The tools that own formats, in an environment of their own: they need other versions than ours.
+test-readers: $(VENV)/installed-for-tests .venv-readers/installed
+	ANNOTATOR_READERS=$(CURDIR)/.venv-readers $(BIN)/python -m pytest -m readers
+
+.venv-readers/installed: tests/readers/requirements.txt
+	$(PYTHON) -m venv .venv-readers
+	.venv-readers/bin/python -m pip install --quiet -r tests/readers/requirements.txt
+	@touch $@
 
 screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py
@@ -63,4 +73,4 @@ $(VENV)/installed-for-tests: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/installed
 
 clean:
-	rm -rf $(VENV) demo-project build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-readers demo-project build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache

@@ -88,10 +88,15 @@ def _block(cells, names, sources, splits, attributes, files, part: slice) -> Blo
 
 
 class Files:
-    """An Output that writes at once. target: the file of a format that is one file (with an ending), or the folder."""
+    """An Output that writes at once.
 
-    def __init__(self, target: Path, images: bool = False):
-        self.target, self.images = target, images
+    target     the file of a format that is one file (with an ending), or the folder
+    images     whether images are written: their sha256 as text, or
+    picture    the bytes that every image has
+    """
+
+    def __init__(self, target: Path, images: bool = False, picture: bytes = b""):
+        self.target, self.images, self.picture = target, images or bool(picture), picture
 
     @contextmanager
     def text(self, name: str = ""):
@@ -105,11 +110,11 @@ class Files:
 
     def image(self, image: Image, name: str) -> bool:
         if self.images:
-            self.path(name).write_bytes(image.sha256.encode())
+            self.path(name).write_bytes(self.picture or image.sha256.encode())
         return self.images
 
     def image_bytes(self, image: Image) -> bytes | None:
-        return None
+        return (self.picture or image.sha256.encode()) if self.images else None
 
     def path(self, name: str = "") -> Path:
         if self.target.suffix:
@@ -119,11 +124,11 @@ class Files:
         return path
 
 
-def write(format_: Format, view: View, folder: Path) -> Path:
+def write(format_: Format, view: View, folder: Path, picture: bytes = b"") -> Path:
     """The view in this format: the file, or the folder, that was written. Images are made up where it needs them."""
     target = folder / f"labels{format_.ending}"
     assert format_.write
-    format_.write(view, Files(target, format_.images != "none"))
+    format_.write(view, Files(target, format_.images != "none", picture))
     return target
 
 

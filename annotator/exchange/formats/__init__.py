@@ -12,9 +12,13 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV
+from annotator.exchange.formats.cvat import CVAT
+from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.json_lines import JSONL
+from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
@@ -33,6 +37,10 @@ FORMATS: dict[str, Format] = {
         YOLO,
         YOLO_CLS,
         IMAGEFOLDER,
+        CVAT,
+        DATUMARO,
+        FIFTYONE,
+        LABEL_STUDIO,
     )
 }
 """Name -> the format."""

@@ -44,6 +44,8 @@ class Item:
     image         its name, path or address as the source writes it
     place         where this stands in the source: a line, or a path into a JSON document
     exhaustive    classes that it does not name are absent: the source says that it names all
+    answered      False where nobody has answered for this image, whose name or scores are all the source has: when a
+                  person says that the source is exhaustive, that does not concern it
     scores        class name -> probability or score of a model
     file          where the image's file lies, relative to Contents.folder; "" when the source brings no file
     sha256        of the image's file, "" where the source does not say
@@ -59,6 +61,7 @@ class Item:
     sha256: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[Remark] = ()
+    answered: bool = True
 
 
 @dataclass

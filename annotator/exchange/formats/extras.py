@@ -1,0 +1,190 @@
+"""What an export writes beside the labels where a format has room for JSON of one's own, and how it is read back.
+
+All of it lies under one key, so that no field of another tool is taken for ours: the image's exact name and content,
+its split, attributes, flag and comments, who gave which answers, and the model's probabilities. Answers with the same
+origin are one entry, as one "nothing else here" answers most classes of an image.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from annotator.exchange.formats.contents import Given, Remark
+from annotator.exchange.formats.csv_table import iso_time
+from annotator.exchange.formats.view import STATE_WORDS, Accepted, Block, View
+from annotator.records import STATES as STATES_BY_NAME
+from annotator.records import UNSURE
+
+KEY = "multilabel-annotator"
+
+Origins = dict[tuple[str, int], tuple[str, float | None, str]]
+"""(Class, state) -> (annotator, unix seconds, source)."""
+
+
+class Answers(NamedTuple):
+    """The answered and filled in cells of one image, in the order of the classes; lists of one length.
+
+    states, sources, annotators    indices as in Block
+    times                          ISO 8601 in UTC, "" where no person decided
+    """
+
+    columns: list[int]
+    states: list[int]
+    sources: list[int]
+    annotators: list[int]
+    times: list[str]
+
+    def by_state(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+        """The classes that are present, absent and unsure."""
+        named: tuple[list[str], ...] = ([], [], [], [])
+        for column, state in zip(self.columns, self.states, strict=True):
+            named[state].append(names[column])
+        return named[1], named[2], named[3]
+
+
+def answers(block: Block) -> Iterator[Answers]:
+    """Image by image; only known cells are visited."""
+    rows, columns = np.nonzero(block.states)
+    ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
+    lists: list[list[Any]] = [columns.tolist()]
+    lists += [values[rows, columns].tolist() for values in (block.states, block.sources, block.annotators)]
+    lists.append(iso_times(block.decided_at[rows, columns]))
+    start = 0
+    for end in ends:
+        yield Answers(*(values[start:end] for values in lists))
+        start = end
+
+
+def iso_times(seconds: np.ndarray) -> list[str]:
+    """Unix seconds as ISO 8601 in UTC, to the millisecond; "" for nan."""
+    moments, places = np.unique(seconds, return_inverse=True)
+    words = np.array([*("" if np.isnan(at) else iso_time(at) for at in moments.tolist())], object)
+    return words[places].tolist()
+
+
+class Group(msgspec.Struct, omit_defaults=True):
+    """Classes of one image whose answers are the same and have the same origin.
+
+    state                 present, absent or unsure; the origin is not that of an answer that another tool has changed
+    origin_source, origin_annotator, origin_decided_at    of imported answers: what their file said of them
+    run, threshold, precision, confidence                 of auto-accepted cells: their guarantee
+    """
+
+    classes: list[str]
+    state: str
+    source: str = ""
+    annotator: str = ""
+    decided_at: str = ""
+    origin_source: str = ""
+    origin_annotator: str = ""
+    origin_decided_at: str = ""
+    run: int | None = None
+    threshold: float | None = None
+    precision: float | None = None
+    confidence: float | None = None
+
+
+class Note(msgspec.Struct, omit_defaults=True):
+    """A flag or comment."""
+
+    kind: str
+    text: str
+    annotator: str = ""
+    written_at: str = ""
+
+
+class Extras(msgspec.Struct, omit_defaults=True):
+    """Of one image. missing: why its file cannot be shown any more."""
+
+    image: str = ""
+    sha256: str = ""
+    split: str = ""
+    missing: str = ""
+    attributes: dict[str, str] = {}
+    notes: list[Note] = []
+    answers: list[Group] = []
+    probabilities: dict[str, float] = {}
+
+    def origins(self) -> Origins:
+        """Who gave each answer; of an imported one, what its file said."""
+        found: Origins = {}
+        for group in self.answers:
+            if group.origin_source or group.origin_annotator or group.origin_decided_at:
+                origin = (group.origin_annotator, seconds_of(group.origin_decided_at), group.origin_source)
+            else:
+                origin = (group.annotator, seconds_of(group.decided_at), group.source)
+            state = STATES_BY_NAME.get(group.state, UNSURE)
+            found |= {(name, state): origin for name in group.classes}
+        return found
+
+    def facts(self) -> dict[str, str]:
+        """The attributes of an item, the split among them."""
+        return self.attributes | ({"split": self.split} if self.split else {})
+
+    def remarks(self) -> list[Remark]:
+        """Flag and comments, as an item has them."""
+        return [Remark(note.kind, note.text, note.annotator, seconds_of(note.written_at)) for note in self.notes]
+
+
+def extras(view: View, names: Sequence[str], block: Block, row: int, given: Answers) -> Extras:
+    """Those of one image of a block. names: of the classes."""
+    image = block.images[row]
+    return Extras(
+        image=image.name,
+        sha256=image.sha256,
+        split=block.splits[row],
+        missing=block.missing[row],
+        attributes=dict(block.attributes[row]),
+        notes=[Note(note.kind, note.text, note.annotator, iso_time(note.at)) for note in block.notes[row]],
+        answers=_groups(view, names, block, row, given),
+        probabilities=probabilities(names, block, row),
+    )
+
+
+def probabilities(names: Sequence[str], block: Block, row: int) -> dict[str, float]:
+    """Class -> probability of the current run, of one image; {} without a run."""
+    numbers = block.probabilities[row]
+    known = np.flatnonzero(~np.isnan(numbers)).tolist()
+    return {names[column]: round(number, 4) for column, number in zip(known, numbers[known].tolist(), strict=True)}
+
+
+def _groups(view: View, names: Sequence[str], block: Block, row: int, given: Answers) -> list[Group]:
+    groups: dict[Any, list[str]] = {}
+    origins, accepted = block.origins, block.accepted
+    for column, *key in zip(*given, strict=True):
+        origin = origins.get((row, column)) if origins else None
+        guarantee = _guarantee(accepted.get((row, column))) if accepted else ()
+        groups.setdefault((*key, origin, guarantee), []).append(names[column])
+    listed = []
+    for (state, source, annotator, time, origin, guarantee), classes in groups.items():
+        group = Group(classes, STATE_WORDS[state], view.sources[source], view.annotators[annotator], time)
+        if origin:
+            group.origin_source, group.origin_annotator = origin.source, origin.annotator
+            group.origin_decided_at = "" if origin.decided_at is None else iso_time(origin.decided_at)
+        if guarantee:
+            group.run, group.threshold, group.precision, group.confidence = guarantee
+        listed.append(group)
+    return listed
+
+
+def _guarantee(accepted: Accepted | None) -> tuple[int, float, float, float] | tuple[()]:
+    return (accepted.run, accepted.threshold, accepted.precision, accepted.confidence) if accepted else ()
+
+
+@lru_cache(maxsize=1 << 14)
+def seconds_of(text: str) -> float | None:
+    """ISO 8601, in UTC where it names no zone, as unix seconds; None for "" and for what is no time."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+        return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def given_by(origins: Origins) -> list[Given]:
+    """The answers of an item."""
+    return [Given(name, state, *origin) for (name, state), origin in origins.items()]

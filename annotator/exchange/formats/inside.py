@@ -1,0 +1,16 @@
+"""Paths that a source names, kept inside of its folder."""
+
+from pathlib import Path, PurePosixPath
+
+
+def file_inside(folder: Path, name: str) -> str:
+    """The path of a file relative to a folder; "" where there is none, or where it lies outside, as by a link."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
+        return ""
+    try:
+        if not (folder / path).is_file() or not (folder / path).resolve().is_relative_to(folder.resolve()):
+            return ""
+    except OSError:
+        return ""
+    return str(path)

@@ -1,0 +1,271 @@
+"""Label Studio's JSON: tasks with annotations and predictions (https://labelstud.io/guide/task_format), 1.x and 2.x.
+
+Written, a task has one annotation with up to three results, of the Choices controls `present`, `absent` and `unsure` of
+the labeling config beside it: whoever reads only the first reads nothing false. Label Studio keeps a task's `meta` when
+it imports and exports, so that who answered and what the model thinks come back (extras.py). `completed_by` is left
+out: an import with people whom the server does not know fails there. A prediction ticks the classes from probability
+0.5 on.
+
+Read, each choice of each control is present, but those of controls named `absent` and `unsure`; so is the label of a
+box, polygon or region, and the last word of a taxonomy's path.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
+
+import msgspec
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.addresses import image_name, looks_like_image
+from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.formats.extras import KEY, Answers, Extras, Origins, answers, extras, given_by, seconds_of
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.json_stream import pieces, starts_with
+from annotator.exchange.formats.view import Block, Output, View
+from annotator.exchange.formats.xml_text import refuse_impossible
+from annotator.records import PRESENT, STATES
+
+CONFIG = ".config.xml"
+CONTROLS = ("present", "absent", "unsure")
+TICKED = 0.5  # probability from which on a prediction ticks a class
+LOCAL = "/data/local-files/?d="
+_NO_LABELS = ("textarea", "rating", "number", "datetime", "pairwise", "relation", "video", "ranker")
+
+
+class _Result(msgspec.Struct):
+    type: str = ""
+    from_name: str | None = None
+    value: dict[str, Any] | None = None
+    score: float | None = None
+
+
+class _Annotation(msgspec.Struct):
+    result: list[_Result] | None = None
+    was_cancelled: bool | None = None
+    skipped: bool | None = None
+    completed_by: Any = None
+    created_at: Any = None
+    created_username: Any = None
+
+
+class _Prediction(msgspec.Struct):
+    result: list[_Result] | None = None
+    score: float | None = None
+
+
+class _Meta(msgspec.Struct, rename={"extras": KEY}):
+    extras: Extras | None = None
+
+
+class _Task(msgspec.Struct):
+    data: dict[str, Any]
+    id: Any = None
+    meta: _Meta | None = None
+    annotations: list[_Annotation] | None = None
+    completions: list[_Annotation] | None = None
+    predictions: list[_Prediction] | None = None
+
+
+def recognise(path: Path) -> str | None:
+    """A JSON array whose first object has the data of a task and annotations or predictions."""
+    start = starts_with(path) if path.is_file() else b""
+    if start.startswith(b"[") and b'"data"' in start and (b'"annotations"' in start or b'"predictions"' in start):
+        return "Label Studio tasks: a list of objects with data, annotations and predictions"
+    return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The tasks as items, a place is a task's number in the file, from 1."""
+    said = [
+        "Ticked choices and the labels of boxes and regions are present; a skipped annotation is no answer.",
+        "What is not ticked stays unknown, unless the set is said to be exhaustive.",
+    ]
+    return Contents(
+        _listed_classes(path.with_name(path.stem + CONFIG)), _items(path, problems), place="task", said=said
+    )
+
+
+def _listed_classes(config: Path) -> list[tuple[str, str]]:
+    """The classes of the labeling config beside the tasks; [] without one."""
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import ParseError, parse
+
+    if not config.is_file():
+        return []
+    try:
+        tree = parse(config)
+    except (ParseError, DefusedXmlException, OSError) as error:
+        raise AnnotatorError(f"{config} is no labeling config: {error}. Mend it, or move it away.") from error
+    values = [choice.get("value", "") for choices in tree.iter("Choices") for choice in choices.iter("Choice")]
+    return [(name, "") for name in dict.fromkeys(values) if name]
+
+
+def _items(path: Path, problems: Problems) -> Iterator[Item]:
+    decoder = msgspec.json.Decoder(list[_Task])
+    for piece in pieces(path, wanted=lambda key: key == ""):
+        for index, task in piece.decode(decoder, problems):
+            item = _item(task, index + 1, problems)
+            if item:
+                yield item
+
+
+def _item(task: _Task, place: int, problems: Problems) -> Item | None:
+    kept = task.meta.extras if task.meta else None
+    image = (kept.image if kept else "") or _image(task.data)
+    if not image:
+        problems.add(f"task {place}: no value of data ({', '.join(map(repr, list(task.data)[:10]))}) names an image")
+        return None
+    origins: Origins = {}
+    scores: dict[str, float] = {}
+    answered = False
+    try:
+        for annotation in task.annotations or task.completions or ():
+            if not annotation.was_cancelled and not annotation.skipped:
+                answered = True
+                _add_answers(annotation, origins)
+        for prediction in task.predictions or ():
+            for result in prediction.result or ():
+                score = result.score if result.score is not None else prediction.score
+                if score is not None:
+                    scores |= dict.fromkeys(_classes(result), score)
+    except ValueError as error:
+        problems.add(f"task {place}: {error}")
+        return None
+    if not kept:
+        return Item(image, place, given_by(origins), scores=scores, answered=answered)
+    written = kept.origins()
+    return Item(
+        image,
+        place,
+        given_by(origins | {cell: written[cell] for cell in origins if cell in written}),
+        scores=scores | kept.probabilities,
+        sha256=kept.sha256,
+        attributes=kept.facts(),
+        remarks=kept.remarks(),
+        answered=answered,
+    )
+
+
+def _add_answers(annotation: _Annotation, origins: Origins) -> None:
+    origin = (_who(annotation), seconds_of(str(annotation.created_at or "")), "")
+    for result in annotation.result or ():
+        state = STATES.get(result.from_name or "", PRESENT) if result.type == "choices" else PRESENT
+        for name in _classes(result):
+            origins[name, state] = origin
+
+
+def _who(annotation: _Annotation) -> str:
+    """The e-mail address where it is there, else "user 3"."""
+    by = annotation.completed_by
+    if isinstance(by, dict):
+        by = by.get("email") or by.get("username") or by.get("id")
+    if isinstance(by, int):
+        name = annotation.created_username
+        return name.rsplit(",", 1)[0].strip() if isinstance(name, str) and name.strip() else f"user {by}"
+    return by if isinstance(by, str) else ""
+
+
+def _classes(result: _Result) -> list[str]:
+    """The classes that a result names. Raises ValueError where they are no text."""
+    if result.type in _NO_LABELS or not result.value:
+        return []
+    named = result.value.get(result.type)
+    if named is None:
+        named = next((result.value[key] for key in ("choices", "labels") if key in result.value), ())
+    if isinstance(named, str):
+        named = [named]
+    if result.type == "taxonomy" and isinstance(named, list):
+        named = [path[-1] for path in named if isinstance(path, list) and path]
+    if not isinstance(named, (list, tuple)) or not all(isinstance(name, str) for name in named):
+        raise ValueError(f"the field value.{result.type} of {result.from_name!r} is not a list of class names")
+    return [name for name in named if name]
+
+
+def _image(data: dict[str, Any]) -> str:
+    """The name in the field `image`, else in the first that looks like an image, else in the only text; or ""."""
+    texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
+    fields = [key for key in ("image", "img", "image_url", "url") if key in texts]
+    fields += [key for key, value in texts.items() if looks_like_image(value)]
+    fields += list(texts) if len(texts) == 1 else []
+    return next((name for key in fields if (name := image_name(texts[key]))), "")
+
+
+def write(view: View, output: Output) -> None:
+    """The tasks, and the labeling config beside them.
+
+    Raises AnnotatorError for class names that XML cannot hold.
+    """
+    names = [class_.name for class_ in view.classes]
+    refuse_impossible("classes", names)
+    with output.text(CONFIG) as file:
+        file.write(labeling_config(names))
+    encode = msgspec.json.Encoder().encode
+    with output.binary() as file:
+        between = b"[\n"
+        for block in view.blocks():
+            tasks = _tasks(view, names, block)
+            file.write(between + b",\n".join(map(encode, tasks)))
+            between = b",\n"
+        file.write(b"\n]\n" if between == b",\n" else b"[]\n")
+
+
+def labeling_config(names: list[str]) -> str:
+    """The XML that a project in Label Studio needs: one Choices control a state."""
+    choices = "".join(f"      <Choice value={quoteattr(name)}/>\n" for name in names)
+    controls = "".join(
+        f'    <Header value="{state.capitalize()}"/>\n'
+        f'    <Choices name="{state}" toName="image" choice="multiple" showInLine="true">\n{choices}    </Choices>\n'
+        for state in CONTROLS
+    )
+    return f'<View>\n    <Image name="image" value="$image"/>\n{controls}</View>\n'
+
+
+def _tasks(view: View, names: list[str], block: Block) -> Iterator[dict[str, Any]]:
+    for row, (image, given) in enumerate(zip(block.images, answers(block), strict=True)):
+        kept = extras(view, names, block, row, given)
+        task: dict[str, Any] = {
+            "id": image.id,
+            "data": {"image": LOCAL + quote(image.name)},
+            "meta": {KEY: kept},
+            "annotations": _annotations(names, given),
+            "predictions": [],
+        }
+        if kept.probabilities:
+            ticked = [name for name, probability in kept.probabilities.items() if probability >= TICKED]
+            sure = sum(max(chance, 1 - chance) for chance in kept.probabilities.values()) / len(kept.probabilities)
+            results = [_result("present", ticked)] if ticked else []
+            task["predictions"] = [{"model_version": "annotator", "score": round(sure, 4), "result": results}]
+        yield task
+
+
+def _annotations(names: list[str], given: Answers) -> list[dict[str, Any]]:
+    if not given.columns:
+        return []
+    by_state = zip(CONTROLS, given.by_state(names), strict=True)
+    results = [_result(state, named) for state, named in by_state if named]
+    return [{"was_cancelled": False, "ground_truth": False, "result": results}]
+
+
+def _result(control: str, named: list[str]) -> dict[str, Any]:
+    return {
+        "id": control,
+        "from_name": control,
+        "to_name": "image",
+        "type": "choices",
+        "value": {"choices": named},
+    }
+
+
+LABEL_STUDIO = Format(
+    "label-studio",
+    "Label Studio: tasks with annotations and predictions, and a labeling config",
+    ".json",
+    recognise,
+    read,
+    write,
+    Lost(unsure=False, provenance=False),
+    media_types=("application/json",),
+)

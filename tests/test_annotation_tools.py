@@ -1,0 +1,252 @@
+"""Files of Label Studio, CVAT, FiftyOne and Datumaro: what of them is an answer, and what is refused."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from formats_view import all_cells, assert_same, cells_of, read, view_of, write
+from tables import over
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats import FORMATS
+from annotator.exchange.formats.addresses import image_name
+from annotator.exchange.formats.contents import Given
+from annotator.records import ABSENT, PRESENT, UNSURE
+
+NAMES = ("label-studio", "cvat", "fiftyone", "datumaro")
+FILES = [f"{row}.jpg" for row in range(6)]
+
+
+def items_of(name: str, path):
+    """The items and the sentences about what is wrong."""
+    contents, problems = read(FORMATS[name], path)
+    return list(contents.items), problems.sentences
+
+
+@over(name=NAMES)
+def test_what_is_written_is_recognised_and_read_back_whole(tmp_path_factory, name):
+    format_ = FORMATS[name]
+    names = ["a.jpg", "b/=1.png", "c d.jpg", "🦊.jpg", "e,f.jpg", 'g"h.jpg']
+    classes, splits = ["dog", "dog (absent)", "a,b|c".replace("|", "/"), "אב"], ["train", "", "a/b", "train", "", "A/B"]
+    cells = all_cells(6, 4)
+    path = write(
+        format_, view_of(cells, classes, names, splits=splits, files=FILES, block=4), tmp_path_factory.mktemp(name)
+    )
+    assert [other for other in FORMATS.values() if other.recognise and other.recognise(path)] == [format_]
+    assert_same(cells_of(format_, path, names, classes), cells)
+    contents, _ = read(format_, path)
+    assert [name for name, _ in contents.classes] == classes
+    items = sorted(contents.items, key=lambda item: names.index(item.image))
+    assert [item.attributes.get("split", "") for item in items] == splits
+    assert [item.answered for item in items] == (cells != -1).any(1).tolist()
+    if not format_.lost.provenance:
+        assert {given[2:] for item in items for given in item.labels} == {("ann", 1.7e9, "click")}
+        assert [item.sha256 for item in items] == [f"{row:064x}" for row in range(6)]
+
+
+@over(name=NAMES)
+def test_an_export_without_images_or_answers_is_one_that_is_read(tmp_path_factory, name):
+    for rows in (0, 2):
+        path = write(FORMATS[name], view_of(np.full((rows, 2), -1), files=FILES[:rows]), tmp_path_factory.mktemp(name))
+        items, problems = items_of(name, path)
+        assert (len(items), problems) == (rows, [])
+        assert not any(item.labels or item.answered for item in items)
+
+
+def test_label_studio_annotations_are_answers_and_predictions_scores(tmp_path):
+    def task(image, annotations, **more):
+        return {"id": 1, "data": {"image": image, "caption": "x"}, "annotations": annotations} | more
+
+    def choices(*names, control="animals", type_="choices"):
+        return {"from_name": control, "to_name": "img", "type": type_, "value": {type_: list(names)}}
+
+    by = {"completed_by": {"email": "ann@x.org"}, "created_at": "2026-01-02T03:04:05Z"}
+    tasks = [
+        task("/data/upload/3/1a2b3c4d-cat%201.jpg", [by | {"result": [choices("cat", "dog")]}]),
+        task("s3://bucket/in/two.jpg", [{"result": [choices("cat")], "was_cancelled": True}]),
+        task("/data/local-files/?d=in/three.jpg", [{"completed_by": 7, "result": [choices("cat", control="absent")]}]),
+        task("four.jpg", [], predictions=[{"score": 0.2, "result": [choices("cat") | {"score": 0.9}, choices("dog")]}]),
+        task("five.jpg", [{"result": [choices("cat", type_="rectanglelabels"), choices("x", type_="textarea")]}]),
+        task(
+            "six.jpg", [{"result": [{"type": "taxonomy", "from_name": "t", "value": {"taxonomy": [["pet", "cat"]]}}]}]
+        ),
+        task("seven.jpg", [{"result": []}]),
+    ]
+    path = tmp_path / "project.json"
+    path.write_text(json.dumps(tasks))
+    items, problems = items_of("label-studio", path)
+    assert not problems
+    at = 1767323045.0
+    assert [(item.image, list(item.labels), dict(item.scores), item.answered) for item in items] == [
+        ("cat 1.jpg", [Given("cat", PRESENT, "ann@x.org", at), Given("dog", PRESENT, "ann@x.org", at)], {}, True),
+        ("in/two.jpg", [], {}, False),
+        ("in/three.jpg", [Given("cat", ABSENT, "user 7")], {}, True),
+        ("four.jpg", [], {"cat": 0.9, "dog": 0.2}, False),
+        ("five.jpg", [Given("cat", PRESENT)], {}, True),
+        ("six.jpg", [Given("cat", PRESENT)], {}, True),
+        ("seven.jpg", [], {}, True),
+    ]
+    assert not any(item.exhaustive for item in items)
+
+
+def test_an_answer_that_label_studio_changed_is_not_given_to_the_one_who_gave_the_old_one(tmp_path):
+    path = write(FORMATS["label-studio"], view_of(np.array([[1, 0]])), tmp_path)
+    tasks = json.loads(path.read_text())
+    annotation = tasks[0]["annotations"][0]
+    annotation["completed_by"] = 4
+    for result in annotation["result"]:
+        result["from_name"] = {"present": "absent", "absent": "absent"}[result["from_name"]]
+    path.write_text(json.dumps(tasks))
+    (item,), _ = items_of("label-studio", path)
+    assert set(item.labels) == {
+        Given("class 0", ABSENT, "user 4"),
+        Given("class 1", ABSENT, "ann", 1.7e9, "click"),
+    }
+
+
+def test_of_label_studio_only_likely_classes_are_ticked_by_a_prediction(tmp_path):
+    view = view_of(np.array([[-1, -1, -1]]))
+    (block,) = view.blocks()
+    block.probabilities[:] = [[0.9, 0.1, np.nan]]
+    path = write(FORMATS["label-studio"], type(view)(**{**vars(view), "blocks": lambda: iter([block])}), tmp_path)
+    ((prediction,),) = [task["predictions"] for task in json.loads(path.read_text())]
+    assert [result["value"]["choices"] for result in prediction["result"]] == [["class 0"]]
+    assert prediction["score"] == 0.9
+    (item,), _ = items_of("label-studio", path)
+    assert item.scores == {"class 0": 0.9, "class 1": 0.1}
+
+
+def test_cvat_tags_shapes_and_states_are_answers_and_tags_of_a_model_are_marked(tmp_path):
+    path = tmp_path / "annotations.xml"
+    path.write_text(
+        """<?xml version="1.0" encoding="utf-8"?>
+<annotations><version>1.1</version>
+<meta><job><labels><label><name>cat</name><attributes/></label><label><name>no dog</name><attributes>
+<attribute><name>class</name><default_value>dog</default_value></attribute>
+<attribute><name>state</name><default_value>absent</default_value></attribute></attributes></label></labels></job></meta>
+<image id="0" name="in/a &amp; b.jpg" subset="val" width="1" height="1">
+<tag label="cat" source="manual"></tag><tag label="no dog"></tag>
+<box label="cow" occluded="0" xtl="0" ytl="0" xbr="1" ybr="1"><attribute name="age">3</attribute></box>
+<tag label="hen"><attribute name="state">unsure</attribute></tag><tag label="pig" source="auto"></tag></image>
+<image id="1" name="c.jpg" width="1" height="1"></image></annotations>"""
+    )
+    items, problems = items_of("cvat", path)
+    assert not problems
+    assert [(item.image, set(item.labels), item.answered) for item in items] == [
+        (
+            "in/a & b.jpg",
+            {
+                Given("cat", PRESENT),
+                Given("dog", ABSENT),
+                Given("cow", PRESENT),
+                Given("hen", UNSURE),
+                Given("pig", PRESENT, source="model"),
+            },
+            True,
+        ),
+        ("c.jpg", set(), False),
+    ]
+    with zipfile.ZipFile(tmp_path / "task.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(path, "annotations.xml")
+    assert FORMATS["cvat"].recognise(tmp_path / "task.zip")
+    assert items_of("cvat", tmp_path / "task.zip")[0] == items
+
+
+def test_what_xml_cannot_hold_is_refused_by_name(tmp_path):
+    with pytest.raises(AnnotatorError, match=r"(?s)images.*a\\x07\.jpg.*b\\x01\.jpg"):
+        write(FORMATS["cvat"], view_of(np.array([[1], [1], [1]]), ["dog"], ["a\7.jpg", "b\1.jpg", "c.jpg"]), tmp_path)
+    for name in ("cvat", "label-studio"):
+        with pytest.raises(AnnotatorError, match="XML cannot hold a letter of these classes"):
+            write(FORMATS[name], view_of(np.array([[1]]), ["\ufffe"]), tmp_path)
+
+
+LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><annotations>&b;</annotations>'
+
+
+@over(
+    name__file__text__words=[
+        ("label-studio", "x.json", '[{"data": {"image": "a.jpg"}, "annotations": [', "ends too early"),
+        ("label-studio", "x.json", "[" * 5000, "nested too deep"),
+        ("label-studio", "x.json", '[\n{"data": 3, "annotations": []}]', r"entry \[0\] \(line 2\)"),
+        ("label-studio", "x.json", '[{"data": {"n": 3}, "annotations": []}]', "task 1: no value of data"),
+        (
+            "label-studio",
+            "x.json",
+            '[{"data": {"image": "a"}, "annotations": [{"result": [{"type": "choices", "value": {"choices": [3]}}]}]}]',
+            "task 1: the field value.choices",
+        ),
+        ("cvat", "x.xml", "<annotations><version>1.1</version><image", "no whole XML file: .*line 1"),
+        ("cvat", "x.xml", LAUGHS, "entities or a document type"),
+        ("cvat", "x.xml", "<annotations>" + "<a>" * 60, "nested more than 50"),
+        ("cvat", "x.xml", "<annotations><track id='0' label='x'/></annotations>", "CVAT for video"),
+        ("cvat", "x.xml", "<html></html>", "not of CVAT"),
+        ("cvat", "x.xml", "<annotations><image/></annotations>", "image 1: it has no name"),
+        ("cvat", "x.xml", "<annotations><image name='a'><tag/></image></annotations>", r"image 1 \(a\): a tag without"),
+        ("cvat", "x.zip", "PK\3\4half", "no whole zip"),
+        (
+            "datumaro",
+            "annotations/a.json",
+            '{"categories": {"label": {"labels": [3]}}, "items": []}',
+            "categories.label",
+        ),
+        ("datumaro", "annotations/a.json", '{"categories": ' + "[" * 5000, "nested too deep"),
+        (
+            "datumaro",
+            "annotations/a.json",
+            '{"categories": {"label": {"labels": []}}, "items": [{"id": "a", "annotations": [{"label_id": 3}]}]}',
+            r"a.json: items\[0\].annotations\[0\]: there is no label 3",
+        ),
+        ("fiftyone", "metadata.json", '{"sample_fields": 3}', "metadata.json cannot be read"),
+        ("fiftyone", "metadata.json", "[" * 100_000, "metadata.json cannot be read"),
+    ]
+)
+def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, file, text, words):
+    folder = tmp_path_factory.mktemp("bad")
+    path = folder / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    with pytest.raises(AnnotatorError, match=words):
+        contents, problems = read(FORMATS[name], folder if name in ("datumaro", "fiftyone") else path)
+        list(contents.items)
+        raise problems.error("It cannot be read:")
+
+
+def test_endless_attributes_of_xml_and_wrong_samples_are_problems(tmp_path, monkeypatch):
+    monkeypatch.setattr("annotator.exchange.formats.cvat.LARGEST", 1 << 20)
+    path = tmp_path / "x.xml"
+    path.write_text(f"<annotations><image name='{'x' * (2 << 20)}'/></annotations>")
+    with pytest.raises(AnnotatorError, match="MB without an image"):
+        items_of("cvat", path)
+    folder = write(FORMATS["fiftyone"], view_of(np.array([[1]]), files=FILES[:1]), tmp_path)
+    (folder / "samples.json").write_text(
+        '{"samples": [{"filepath": 3}, {"tags": []}, {"filepath": "a", "positive_labels": 3}]}'
+    )
+    items, problems = items_of("fiftyone", folder)
+    assert not items
+    assert [problem.partition(":")[0] for problem in problems] == ["samples[0]", "samples[1]", "samples[2]"]
+
+
+def test_a_file_of_a_source_is_never_one_outside_of_its_folder(tmp_path):
+    (tmp_path / "secret.jpg").write_bytes(b"x")
+    folder = write(FORMATS["fiftyone"], view_of(np.array([[1]]), files=["a.jpg"]), tmp_path, picture=b"x")
+    (folder / "data" / "link.jpg").symlink_to(tmp_path / "secret.jpg")
+    paths = ["data/a.jpg", "../secret.jpg", str(tmp_path / "secret.jpg"), "data/link.jpg", "data/../../secret.jpg"]
+    (folder / "samples.json").write_text(json.dumps({"samples": [{"filepath": path} for path in paths]}))
+    assert [item.file for item in items_of("fiftyone", folder)[0]] == ["data/a.jpg", "", "", "", ""]
+
+
+@over(
+    address__name=[
+        ("https://host:80/a/b%20c.jpg?x=1#y", "a/b c.jpg"),
+        ("gs://bucket/a/b.jpg", "a/b.jpg"),
+        ("/data/upload/12/0a1b2c3d-e.jpg", "e.jpg"),
+        ("/data/upload/12/e-0a1b2c3d.jpg", "e-0a1b2c3d.jpg"),
+        ("/tasks/3/presign/?fileuri=czM6Ly9idWNrZXQvYS9iLmpwZw==", "a/b.jpg"),
+        ("data:image/png;base64,iVBOR", ""),
+        ("a b/c#d?.jpg", "a b/c#d?.jpg"),
+        ("http://[bad/a.jpg", "http://[bad/a.jpg"),
+    ]
+)
+def test_the_name_of_an_image_is_what_its_address_ends_with(address, name):
+    assert image_name(address) == name
