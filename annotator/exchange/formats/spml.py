@@ -23,7 +23,7 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.npy import load_array
 from annotator.records import ABSENT, PRESENT
 
-PARTS = ("train", "val")
+PARTS = ("train", "val")  # of the literature; exports may have others
 OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and newer name
 CLASS_FILES = ("classes.txt", "class_names.txt", "labels.txt")
 AT_ONCE = 1000  # rows
@@ -42,12 +42,19 @@ class _Part:
 
 def recognise(path: Path) -> str | None:
     """A folder with formatted_train_images.npy or formatted_val_images.npy, or one of its arrays of labels."""
-    folder, names = (path, None) if path.is_dir() else (path.parent, path.name)
-    for part in PARTS:
+    folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
+    for part in _splits(folder) if name is None or name.startswith("formatted_") else ():
         files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED))
-        if (folder / f"formatted_{part}_images.npy").is_file() and (names is None or names in files):
+        if name is None or name in files:
             return f"arrays of the SPML literature: it has formatted_{part}_images.npy"
     return None
+
+
+def _splits(folder: Path) -> list[str]:
+    """The splits that have images, those of the literature first."""
+    names = [path.name for path in folder.glob("formatted_*_images.npy")]
+    splits = sorted(name.removeprefix("formatted_").removesuffix("_images.npy") for name in names)
+    return sorted(splits, key=lambda split: PARTS.index(split) if split in PARTS else len(PARTS))
 
 
 def read(path: Path, problems: Problems) -> Contents:
@@ -72,11 +79,11 @@ def read(path: Path, problems: Problems) -> Contents:
 def _parts(folder: Path, chosen: str | None) -> list[_Part]:
     """The parts of a folder, or the one whose labels are in the chosen file."""
     parts, problems = [], []
-    for split in PARTS:
+    for split in _splits(folder):
         observed = [f"formatted_{split}_{name}.npy" for name in OBSERVED]
         files = [*observed, f"formatted_{split}_labels.npy"]
         file = next((name for name in files if (folder / name).is_file() and chosen in (None, name)), None)
-        if file is None or not (folder / f"formatted_{split}_images.npy").is_file():
+        if file is None:
             continue
         try:
             images, labels = (load_array(folder / name, folder) for name in (f"formatted_{split}_images.npy", file))
