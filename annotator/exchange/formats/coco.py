@@ -131,7 +131,7 @@ class CocoIndex:
                     self.has_absent |= bool(image.neg_category_ids)
                     if problem := self.images.add(image.id, name_of(image)):
                         problems.add(f"{piece.place(index)}: {problem}")
-        if "annotations" in arrays and not self.classes and not problems.count:
+        if "annotations" in arrays and "categories" not in arrays:
             raise AnnotatorError(
                 f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
                 "labels are called instances_*.json."

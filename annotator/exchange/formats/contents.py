@@ -98,4 +98,5 @@ class Problems:
     def error(self, what: str) -> AnnotatorError:
         """The error that lists them, under a first line that says what cannot be done."""
         more = self.count - len(self.sentences)
-        return several(what, [*self.sentences, *([f"and {more:,} more"] if more else [])])
+        sentences = [*self.sentences, *([f"and {more:,} more"] if more else [])]
+        return several(what, sentences, shown=len(sentences))

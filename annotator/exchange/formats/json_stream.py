@@ -86,7 +86,7 @@ def _reason(error: Exception) -> str:
 
 
 def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK) -> Iterator[Piece]:
-    """The entries of the arrays whose key is wanted, in the order of the file.
+    """The entries of the arrays whose key is wanted, in the order of the file; of an empty array a piece without any.
 
     chunk    bytes that are read, and decoded, at a time
 
@@ -216,7 +216,7 @@ class _Cutter:
         if last and not text.strip() and not len(cuts):
             if self._index:
                 raise AnnotatorError(f"{self._path} is not JSON: nothing follows the comma in line {first_line}.")
-            return
+            text = b""
         inner = cuts if last else cuts[:-1]
         yield Piece(self._key, self._index, first_line, text, inner + before)
         self._index += len(inner) + 1
