@@ -52,6 +52,7 @@ test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 .venv-readers/installed: tests/readers/requirements.txt
 	$(PYTHON) -m venv .venv-readers
 	.venv-readers/bin/python -m pip install --quiet -r tests/readers/requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --target .venv-readers/ultralytics ultralytics==8.4.* opencv-python-headless==5.*
 	@touch $@
 
 screenshots: $(VENV)/installed-for-tests

@@ -164,6 +164,7 @@ def test_splits_are_those_of_the_yaml(tmp_path_factory, data, paths, splits):
         ("0 0 0 1 1\n\ncat 0 0 1 1", "labels/train/a.txt, line 3: 'cat' is no number of a class"),
         ("-1 0 0 1 1", "labels/train/a.txt, line 1: there is no class -1; the last one is 1"),
         ("nan 0 0 1 1", "labels/train/a.txt, line 1: 'nan' is no number of a class"),
+        ("0 0 0 1 1\n1 0.5", "labels/train/a.txt, line 2: 2 words; a box has a class and 4 numbers"),
         ("0 " * (1 << 20), "labels/train/a.txt has more than 1,048,576 bytes"),
     ]
 )
@@ -179,7 +180,8 @@ def test_what_is_wrong_with_a_label_file_is_named_with_its_line(tmp_path, label,
         ("nc: 2\n", "names must be a list"),
         ("- names\n", "has no names"),
         ("names: [cat\n", "cannot be read as YAML"),
-        ("names: !!python/object/apply:os.system ['true']\n", "cannot be read as YAML"),
+        ("names: [[cat]]\n", "names must be a list"),
+        ("names: {cat: 0}\n", "names must be a list"),
     ]
 )
 def test_a_yaml_without_names_is_refused(tmp_path, data, words):
@@ -199,3 +201,12 @@ def test_no_label_file_is_read_through_a_link(tmp_path):
     assert [item.labels for item in contents.items] == [[], []]
     assert len(problems.sentences) == 2
     assert all("link" in sentence and "secret" not in sentence for sentence in problems.sentences)
+
+
+def test_names_of_a_yaml_are_texts_and_its_tags_make_nothing(tmp_path):
+    data = f"names: [no, 1.0, !!python/object/apply:os.mkdir ['{tmp_path}/made']]\n"
+    with pytest.raises(AnnotatorError, match="names must be a list"):
+        read(YOLO, yolo(tmp_path, data))
+    assert not (tmp_path / "made").exists()
+    contents, _ = read(YOLO, yolo(tmp_path, "names: [no, 1.0, 0x10, null]\n"))
+    assert [name for name, _ in contents.classes] == ["no", "1.0", "0x10", "null"]

@@ -30,9 +30,10 @@ from annotator.store.files import list_files, unescaped
 from annotator.store.reading import open_file
 
 LARGEST = 1 << 20  # bytes of a YAML or label file
+COORDINATES = 4  # of a box; polygons have more
 YAMLS = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 NAMES = ("classes.txt", "obj.names")
-PARTS = ("train", "val", "test")
+PARTS = ("train", "val", "validation", "test")
 IMAGES, LABELS = "images", "labels"
 
 
@@ -83,7 +84,8 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise AnnotatorError(f"{path} has more than {LARGEST:,} bytes: it is no description of a data set.")
-        described = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        # Texts, lists and mappings only: a class called "no" is not False, and no tag makes an object.
+        described = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=yaml.BaseLoader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise AnnotatorError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(described, dict):
@@ -105,9 +107,11 @@ def _names(root: Path, yaml: Path | None, described: Mapping[str, Any]) -> dict[
     """Number -> name of a class."""
     names = described.get("names")
     if isinstance(names, list):
-        names = dict(enumerate(names))
-    if isinstance(names, dict) and all(isinstance(number, int) for number in names):
-        return {number: str(name).strip() for number, name in names.items()}
+        names = {str(number): name for number, name in enumerate(names)}
+    if isinstance(names, dict) and all(
+        number.isdigit() and number.isascii() and isinstance(name, str) for number, name in names.items()
+    ):
+        return {int(number): name.strip() for number, name in names.items()}
     if yaml:
         raise AnnotatorError(f"{yaml}: names must be a list of classes, or number: name pairs; it is {names!r:.100}.")
     file = next((root / name for name in NAMES if (root / name).is_file()), None)
@@ -205,9 +209,13 @@ class _LabelFiles:
 
     def _parsed(self, place: str, text: bytes) -> list[int]:
         numbers: dict[int, None] = {}
-        for line, row in enumerate(text.splitlines(), start=1):
-            word = row.split(None, 1)[0] if row.strip() else b""
-            if not word:
+        for line, row in enumerate(text.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+            words = row.split()
+            if not words:
+                continue
+            word = words[0]
+            if len(words) < COORDINATES + 1:
+                self._problems.add(f"{place}, line {line}: {len(words)} words; a box has a class and 4 numbers")
                 continue
             try:
                 number = int(word) if word.isdigit() else int(float(word))
