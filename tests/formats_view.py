@@ -32,6 +32,7 @@ def view_of(
     files: Sequence[str] = (),
     annotator: str = "ann",
     block: int = BLOCK,
+    written: str = "none",
 ) -> View:
     """A view of these cells.
 
@@ -39,6 +40,7 @@ def view_of(
     sources    (n, C) of indices into ALL_SOURCES; None: a click everywhere
     splits, attributes, files    one an image, or none at all
     block      images in a block
+    written    what becomes of image files: "none", "link", ...
     """
     count, columns = cells.shape
     named = [
@@ -60,6 +62,7 @@ def view_of(
         attributes=tuple(dict.fromkeys(name for facts in attributes for name in facts)),
         blocks=blocks,
         card={},
+        written=written,
     )
 
 

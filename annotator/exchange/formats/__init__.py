@@ -16,6 +16,7 @@ from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
@@ -41,6 +42,7 @@ FORMATS: dict[str, Format] = {
         DATUMARO,
         FIFTYONE,
         LABEL_STUDIO,
+        HUGGINGFACE,
     )
 }
 """Name -> the format."""

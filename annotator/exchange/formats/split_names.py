@@ -1,25 +1,12 @@
 """The splits of an export as names of files and folders, for formats that have one a split."""
 
 import re
-import unicodedata
-from collections import Counter
 
+from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.formats.view import View
-
-LONGEST = 60  # letters
-_UNSAFE = re.compile(r"[^\w-]")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$", re.IGNORECASE)
 
 
 def split_names(view: View, rest: str) -> dict[str, str]:
-    """Split -> its name in paths, different whatever the case; "" (images that are in no split) -> rest."""
-    used = Counter([rest.casefold()])
-    names = {"": rest}
-    for split in view.splits:
-        name = _UNSAFE.sub("_", unicodedata.normalize("NFC", split))[:LONGEST]
-        if not name or _DEVICES.match(name):
-            name = f"_{name}"
-        used[name.casefold()] += 1
-        number = used[name.casefold()]
-        names[split] = name if number == 1 else f"{name}~{number}"
-    return names
+    """Split -> its name, of letters, digits, "_" and ".", as Hugging Face allows them; "" (in no split) -> rest."""
+    plain = safe_names([*(re.sub(r"\W", "_", split) for split in view.splits), rest])
+    return dict(zip([*view.splits, ""], (name.replace("~", ".") for name in plain), strict=True))

@@ -1,0 +1,227 @@
+"""A folder that Hugging Face `datasets` loads: load_dataset("<folder>") (https://huggingface.co/docs/datasets/image_load).
+
+One folder a split, with the images and metadata.parquet; a README.md whose YAML names splits and features. Answers are
+the columns `present`, `absent` and `unsure`, lists of ClassLabel. Parquet and not JSON lines, because the types of JSON
+lines are guessed: where no image of a split is unsure, load_dataset refuses the set. Without images, the tables are
+<split>.parquet.
+
+Reading is in huggingface_columns.py (which columns are labels) and huggingface_tables.py (the kinds of files).
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from annotator.exchange.formats import huggingface_tables as tables
+from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.formats.extras import KEY
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.huggingface_columns import STATES, Columns
+from annotator.exchange.formats.split_names import split_names
+from annotator.exchange.formats.view import Block, Output, View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WHOLE, REST = "train", "unsplit"  # the split of a set without splits, and of images that are in none
+OWN = ("file_name", "image", "image_name", "sha256", "width", "height", *STATES, "probabilities")
+MANY = 1000  # images: the size of a set on the hub, in words
+
+
+def recognise(path: Path) -> str | None:
+    """An image folder with metadata, a saved data set, or Parquet files of the hub."""
+    return tables.recognise(path)
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The rows of all splits as items; a place is a file and a row in it, from 1.
+
+    Raises AnnotatorError for files that cannot be read, and where no column names images or classes.
+    """
+    found = tables.tables(path)
+    columns = Columns.of(path, found)
+    return Contents(
+        [(name, "") for name in columns.classes],
+        _items(found, columns, problems),
+        folder=path if path.is_dir() else path.parent,
+        place="row",
+        said=columns.said,
+    )
+
+
+def _items(found: list["tables.Table"], columns: Columns, problems: Problems) -> Iterator[Item]:
+    for table in found:
+        for number, row in enumerate(table.rows(columns.wanted), start=1):
+            place = f"{table.name}, row {number}"
+            try:
+                yield columns.item(row, place, table)
+            except ValueError as error:
+                problems.add(f"{place}: {error}")
+
+
+def write(view: View, output: Output) -> None:
+    """A table a split, the images where they are written, and README.md."""
+    import pyarrow.parquet as pq
+
+    splits = split_names(view, REST if view.splits else WHOLE)
+    schema = _schema(view, {name: split for split, name in splits.items()})
+    has_images = view.written != "none"
+    written: dict[str, tuple[str, pq.ParquetWriter]] = {}
+    with ExitStack() as stack:
+
+        def put(split: str, table: "pa.Table") -> None:
+            if split not in written:
+                name = f"{split}/metadata.parquet" if has_images else f"{split}.parquet"
+                opened = stack.enter_context(output.binary(name))
+                written[split] = (name, stack.enter_context(pq.ParquetWriter(opened, schema)))
+            written[split][1].write_table(table)
+
+        for block in view.blocks():
+            files = [f"{splits[split]}/{file}" for split, file in zip(block.splits, block.files, strict=True)]
+            for image, file in zip(block.images, files, strict=True) if has_images else ():
+                output.image(image, file)
+            folders = np.array([splits[split] for split in block.splits], object)
+            table = _table(view, block, schema)
+            for split in dict.fromkeys(folders.tolist()):
+                rows = np.flatnonzero(folders == split)
+                put(split, table if len(rows) == len(folders) else table.take(rows))
+        if not written:
+            put(splits[""], schema.empty_table())
+    with output.text("README.md") as file:
+        file.write(_readme(view, schema, {split: name for split, (name, _) in written.items()}))
+
+
+def _features(view: View) -> dict[str, Any]:
+    """As the hub's JSON names them, without the image."""
+
+    def value(kind: str) -> dict[str, Any]:
+        return {"dtype": kind, "_type": "Value"}
+
+    label = {"names": [class_.name for class_ in view.classes], "_type": "ClassLabel"}
+    plain = {"file_name": "string", "image_name": "string", "sha256": "string", "width": "int32", "height": "int32"}
+    features: dict[str, Any] = {name: value(kind) for name, kind in plain.items()}
+    if view.written == "none":
+        del features["file_name"]
+    features |= {state: {"feature": label, "_type": "List"} for state in STATES}
+    features["probabilities"] = {"feature": value("float32"), "_type": "List"}
+    return features | {column: value("string") for column in _attributes(view).values()}
+
+
+def _attributes(view: View) -> dict[str, str]:
+    """Attribute -> its column."""
+    return {name: f"attribute_{name}" if name in OWN else name for name in view.attributes}
+
+
+def _schema(view: View, splits: dict[str, str]) -> "pa.Schema":
+    """With the features, and the exact names of splits."""
+    import pyarrow as pa
+
+    kinds = {"string": pa.string(), "int32": pa.int32()}
+    lists = {"ClassLabel": pa.int64(), "Value": pa.float32()}
+    features = _features(view)
+    fields = [
+        pa.field(
+            name, pa.list_(lists[feature["feature"]["_type"]]) if "feature" in feature else kinds[feature["dtype"]]
+        )
+        for name, feature in features.items()
+    ]
+    encode = msgspec.json.encode
+    return pa.schema(fields, {"huggingface": encode({"info": {"features": features}}), KEY: encode(splits)})
+
+
+def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
+    """A block as a table, without a loop over its cells."""
+    import pyarrow as pa
+
+    images = block.images
+    columns: dict[str, Any] = {
+        "file_name": block.files,
+        "image_name": [image.name for image in images],
+        "sha256": [image.sha256 for image in images],
+        "width": [image.width for image in images],
+        "height": [image.height for image in images],
+    }
+    for number, state in enumerate(STATES, start=1):
+        rows, classes = np.nonzero(block.states == number)
+        ends = np.searchsorted(rows, np.arange(len(images) + 1))
+        columns[state] = pa.ListArray.from_arrays(ends.astype(np.int32), classes.astype(np.int64))
+    numbers = block.probabilities.astype(np.float32)
+    known = ~np.isnan(numbers)
+    if known.any():
+        flat = pa.array(numbers.ravel(), mask=~known.ravel())
+        ends = np.arange(len(images) + 1, dtype=np.int32) * len(view.classes)
+        columns["probabilities"] = pa.ListArray.from_arrays(ends, flat)
+    else:
+        columns["probabilities"] = pa.nulls(len(images), pa.list_(pa.float32()))
+    for name, column in _attributes(view).items():
+        columns[column] = [facts.get(name) for facts in block.attributes]
+    arrays = [
+        pa.array(values, schema.field(name).type) if isinstance(values, list) else values
+        for name in schema.names
+        for values in (columns[name],)
+    ]
+    return pa.table(arrays, schema=schema)
+
+
+def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
+    """The card of the hub: YAML for programs, and how to load the set. written: split -> its table."""
+    import yaml
+
+    names = {str(number): class_.name for number, class_ in enumerate(view.classes)}
+    features: list[dict[str, Any]] = []
+    for name, feature in _features(view).items():
+        inner = feature.get("feature")
+        if name == "file_name":
+            features.append({"name": "image", "dtype": "image"})
+        elif inner is None:
+            features.append({"name": name, "dtype": feature["dtype"]})
+        elif inner["_type"] == "ClassLabel":
+            features.append({"name": name, "list": {"class_label": {"names": names}}})
+        else:
+            features.append({"name": name, "list": inner["dtype"]})
+    files = [
+        {"split": split, "path": f"{split}/**" if name.endswith("metadata.parquet") else name}
+        for split, name in written.items()
+    ]
+    size = next((f"n<{limit // 1000}K" for limit in (MANY,) if view.images < limit), "n>1K")
+    head = {
+        "task_categories": ["image-classification"],
+        "task_ids": ["multi-label-image-classification"],
+        "size_categories": [size],
+        "configs": [{"config_name": "default", "data_files": files}],
+        "dataset_info": {"features": features},
+    }
+    if licence := view.card.get("license"):
+        head = {"license": str(licence)} | head
+    head_text = yaml.safe_dump(head, allow_unicode=True, sort_keys=False, width=1000)
+    return f"""---
+{head_text}---
+
+# Labels of {view.images:,} images, {len(view.classes):,} classes
+
+`present`, `absent` and `unsure` list the classes of an image that somebody answered; a class in none of them is
+**unknown**, not absent. Who gave each label is in `provenance.csv`.
+
+```python
+from datasets import load_dataset
+
+data = load_dataset("path/to/this/folder")
+names = data["{next(iter(written))}"].features["present"].feature.names
+```
+"""
+
+
+HUGGINGFACE = Format(
+    "huggingface",
+    "Hugging Face datasets: a folder with images, tables and a card",
+    "",
+    recognise,
+    read,
+    write,
+    Lost(unsure=False),
+    "link",
+)

@@ -1,0 +1,247 @@
+"""Which columns of a Hugging Face data set name images, labels and scores.
+
+Features say most: ClassLabel, alone, in lists or inside of objects, is present; so are texts in columns called label,
+labels, classes, tags or objects, and columns of yes and no, one a class. `absent` and `unsure` mean what they say.
+Features of a set without any (metadata.jsonl, .csv) are those of its first rows. What is not understood is said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Given, Item
+from annotator.exchange.formats.huggingface_tables import Table
+from annotator.exchange.formats.inside import file_inside
+from annotator.records import ABSENT, PRESENT, UNSURE
+
+STATES: tuple[str, ...] = ("present", "absent", "unsure")
+GLANCED = 1000  # rows
+LONGEST = 2000  # letters of an attribute
+_STATE_OF: dict[str, int] = dict(zip(STATES, (PRESENT, ABSENT, UNSURE), strict=True))
+_LABEL_WORDS = {*STATES, "label", "labels", "class", "classes", "category", "categories", "tag", "tags", "objects"}
+_IMAGE_WORDS = ("image_name", "file_name", "image", "filename", "file", "path", "image_path", "image_file_path")
+_NO_CLASSES = {"id", "image_id", "width", "height", "index", "__index_level_0__"}
+
+
+class Leaf(NamedTuple):
+    """Where a column holds classes.
+
+    keys     of the objects inside of it, from the outside; lists are gone through
+    names    of the classes by their number; () where they are texts
+    """
+
+    column: str
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    state: int
+
+
+@dataclass
+class Columns:
+    """The columns of one data set.
+
+    image, file    of the name of an image, and of its file; "" for none
+    flags          one a class -> what its values mean: {1: PRESENT, 0: ABSENT}
+    scores         the column of probabilities in the order of `classes`, "" for none
+    facts          columns of text that become attributes
+    """
+
+    root: Path
+    image: str
+    file: str
+    leaves: list[Leaf]
+    flags: dict[str, dict[Any, int]]
+    scores: str
+    facts: list[str]
+    sha256: str = ""
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that features and columns name."""
+        return list(dict.fromkeys([*(name for leaf in self.leaves for name in leaf.names), *self.flags]))
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns that have to be read."""
+        columns = [self.image, self.file, self.scores, self.sha256, *self.facts, *self.flags]
+        return [column for column in dict.fromkeys([*columns, *(leaf.column for leaf in self.leaves)]) if column]
+
+    @classmethod
+    def of(cls, path: Path, tables: list[Table]) -> "Columns":
+        """Raises AnnotatorError where no column names an image, or none a class."""
+        first = list(islice(tables[0].rows(None), GLANCED)) if not tables[0].features else []
+        features = tables[0].features or _derived(first)
+        image = next((name for name in _IMAGE_WORDS if name in features), "")
+        image = image or next((name for name, feature in features.items() if _kind(feature) == "Image"), "")
+        leaves = [leaf for name, feature in features.items() for leaf in _leaves(name, feature)]
+        taken = {image, "file_name", "sha256", *(leaf.column for leaf in leaves)}
+        flags, unclear = _flags(tables[0], first, {name: f for name, f in features.items() if name not in taken})
+        names = ", ".join(map(repr, features)) or "none"
+        if not image:
+            raise AnnotatorError(f"{path}: no column names an image; there is: {names}.")
+        if not leaves and not flags:
+            raise AnnotatorError(f"{path}: no column holds classes that are understood; there is: {names}.")
+        facts = [name for name, feature in features.items() if _is_text(feature) and name not in taken]
+        scores = (
+            "probabilities" if any(leaf.column == "present" for leaf in leaves) and "probabilities" in features else ""
+        )
+        columns = cls(
+            path if path.is_dir() else path.parent,
+            image,
+            "file_name" if "file_name" in features else "",
+            leaves,
+            flags,
+            scores,
+            facts,
+            "sha256" if _is_text(features.get("sha256", {})) else "",
+        )
+        columns.said = columns._said(unclear)
+        return columns
+
+    def _said(self, unclear: list[str]) -> list[str]:
+        listed = ", ".join(dict.fromkeys(repr(leaf.column) for leaf in self.leaves))
+        said = [f"Images are named by the column {self.image!r}."]
+        if listed:
+            said.append(f"The classes in {listed} are present, those in 'absent' and 'unsure' absent and unsure.")
+        if self.flags:
+            said.append(
+                f"{len(self.flags):,} columns are read as classes: {', '.join(map(repr, list(self.flags)[:5]))}."
+            )
+        if unclear:
+            said.append(f"Columns of numbers that are not understood are left out: {', '.join(unclear[:10])}.")
+        return said
+
+    def item(self, row: dict[str, Any], place: str, table: Table) -> Item:
+        """One row. Raises ValueError that says what is wrong with it."""
+        named = row.get(self.image)
+        image = named.get("path") if isinstance(named, dict) else named
+        if not isinstance(image, str) or not image:
+            raise ValueError(f"the column {self.image!r} names no image")
+        labels: dict[tuple[str, int], Given] = {}
+        for leaf in self.leaves:
+            for value in _values(row.get(leaf.column), leaf.keys):
+                if (name := _name(value, leaf)) is not None:
+                    labels[name, leaf.state] = Given(name, leaf.state)
+        for column, meaning in self.flags.items():
+            value = row.get(column)
+            if value is None:
+                continue
+            if isinstance(value, float) or value not in meaning:
+                raise ValueError(f"the column {column!r} has {value!r}, which is none of {list(meaning)}")
+            labels[column, meaning[value]] = Given(column, meaning[value])
+        numbers = row.get(self.scores) if self.scores else None
+        file = row.get(self.file) if self.file else None
+        facts = {name: str(row[name]) for name in self.facts if row.get(name) and len(str(row[name])) <= LONGEST}
+        return Item(
+            image,
+            place,
+            list(labels.values()),
+            scores={
+                name: round(number, 4) for name, number in zip(self.classes, numbers, strict=True) if number is not None
+            }
+            if numbers
+            else {},
+            file=file_inside(self.root, table.folder + file) if isinstance(file, str) else "",
+            sha256=str(row.get(self.sha256) or "") if self.sha256 else "",
+            attributes=facts | ({"split": table.split} if table.split else {}),
+            answered=bool(labels) or not self.scores,
+        )
+
+
+def _kind(feature: Any) -> str:
+    return feature.get("_type", "") if isinstance(feature, dict) and isinstance(feature.get("_type"), str) else ""
+
+
+def _is_text(feature: Any) -> bool:
+    return _kind(feature) == "Value" and feature.get("dtype") in ("string", "large_string")
+
+
+def _leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
+    """Where classes are in a column."""
+    state = _STATE_OF.get(column, PRESENT)
+    if isinstance(feature, list):  # how lists were written before Sequence
+        feature = {"feature": feature[0] if feature else None, "_type": "List"}
+    if not isinstance(feature, dict) or depth > 8:
+        return
+    if _kind(feature) == "ClassLabel":
+        names = feature.get("names")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            yield Leaf(column, keys, tuple(names), state)
+    elif _kind(feature) in ("List", "Sequence", "LargeList"):
+        yield from _leaves(column, feature.get("feature"), keys, depth + 1)
+    elif _is_text(feature) and (keys[-1] if keys else column).lower() in _LABEL_WORDS:
+        yield Leaf(column, keys, (), state)
+    elif not _kind(feature):
+        for key, inner in feature.items():
+            yield from _leaves(column, inner, (*keys, key), depth + 1)
+
+
+def _values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from _values(inner, keys)
+    elif keys and isinstance(value, dict):
+        yield from _values(value.get(keys[0]), keys[1:])
+    elif value is not None:
+        yield value
+
+
+def _name(value: Any, leaf: Leaf) -> str | None:
+    """The class of a value; None for -1, "no label". Raises ValueError."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, int) and not isinstance(value, bool) and -1 <= value < len(leaf.names):
+        return leaf.names[value] if value >= 0 else None
+    raise ValueError(
+        f"the column {leaf.column!r} has {value!r}, which is no class of the {len(leaf.names)} that it names"
+    )
+
+
+def _flags(
+    table: Table, first: list[dict[str, Any]], features: dict[str, Any]
+) -> tuple[dict[str, dict[Any, int]], list[str]]:
+    """Columns of yes and no, and those of numbers that may be classes but are not clear."""
+    numbers = [
+        name
+        for name, feature in features.items()
+        if _kind(feature) == "Value" and str(feature.get("dtype")).startswith(("int", "uint", "bool"))
+    ]
+    numbers = [name for name in numbers if name.lower() not in _NO_CLASSES]
+    if not numbers:
+        return {}, []
+    first = first or list(islice(table.rows(numbers), GLANCED))
+    flags: dict[str, dict[Any, int]] = {}
+    unclear: list[str] = []
+    for name in numbers:
+        values = {value for row in first if (value := row.get(name)) is not None}
+        if values <= {0, 1}:
+            flags[name] = {1: PRESENT, 0: ABSENT}
+        elif values <= {-1, 1}:
+            flags[name] = {1: PRESENT, -1: ABSENT}
+        else:
+            unclear.append(repr(name))
+    return flags, unclear
+
+
+def _derived(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Features of rows that have none: of the first value that a column has."""
+    features: dict[str, Any] = {}
+    for row in rows:
+        for name, value in row.items():
+            if (feature := _derived_of(value)) is not None:
+                features.setdefault(name, feature)
+    return features
+
+
+def _derived_of(value: Any) -> Any:
+    if isinstance(value, list):
+        inner = next((found for entry in value if (found := _derived_of(entry)) is not None), None)
+        return None if inner is None else {"feature": inner, "_type": "List"}
+    if isinstance(value, dict):
+        return {key: found for key, inner in value.items() if (found := _derived_of(inner)) is not None} or None
+    kinds = ((bool, "bool"), (int, "int64"), (float, "float64"), (str, "string"))
+    return next(({"dtype": name, "_type": "Value"} for kind, name in kinds if isinstance(value, kind)), None)

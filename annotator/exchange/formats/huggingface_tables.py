@@ -1,0 +1,289 @@
+"""The tables of a Hugging Face data set: metadata of an image folder, saved Arrow files, Parquet of the hub.
+
+Formats: https://huggingface.co/docs/datasets/image_dataset (metadata.jsonl, .csv, .parquet), Dataset.save_to_disk
+(dataset_info.json, state.json, data-*.arrow; dataset_dict.json for several splits), and Parquet with the key
+"huggingface" in its schema. Arrow and Parquet are read in batches, text line by line; nothing is unpickled.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.extras import KEY
+from annotator.exchange.formats.lines import csv_rows, lines
+
+METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
+AT_ONCE = 1000  # rows
+LARGEST = 4 << 20  # bytes of a JSON or README file that is read as a whole
+GLANCED = 50  # Parquet files whose schema is looked at
+_SHARD = re.compile(r"^(.+?)(-\d{3,}-of-\d{3,}.*)?$")
+
+Rows = Callable[[list[str] | None], Iterator[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One file of a data set.
+
+    name        relative to the data set
+    split       "" where there is none
+    folder      what its file names are relative to, relative to the data set: "train/"
+    rows        reads the rows, of the columns asked for, or all of them
+    features    column -> the feature as the hub's JSON names it; {} where the file does not say
+    """
+
+    name: str
+    split: str
+    folder: str
+    rows: Rows
+    features: dict[str, Any]
+
+
+def recognise(path: Path) -> str | None:
+    """What kind of data set it is, in words."""
+    if path.is_dir():
+        if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
+            return "a data set saved by Hugging Face datasets: it has " + (
+                "dataset_dict.json" if (path / "dataset_dict.json").is_file() else "state.json"
+            )
+        if files := _metadata(path):
+            return f"an image folder of Hugging Face datasets: it has {files[0].relative_to(path)}"
+    if files := _parquet(path):
+        return f"Parquet of Hugging Face datasets: {files[0].name} names features"
+    return None
+
+
+def tables(path: Path) -> list[Table]:
+    """All files of a data set. Raises AnnotatorError for what is none, and for files that cannot be read."""
+    features = readme_features(path) if path.is_dir() else {}
+    if (path / "dataset_dict.json").is_file():
+        splits = _names(_json(path / "dataset_dict.json").get("splits"))
+        if not splits:
+            raise AnnotatorError(f"{path / 'dataset_dict.json'}: the field splits is not a list of names.")
+        return [table for split in splits for table in _saved(path, path / split, split)]
+    if (path / "state.json").is_file():
+        return _saved(path, path, "")
+    if path.is_dir() and (files := _metadata(path)):
+        if _kind_of(features.get("image")) == "Image" and "file_name" not in features:  # what it is called in metadata
+            features = {"file_name": {"dtype": "string", "_type": "Value"}} | features
+            del features["image"]
+        return [_metadata_table(path, file, features) for file in files]
+    if files := _parquet(path):
+        root = path if path.is_dir() else path.parent
+        return [_parquet_table(root, file, _split_of(file, root), "", features) for file in files]
+    raise AnnotatorError(
+        f"{path} is no data set of Hugging Face: it has neither metadata.jsonl, .csv or .parquet, nor state.json."
+    )
+
+
+def _kind_of(feature: Any) -> str:
+    return str(feature.get("_type", "")) if isinstance(feature, dict) else ""
+
+
+def _metadata(path: Path) -> list[Path]:
+    """The metadata files of the folder and of two levels below it, of one kind."""
+    for name in METADATA:
+        if files := sorted(file for level in ("", "*/", "*/*/") for file in path.glob(level + name) if file.is_file()):
+            return files
+    return []
+
+
+def _parquet(path: Path) -> list[Path]:
+    """The Parquet files with features in their schema: of a folder those in it and in its data/."""
+    if path.is_dir():
+        files = sorted(
+            islice((file for level in ("", "data/", "*/") for file in path.glob(f"{level}*.parquet")), 100_000)
+        )
+    else:
+        files = [path] if path.suffix.lower() == ".parquet" and path.is_file() else []
+    files = list(dict.fromkeys(files))
+    try:
+        return files if files and all(b"huggingface" in _schema_facts(file) for file in files[:GLANCED]) else []
+    except AnnotatorError:
+        return []
+
+
+def _split_of(file: Path, root: Path) -> str:
+    match = _SHARD.match(file.stem)
+    folder = file.parent.name if file.parent not in (root, root / "data") else ""
+    return folder or (match[1] if match else file.stem)
+
+
+def _metadata_table(root: Path, file: Path, features: dict[str, Any]) -> Table:
+    folder = file.parent.relative_to(root).as_posix()
+    split = "" if folder == "." else folder.split("/")[-1]
+    prefix = "" if folder == "." else f"{folder}/"
+    if file.suffix == ".parquet":
+        return _parquet_table(root, file, split, prefix, features)
+    rows = _json_rows(file) if file.suffix == ".jsonl" else _csv_rows(file)
+    return Table(file.relative_to(root).as_posix(), split, prefix, rows, features)
+
+
+def _parquet_table(root: Path, file: Path, split: str, prefix: str, features: dict[str, Any]) -> Table:
+    name, facts = file.relative_to(root).as_posix(), _schema_facts(file)
+    found = _features_of(facts.get(b"huggingface"), file) or features
+    try:
+        splits = msgspec.json.decode(facts.get(KEY.encode(), b"{}"), type=dict[str, str])
+    except (msgspec.MsgspecError, RecursionError):
+        splits = {}
+    return Table(name, splits.get(split, split), prefix, _parquet_rows(file), found)
+
+
+def _schema_facts(file: Path) -> dict[bytes, bytes]:
+    """What programs have written into the schema of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(file, memory_map=False).metadata or {}
+    except (pa.ArrowException, OSError) as error:
+        raise AnnotatorError(f"{file} is no whole Parquet file: {error}.") from error
+
+
+def _features_of(text: bytes | None, file: Path) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        features = msgspec.json.decode(text)["info"]["features"]
+    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+        raise AnnotatorError(f"{file}: the features in its schema cannot be read: {error}.") from error
+    return features if isinstance(features, dict) else {}
+
+
+def _parquet_rows(file: Path) -> Rows:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
+        try:
+            with pq.ParquetFile(file) as opened:
+                columns = None if wanted is None else [name for name in opened.schema_arrow.names if name in wanted]
+                for batch in opened.iter_batches(AT_ONCE, columns=columns):
+                    yield from batch.to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
+
+    return rows
+
+
+def _saved(root: Path, folder: Path, split: str) -> list[Table]:
+    """The Arrow files of Dataset.save_to_disk."""
+    features = _json(folder / "dataset_info.json").get("features") or {}
+    listed = _json(folder / "state.json").get("_data_files")
+    names = _names(
+        [file.get("filename") for file in listed if isinstance(file, dict)] if isinstance(listed, list) else []
+    )
+    if not names:
+        raise AnnotatorError(f"{folder / 'state.json'}: the field _data_files does not name files of this folder.")
+    return [
+        Table((folder / name).relative_to(root).as_posix(), split, "", _arrow_rows(folder / name), features)
+        for name in names
+    ]
+
+
+def _names(listed: Any) -> list[str]:
+    """The names of a list, [] where one of them is no name of a file."""
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    usable = all(name not in ("", ".", "..") and not set(name) & set("/\\\0") for name in names)
+    return names if usable and len(names) == len(listed or ()) else []
+
+
+def _arrow_rows(file: Path) -> Rows:
+    import pyarrow as pa
+
+    def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
+        try:
+            with pa.memory_map(str(file)) as opened, pa.ipc.open_stream(opened) as stream:
+                for batch in stream:
+                    batch.validate(full=True)  # offsets that point nowhere crash the process
+                    if wanted is not None:
+                        batch = batch.select([name for name in batch.schema.names if name in wanted])
+                    for start in range(0, batch.num_rows, AT_ONCE):
+                        yield from batch.slice(start, AT_ONCE).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
+
+    return rows
+
+
+def _json_rows(file: Path) -> Rows:
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+    def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(lines(file), start=1):
+            if line.strip():
+                try:
+                    yield decode(line)
+                except (msgspec.MsgspecError, RecursionError) as error:
+                    raise AnnotatorError(f"{file}, line {number}: {error}.") from error
+
+    return rows
+
+
+def _csv_rows(file: Path) -> Rows:
+    def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
+        problems = Problems()
+        found = (row for _, row in csv_rows(file, problems))
+        header = next(found, [])
+        for row in found:
+            yield dict(zip(header, (_of_csv(cell) for cell in row), strict=True))
+        if problems.count:
+            raise problems.error(f"{file} cannot be read:")
+
+    return rows
+
+
+def _of_csv(cell: str) -> Any:
+    return {"": None, "true": True, "false": False, "0": 0, "1": 1}.get(cell.lower(), cell)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    """A small JSON object. Raises AnnotatorError."""
+    try:
+        if file.stat().st_size > LARGEST:
+            raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise AnnotatorError(f"{file} cannot be read: {error}.") from error
+
+
+def readme_features(path: Path) -> dict[str, Any]:
+    """The features in the YAML of README.md, as the hub's JSON names them; {} without."""
+    import yaml
+
+    file = path / "README.md"
+    try:
+        text = file.read_bytes()[:LARGEST].decode() if file.is_file() else ""
+        _, head, _ = text.split("---\n", 2) if text.startswith("---\n") else ("", "", "")
+        info: Any = (yaml.safe_load(head) or {}).get("dataset_info") or {}
+        info = info[0] if isinstance(info, list) and info else info
+        listed = info.get("features") or []
+        return {feature["name"]: _of_yaml(feature) for feature in listed}
+    except (OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError, TypeError, KeyError) as error:
+        raise AnnotatorError(f"{file}: its YAML cannot be read: {type(error).__name__} {error}.") from error
+
+
+def _of_yaml(feature: Any) -> dict[str, Any]:
+    if isinstance(feature, list):
+        return {inner["name"]: _of_yaml(inner) for inner in feature}
+    for kind in ("list", "sequence", "large_list"):
+        if kind in feature:
+            inner = feature[kind]
+            inner = {"dtype": inner} if isinstance(inner, str) else inner
+            return {"feature": _of_yaml(inner), "_type": "List"}
+    if "struct" in feature:
+        return _of_yaml(feature["struct"])
+    kind = feature.get("dtype", feature)
+    if isinstance(kind, dict) and "class_label" in kind:
+        names = kind["class_label"]["names"]
+        if isinstance(names, dict):
+            names = [names[key] for key in sorted(names, key=int)]
+        return {"names": [str(name) for name in names], "_type": "ClassLabel"}
+    return {"_type": "Image"} if kind == "image" else {"dtype": str(kind), "_type": "Value"}
