@@ -72,6 +72,11 @@ class Paths:
         return self.project / "selections"
 
     @property
+    def tags(self) -> Path:
+        """The cells of exports that got a name."""
+        return self.project / "tags"
+
+    @property
     def audits(self) -> Path:
         return self.project / "audits"
 

@@ -1,11 +1,16 @@
-"""The commands that write the data set out."""
+"""The commands that write the data set out, and compare what was written."""
 
+import getpass
+import json
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from annotator.cli.options import Project, examples
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import printable
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
 
@@ -92,6 +97,7 @@ def export(
     ] = False,
     license_: Annotated[str, typer.Option("--license", help="For the data card.")] = "",
     cite: Annotated[str, typer.Option(help="For the data card: how to cite.")] = "",
+    tag: Annotated[str, typer.Option(help="Give this export a name, to compare it with others: annotator diff.")] = "",
     lossy: Annotated[bool, typer.Option("--lossy", help="Also write what the format cannot hold in full.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
@@ -138,7 +144,8 @@ def export(
         license=license_,
         cite=cite,
     )
-    with prepare(Database(project), dest, kind, choices, overwrite=overwrite, lossy=lossy) as prepared:
+    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": getpass.getuser() if tag else ""}
+    with prepare(Database(project), dest, kind, choices, **options) as prepared:
         said = list(prepared.said)
         for sentence in said:
             print(sentence, flush=True)
@@ -147,3 +154,67 @@ def export(
         print(sentence)
     size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
     print(f"{size}: {', '.join(str(path) for path in written)}")
+
+
+@commands.command(epilog=examples("annotator tags birds", "annotator tags birds --json"))
+def tags(project: Project, as_json: AsJson = False) -> None:
+    """List the exports that got a name (annotator export --tag), the oldest first."""
+    from annotator.store.database import Database
+    from annotator.store.tags import all_tags
+
+    tagged = all_tags(Database(project))
+    if as_json:
+        names = ("name", "annotator", "tagged_at", "last_decision", "format", "target", "choices")
+        print(json.dumps([{name: getattr(tag, name) for name in names} for tag in tagged]))
+        return
+    for tag in tagged:
+        made = f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by {printable(tag.annotator)}"
+        size = f"{counted(tag.card['images'], 'image')} x {counted(len(tag.card['classes']), 'class', 'classes')}"
+        print(f"{printable(tag.name)}: {made}, {tag.format}, {size}: {printable(tag.target)}")
+    if not tagged:
+        print("No export is tagged yet: annotator export --tag NAME")
+
+
+@commands.command(
+    epilog=examples(
+        "annotator diff birds v1 v2",
+        "annotator diff birds v1            (the export tagged v1 against the labels of now)",
+        "annotator diff birds v1 v2 --csv changes.csv",
+    )
+)
+def diff(
+    project: Project,
+    tag: Annotated[str, typer.Argument(help="The tag of an export.", show_default=False)],
+    other: Annotated[
+        str | None, typer.Argument(help="A later one; without it, the labels of now.", show_default=False)
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all changed pairs to this new file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed between two tagged exports: images, classes, and pairs from -> to, class by class."""
+    from annotator.exchange.choices import Choices
+    from annotator.exchange.diff import compare
+    from annotator.exchange.formats.text_cells import Rows
+    from annotator.exchange.tags import cells_now, cells_of
+    from annotator.store.database import Database
+    from annotator.store.tags import find_tag
+
+    db = Database(project)
+    first = find_tag(db, tag)
+    with ExitStack() as stack:
+        before = stack.enter_context(cells_of(db, tag))
+        after = stack.enter_context(cells_of(db, other) if other else cells_now(db, Choices.from_json(first.choices)))
+        write = None
+        if csv is not None:
+            try:
+                rows = Rows(stack.enter_context(csv.open("x", newline="", encoding="utf-8")))
+            except OSError as error:
+                raise AnnotatorError(f"{csv} cannot be written: {error.strerror}. Name a new file.") from error
+            rows.row(["image", "class", "before", "after"])
+            write = lambda *change: rows.row(change)  # noqa: E731
+        changes = compare(db, before, after, write)
+    if as_json:
+        print(json.dumps(changes.as_json()))
+        return
+    for sentence in changes.sentences():
+        print(printable(sentence))

@@ -117,6 +117,20 @@ class Choices:
         chosen, usual = asdict(self), asdict(Choices())
         return {name: value for name, value in chosen.items() if value not in (usual[name], "none")}
 
+    @classmethod
+    def from_json(cls, chosen: dict[str, Any]) -> "Choices":
+        """The inverse of `as_json`."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
+        }
+        if "limits" in values:
+            values["limits"] = Limits(**values["limits"])
+        if "columns" in values:
+            columns = values["columns"]
+            pairs = tuple((name, written) for name, written in columns["chosen"])
+            values["columns"] = Columns(columns["long"], pairs, columns["seconds"])
+        return cls(**values)
+
 
 def is_existing(splits: str) -> bool:
     """Whether the splits are those that the images have already."""

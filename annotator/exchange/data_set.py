@@ -87,6 +87,7 @@ def _read(db: Database, choices: Choices, names_files: bool) -> DataSet:
     if choices.unknown == "absent":
         reader.filled = Filled("absent")
     tallies = Tallies(len(chosen), reader.sources, keep_positives=bool(choices.splits))
+    reader.set_aside = 0  # counted while images were chosen, too
     for block in _blocks(reader, ids):
         tallies.add(block)
     if reader.set_aside:

@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ from annotator.exchange.formats.provenance import Sidecars
 from annotator.exchange.image_files import Placer
 from annotator.exchange.losses import losses
 from annotator.exchange.output import ABANDONED_AFTER, FileOutput, FolderOutput, beside, new_folder, sweep_folders
+from annotator.exchange.tags import write_cells
+from annotator.store import tags
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
+from annotator.store.tags import Tag
 
 SIDECARS = ("provenance.csv", "notes.csv")
 
@@ -36,6 +39,7 @@ class Prepared:
 
     card    the data card
     said    what a person should know before it is written, in sentences
+    tagged  once it is written, the file with its cells, for its tag
     """
 
     db: Database
@@ -46,6 +50,8 @@ class Prepared:
     card: dict[str, Any]
     said: list[str]
     overwrite: bool = False
+    tag: str = ""
+    tagged: list[Path] = field(default_factory=list)
 
     @property
     def is_folder(self) -> bool:
@@ -62,11 +68,13 @@ def prepare(
     overwrite: bool = False,
     lossy: bool = False,
     tag: str = "",
+    by: str = "",
 ) -> Generator[Prepared]:
     """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
 
     overwrite    also replace files that no export has written; of folders only those that an export wrote
     lossy        write also what the format has no room for
+    tag, by      the name that the export gets once it is written, and who gives it; "" for none
 
     Raises AnnotatorError for an unknown format, for all that is wrong with the target and the choices at once, and for
     what the format would lose, with the counts.
@@ -75,6 +83,9 @@ def prepare(
     choices = replace(choices, images=choices.images or format_.images)
     problems = choices.problems() + choices.problems_of_format(format_)
     problems += _problems_of_target(target, format_, overwrite)
+    if tag:
+        db.refuse_read_only()
+        problems += [problem for problem in [tags.name_problem(db, tag)] if problem]
     if problems:
         raise several("Nothing was exported:", problems)
     with data_set(db, choices, names_files=not format_.ending) as data:
@@ -85,13 +96,28 @@ def prepare(
         card = data_card.card(data, data_card.quality(db), [target.name], choices, tag, lost)
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
-        yield Prepared(db, data, target, format_, choices, card, [*filled, *data.said, *lost], overwrite)
+        said = [*filled, *data.said, *lost]
+        prepared = Prepared(db, data, target, format_, choices, card, said, overwrite, tag)
+        try:
+            yield prepared
+        except BaseException:
+            for path in prepared.tagged:
+                path.unlink(missing_ok=True)
+            raise
+    for path in prepared.tagged:
+        newest, place = card["certificate"]["last_decision"], str(target.resolve())
+        tags.keep(db, Tag(0, tag, by, 0.0, newest, format_.name, place, choices.as_json(), card), path)
 
 
 def write(export: Prepared) -> list[Path]:
     """Write the data set and its data card: all files or none. Returns the files, or the folder. Raises DiskFull."""
-    if export.is_folder:
-        return _write_folder(export)
+    written = _write_folder(export) if export.is_folder else _write_files(export)
+    if export.tag:
+        export.tagged.append(write_cells(export.db, export.data))
+    return written
+
+
+def _write_files(export: Prepared) -> list[Path]:
     target = export.target
     sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # left by killed exports
     card_md, card_json = data_card.paths(target)

@@ -20,7 +20,9 @@ from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
+from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
+from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
@@ -30,6 +32,9 @@ FORMATS: dict[str, Format] = {
     for format_ in (
         CSV,
         JSONL,
+        PARQUET,
+        NUMPY,
+        TORCH,
         COCO,
         COCO_RESULTS,
         OPENIMAGES,

@@ -1,0 +1,139 @@
+"""What changed between two exports: images, classes, and the pairs whose label is another one.
+
+Images and classes are compared by their ids, so that a renamed class is the same one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotator.exchange.formats.view import STATE_WORDS
+from annotator.indexing import positions
+from annotator.shares import counted
+from annotator.store import images
+from annotator.store.database import Database
+from annotator.store.tags import TaggedCells
+
+EXAMPLES = 3  # image names of each kind of change
+ROWS_AT_ONCE = 4096
+WORDS = tuple(word or "unknown" for word in STATE_WORDS)
+
+Change = tuple[int, int, int, int]
+"""Image id, class id, and the places in WORDS of its state before and after."""
+
+
+@dataclass(frozen=True)
+class ClassChange:
+    """Pairs of one class whose state changed from one to another. examples: names of images."""
+
+    name: str
+    before: str
+    after: str
+    pairs: int
+    examples: list[str]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed from one export to another. renamed: (name before, name after)."""
+
+    images_added: int
+    images_removed: int
+    images_in_both: int
+    images_changed: int
+    classes_added: list[str]
+    classes_removed: list[str]
+    renamed: list[tuple[str, str]]
+    changes: list[ClassChange]
+
+    def as_json(self) -> dict[str, Any]:
+        facts = {**vars(self), "changes": [vars(change) for change in self.changes]}
+        return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
+
+    def sentences(self) -> list[str]:
+        """The same in words, the most frequent changes first."""
+        pairs = sum(change.pairs for change in self.changes)
+        sentences = [
+            f"Images: {self.images_added:,} added, {self.images_removed:,} removed, {self.images_in_both:,} in both.",
+            f"{counted(pairs, 'pair')} of {counted(self.images_changed, 'image')} changed.",
+        ]
+        for what, names in (("added", self.classes_added), ("removed", self.classes_removed)):
+            if names:
+                sentences.append(f"{counted(len(names), 'class', 'classes')} {what}: {', '.join(names)}.")
+        sentences += [f"Class {before!r} is called {after!r} now." for before, after in self.renamed]
+        for change in self.changes:
+            such = f" (such as {', '.join(change.examples)})"
+            sentences.append(f"  {change.name}: {change.before} -> {change.after}: {change.pairs:,}{such}")
+        return sentences
+
+
+def compare(
+    db: Database, before: TaggedCells, after: TaggedCells, on_change: Callable[[str, str, str, str], None] | None = None
+) -> Diff:
+    """The difference of two exports of one project.
+
+    on_change    called with (image, class, before, after) of every changed pair, image by image
+    """
+    old, new = dict(before.classes), dict(after.classes)
+    shared = [class_id for class_id in new if class_id in old]
+    in_both = np.intersect1d(before.image_ids, after.image_ids, assume_unique=True)
+    pairs: Counter[tuple[int, int, int]] = Counter()
+    examples: dict[tuple[int, int, int], list[int]] = {}
+    changed = 0
+    for changes in _changes(before, after, in_both, shared):
+        names = _names(db, changes) if on_change else {}
+        changed += len({image_id for image_id, *_ in changes})
+        for image_id, *kind_ in changes:
+            kind = (kind_[0], kind_[1], kind_[2])
+            pairs[kind] += 1
+            if pairs[kind] <= EXAMPLES:
+                examples.setdefault(kind, []).append(image_id)
+            if on_change:
+                on_change(names[image_id], new[kind[0]], WORDS[kind[1]], WORDS[kind[2]])
+    shown = _names(db, [(image_id, 0, 0, 0) for ids in examples.values() for image_id in ids])
+    return Diff(
+        images_added=len(after.image_ids) - len(in_both),
+        images_removed=len(before.image_ids) - len(in_both),
+        images_in_both=len(in_both),
+        images_changed=changed,
+        classes_added=[name for class_id, name in new.items() if class_id not in old],
+        classes_removed=[name for class_id, name in old.items() if class_id not in new],
+        renamed=[(old[class_id], new[class_id]) for class_id in shared if old[class_id] != new[class_id]],
+        changes=[
+            ClassChange(
+                new[kind[0]], WORDS[kind[1]], WORDS[kind[2]], count, [shown[image_id] for image_id in examples[kind]]
+            )
+            for kind, count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+        ],
+    )
+
+
+def _changes(
+    before: TaggedCells, after: TaggedCells, in_both: np.ndarray, shared: Sequence[int]
+) -> Iterator[list[Change]]:
+    """The changed pairs, some images at a time."""
+    columns = [
+        [place for class_id in shared for place, (other, _) in enumerate(cells.classes) if other == class_id]
+        for cells in (before, after)
+    ]
+    for start in range(0, len(in_both), ROWS_AT_ONCE):
+        ids = in_both[start : start + ROWS_AT_ONCE]
+        old, new = (
+            cells.states[positions(ids, cells.image_ids)[0]][:, chosen]
+            for cells, chosen in zip((before, after), columns, strict=True)
+        )
+        rows, places = np.nonzero(old != new)
+        states = zip(old[rows, places].tolist(), new[rows, places].tolist(), strict=True)
+        cells = zip(ids[rows].tolist(), places.tolist(), states, strict=True)
+        yield [(image_id, shared[place], *states_) for image_id, place, states_ in cells]
+
+
+def _names(db: Database, changes: Sequence[Change]) -> dict[int, str]:
+    ids = sorted({image_id for image_id, *_ in changes})
+    names: dict[int, str] = {}
+    for start in range(0, len(ids), 10_000):
+        names |= {key: image.name for key, image in images.images(db, ids[start : start + 10_000]).items()}
+    return names

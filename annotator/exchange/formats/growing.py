@@ -1,0 +1,63 @@
+"""Arrays in .npy files that are written block by block, without knowing how many rows there will be.
+
+Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0: a header of a fixed length
+is reserved, the rows follow, and the header is written when their number is known.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+HEADER = 128  # bytes; a multiple of 64
+PREFIX = b"\x93NUMPY\x01\x00"
+AT_ONCE = 10_000  # names
+
+
+class GrowingArray:
+    """One array of rows of the same length. width: columns, None for one number a row."""
+
+    def __init__(self, file: BinaryIO, dtype: np.dtype | type, width: int | None = None):
+        self._file, self.dtype, self._width = file, np.dtype(dtype), width
+        self._rows = 0
+        file.write(b"\0" * HEADER)
+
+    def add(self, rows: np.ndarray) -> None:
+        """Append rows, (n, width) or (n,)."""
+        self._file.write(np.ascontiguousarray(rows, self.dtype).tobytes())
+        self._rows += len(rows)
+
+    def finish(self) -> None:
+        """Write the header."""
+        shape = f"({self._rows},)" if self._width is None else f"({self._rows}, {self._width})"
+        facts = f"{{'descr': {np.lib.format.dtype_to_descr(self.dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
+        body = facts.ljust(HEADER - len(PREFIX) - 3) + "\n"
+        self._file.seek(0)
+        self._file.write(PREFIX + (HEADER - len(PREFIX) - 2).to_bytes(2, "little") + body.encode("latin-1"))
+        self._file.seek(0, 2)
+
+
+class Names:
+    """Texts for an array: kept as UTF-8, because the length of the longest must be known before one is written."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+
+    def add(self, texts: Iterable[str]) -> None:
+        self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
+
+    def save(self, path: Path) -> None:
+        """Write them as one array of text, (n,). No text contains a zero, which numpy would cut off."""
+        longest = max((len(text) for block in self._blocks for text in _texts(block)), default=1)
+        with path.open("wb") as file:
+            array = GrowingArray(file, np.dtype(f"<U{max(longest, 1)}"))
+            for block in self._blocks:
+                texts = _texts(block)
+                for start in range(0, len(texts), AT_ONCE):
+                    array.add(np.array(texts[start : start + AT_ONCE], array.dtype))
+            array.finish()
+
+
+def _texts(block: bytes) -> Sequence[str]:
+    return block.decode("utf-8", "surrogatepass").split("\0")

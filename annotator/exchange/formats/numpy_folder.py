@@ -1,0 +1,75 @@
+"""numpy and torch: a folder of arrays, and for torch the images and a Dataset that reads them.
+
+labels.npy (n, C) int8: 1 present, -1 absent, 0 unknown (or unsure); images.npy (n,) text, the file of each image below
+`images/` where images are written, else its name in the project; splits.npy (n,) text, where there are splits;
+classes.txt, the class of each column, one a line.
+"""
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.growing import GrowingArray, Names
+from annotator.exchange.formats.torch_dataset import SNIPPET
+from annotator.exchange.formats.view import UNKNOWN, Block, Output, View
+
+IMAGES = "images"
+CODES = np.array([-1, 1, 0], np.int8)  # of a value: absent, present, UNKNOWN
+
+
+def write_numpy(view: View, out: Output) -> None:
+    """The arrays; images too, where that was chosen."""
+    images, splits = Names(), Names()
+    with ExitStack() as stack:
+        labels = GrowingArray(stack.enter_context(out.binary("labels.npy")), np.int8, len(view.classes))
+        for block in view.blocks():
+            kept = place_images(block, view, out)
+            labels.add(CODES[block.values[list(kept)]])
+            if kept:
+                images.add(kept.values())
+                splits.add(block.splits[row] for row in kept)
+        labels.finish()
+    images.save(out.path("images.npy"))
+    if view.splits:
+        splits.save(out.path("splits.npy"))
+    write_classes(view, out)
+
+
+def write_torch(view: View, out: Output) -> None:
+    """The same, and dataset.py."""
+    write_numpy(view, out)
+    with out.text("dataset.py") as file:
+        file.write(SNIPPET)
+
+
+def place_images(block: Block, view: View, out: Output) -> dict[int, str]:
+    """Row -> how the export names the image, in the order of the block. Where images are written, those that could not
+    be are left out: whoever reads the export would stop at them."""
+    if view.written == "none":
+        return {row: image.name for row, image in enumerate(block.images)}
+    names = {row: f"{IMAGES}/{file}" for row, file in enumerate(block.files)}
+    return {row: name for row, name in names.items() if out.image(block.images[row], name)}
+
+
+def write_classes(view: View, out: Output) -> None:
+    """classes.txt: no name of a class contains a line end."""
+    with out.text("classes.txt") as file:
+        file.writelines(f"{class_.name}\n" for class_ in view.classes)
+
+
+assert UNKNOWN == -1  # the last of CODES
+
+NUMPY = Format(
+    name="numpy",
+    about="a folder of .npy arrays: labels in {1, 0 unknown, -1}, images, splits, classes",
+    write=write_numpy,
+    lost=Lost(unknown=False, unsure=True, provenance=True),
+)
+TORCH = Format(
+    name="torch",
+    about="a folder with the images, the .npy arrays and a dataset.py that reads them as a torch Dataset",
+    write=write_torch,
+    lost=Lost(unknown=False, unsure=True, provenance=True),
+    images="link",
+)

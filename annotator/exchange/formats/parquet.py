@@ -1,0 +1,169 @@
+"""Parquet (https://parquet.apache.org): one row an image, or one row an answer, in row groups of some thousand.
+
+A column a class, int8: 1, 0, or null where there is no value. `provenance` lists the answers of the image, unsure ones
+too, so that nothing is lost. A class with the name of another column keeps it: that one gets a "_" at its end.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.provenance import GUARANTEE, ORIGIN
+from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+
+GROUPED = 16  # blocks in a row group
+
+
+def write_parquet(view: View, out: Output) -> None:
+    """The table, compressed with zstd."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = _cells if view.columns.long else _images
+    with out.binary() as file:
+        writer: Any = None
+        waiting: list[Any] = []
+        for table in (rows(view, block) for block in view.blocks()) if view.images else _empty(view):
+            if writer is None:
+                writer = pq.ParquetWriter(file, table.schema, compression="zstd")
+            waiting.append(table)
+            if len(waiting) == GROUPED:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=1 << 20)
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting), row_group_size=1 << 20)
+        writer.close()
+
+
+def _empty(view: View) -> Iterator[Any]:
+    import pyarrow as pa
+
+    names = ["image", *(class_.name for class_ in view.classes)]
+    types = [pa.string(), *(pa.int8() for _ in view.classes)]
+    yield pa.schema(list(zip(names, types, strict=True))).empty_table()
+
+
+def _images(view: View, block: Block) -> Any:
+    """One row an image."""
+    import pyarrow as pa
+
+    facts: dict[str, Any] = {
+        "image": pa.array([image.name for image in block.images], pa.string()),
+        "sha256": pa.array([image.sha256 for image in block.images], pa.string()),
+        "width": pa.array([image.width for image in block.images], pa.int32()),
+        "height": pa.array([image.height for image in block.images], pa.int32()),
+    }
+    if view.splits:
+        facts["split"] = pa.array([split or None for split in block.splits], pa.string())
+    labels = {
+        class_.name: pa.array(block.values[:, column], pa.int8(), mask=block.values[:, column] < 0)
+        for column, class_ in enumerate(view.classes)
+    }
+    rows, _ = block.sources.nonzero()
+    offsets = pa.array(np.searchsorted(rows, np.arange(len(block.images) + 1)), pa.int32())
+    answers = _answers(view, block)
+    more: dict[str, Any] = {
+        "provenance": pa.ListArray.from_arrays(
+            offsets, pa.StructArray.from_arrays(list(answers.values()), list(answers))
+        )
+    }
+    if "attributes" in view.has:
+        pairs = [list(facts.items()) for facts in block.attributes]
+        more["attributes"] = pa.array(pairs, pa.map_(pa.string(), pa.string()))
+    if "notes" in view.has:
+        more["notes"] = pa.array([[_note(note) for note in notes] for notes in block.notes], pa.list_(_note_type()))
+    if "missing" in view.has:
+        more["missing"] = pa.array([reason or None for reason in block.missing], pa.string())
+    named = {_free(name, labels): values for name, values in facts.items()}
+    return pa.table(named | labels | {_free(name, labels): values for name, values in more.items()})
+
+
+def _cells(view: View, block: Block) -> Any:
+    """One row an answer."""
+    import pyarrow as pa
+
+    rows, columns = block.sources.nonzero()
+    facts = {"image": pa.array([image.name for image in block.images], pa.string()).take(pa.array(rows))}
+    if view.splits:
+        facts["split"] = pa.array([split or None for split in block.splits], pa.string()).take(pa.array(rows))
+    answers = _answers(view, block)
+    values = block.values[rows, columns]
+    return pa.table(facts | answers | {"value": pa.array(values, pa.int8(), mask=values < 0)})
+
+
+def _answers(view: View, block: Block) -> dict[str, Any]:
+    """Column -> one value for each cell with a source, image by image."""
+    import pyarrow as pa
+
+    cells = rows, columns = block.sources.nonzero()
+
+    def words(texts: list[str | None], places: np.ndarray) -> Any:
+        return pa.array(texts, pa.string()).take(pa.array(places.astype(np.int64)))
+
+    answers = {
+        "class": words([class_.name for class_ in view.classes], columns),
+        "state": words(list(STATE_WORDS), block.states[cells]),
+        "source": words(list(view.sources), block.sources[cells]),
+        "annotator": words([name or None for name in view.annotators], block.annotators[cells]),
+        "decided_at": _times(block.decided_at[cells]),
+        "probability": _numbers(block.probabilities[cells]),
+    }
+    if view.columns.seconds:
+        answers["seconds"] = _numbers(block.seconds[cells])
+    listed = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    if "accepted" in view.has:
+        accepted = [block.accepted.get(cell) for cell in listed]
+        for name in GUARANTEE:
+            kind = pa.int64() if name == "run" else pa.float64()
+            answers[name] = pa.array([None if made is None else getattr(made, name) for made in accepted], kind)
+    if "origins" in view.has:
+        origins = [block.origins.get(cell) for cell in listed]
+        answers[ORIGIN[0]] = pa.array([(origin and origin.source) or None for origin in origins], pa.string())
+        answers[ORIGIN[1]] = pa.array([(origin and origin.annotator) or None for origin in origins], pa.string())
+        at = [np.nan if origin is None or origin.decided_at is None else origin.decided_at for origin in origins]
+        answers[ORIGIN[2]] = _times(np.array(at, np.float64))
+    return answers
+
+
+def _times(seconds: np.ndarray) -> Any:
+    """Unix seconds as timestamps in UTC, null for nan."""
+    import pyarrow as pa
+
+    unknown = np.isnan(seconds)
+    moments = np.rint(np.where(unknown, 0, seconds) * 1000).astype(np.int64)
+    return pa.array(moments, pa.int64(), mask=unknown).cast(pa.timestamp("ms", "UTC"))
+
+
+def _numbers(values: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, pa.float64(), mask=np.isnan(values))
+
+
+def _note(note: Any) -> dict[str, Any]:
+    return {"kind": note.kind, "text": note.text, "annotator": note.annotator, "written_at": round(note.at * 1000)}
+
+
+def _note_type() -> Any:
+    import pyarrow as pa
+
+    texts = [(name, pa.string()) for name in ("kind", "text", "annotator")]
+    return pa.struct([*texts, ("written_at", pa.timestamp("ms", "UTC"))])
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+PARQUET = Format(
+    name="parquet",
+    about="one row per image with an int8 column per class and all answers; read by pandas, pyarrow, DuckDB, Spark",
+    ending=".parquet",
+    write=write_parquet,
+    lost=Lost(unknown=False, unsure=False, provenance=False),
+    media_types=("application/vnd.apache.parquet",),
+)

@@ -1,0 +1,47 @@
+"""Writing the arrays of the single-positive multi-label literature: formatted_{split}_{images,labels,labels_obs}.npy.
+
+Format: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021,
+https://github.com/elijahcole/single-positive-multi-label. `labels` (n, C) is the truth, 1 and 0, as this data set has
+it with what the export fills in; `labels_obs` (n, C) what was answered: 1 present, -1 absent, 0 not known. classes.txt
+names the columns. Without splits, all images are "train".
+"""
+
+from contextlib import ExitStack
+
+import numpy as np
+
+from annotator.exchange.formats.growing import GrowingArray, Names
+from annotator.exchange.formats.numpy_folder import CODES, place_images, write_classes
+from annotator.exchange.formats.view import ASSUMED, MODEL, Output, View
+
+
+def write_spml(view: View, out: Output) -> None:
+    """Three arrays a split; images of no split are left out."""
+    is_filled = np.isin(view.sources, (MODEL, ASSUMED))
+    with ExitStack() as stack:
+        arrays = {split: _Arrays(split, view, out, stack) for split in view.splits or ("train",)}
+        for block in view.blocks():
+            kept = place_images(block, view, out)
+            observed = np.where(is_filled[block.sources], 0, CODES[block.values])
+            for split, of_split in arrays.items():
+                rows = [row for row in kept if not view.splits or block.splits[row] == split]
+                of_split.labels.add(block.values[rows] == 1)
+                of_split.observed.add(observed[rows])
+                if rows:
+                    of_split.names.add(kept[row] for row in rows)
+        for split, of_split in arrays.items():
+            of_split.labels.finish()
+            of_split.observed.finish()
+            of_split.names.save(out.path(f"formatted_{split}_images.npy"))
+    write_classes(view, out)
+
+
+class _Arrays:
+    """The arrays of one split."""
+
+    def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
+        self.names = Names()
+        self.labels, self.observed = (
+            GrowingArray(stack.enter_context(out.binary(f"formatted_{split}_{name}.npy")), np.int8, len(view.classes))
+            for name in ("labels", "labels_obs")
+        )

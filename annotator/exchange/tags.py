@@ -1,0 +1,36 @@
+"""Giving an export a name, so that it can be compared with others later, and with the labels of now."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import DataSet, data_set
+from annotator.store import tags
+from annotator.store.database import Database
+from annotator.store.tags import TaggedCells
+
+
+def write_cells(db: Database, data: DataSet) -> Path:
+    """Write the cells of a data set, within its transaction; returns the file, which is to be kept or deleted."""
+    with tags.new_cells(db, data.image_ids, data.view.classes) as (writer, path):
+        for block in data.view.blocks():
+            writer.add(block.values, block.states)
+    return path
+
+
+@contextmanager
+def cells_now(db: Database, choices: Choices) -> Generator[TaggedCells]:
+    """The cells as an export with these choices would hold them now; the file is gone afterwards."""
+    with data_set(db, choices) as data:
+        path = write_cells(db, data)
+    try:
+        yield tags.read_cells(path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def cells_of(db: Database, name: str) -> Generator[TaggedCells]:
+    """The cells of a tag. Raises AnnotatorError for an unknown one, or when its file is gone."""
+    yield tags.read_cells(tags.path_of(db, tags.find_tag(db, name).id))
