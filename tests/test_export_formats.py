@@ -23,8 +23,8 @@ from annotator.exchange.choices import Choices
 from annotator.exchange.data_set import data_set
 from annotator.exchange.export import export, prepare, write
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml_arrays
+from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.formats.view import UNKNOWN, Columns
-from annotator.exchange.image_files import safe_names
 from annotator.exchange.output import sweep_folders
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import images

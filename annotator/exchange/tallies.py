@@ -51,6 +51,7 @@ class Tallies:
             (image.name, reason) for image, reason in zip(block.images, block.missing, strict=True) if reason
         ]
         facts = {
+            "unknown": bool((block.values < 0).any()),
             "accepted": bool(block.accepted),
             "origins": bool(block.origins),
             "missing": any(block.missing),

@@ -19,8 +19,9 @@ import numpy as np
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats.class_list import read_classes
 from annotator.exchange.formats.contents import Contents, Given, Item, Problems
-from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.npy import load_array
+from annotator.exchange.formats.spml_arrays import write_spml
 from annotator.records import ABSENT, PRESENT
 
 PARTS = ("train", "val")  # of the literature; exports may have others
@@ -92,7 +93,7 @@ def _parts(folder: Path, chosen: str | None) -> list[_Part]:
             continue
         if images.ndim != 1 or images.dtype.kind not in "US":
             problems.append(f"formatted_{split}_images.npy is {images.shape} of {images.dtype}; it must be file names")
-        elif labels.ndim != 2 or labels.dtype.kind not in "biuf" or len(labels) != len(images) or not labels.shape[1]:
+        elif labels.ndim != 2 or labels.dtype.kind not in "biuf" or len(labels) != len(images):
             problems.append(
                 f"{file} is {labels.shape} of {labels.dtype}; it must be ({len(images)}, classes) of numbers"
             )
@@ -106,6 +107,8 @@ def _parts(folder: Path, chosen: str | None) -> list[_Part]:
 
 
 def _classes(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
+    if not count:
+        return [], []
     file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
     if file is None:
         numbered = [(f"class {number}", "") for number in range(1, count + 1)]
@@ -150,4 +153,6 @@ SPML = Format(
     about="The formatted_*.npy arrays of the single-positive multi-label literature",
     recognise=recognise,
     read=read,
+    write=write_spml,
+    lost=Lost(unknown=False, unsure=True, provenance=True),
 )

@@ -1,9 +1,10 @@
 """Writing the arrays of the single-positive multi-label literature: formatted_{split}_{images,labels,labels_obs}.npy.
 
 Format: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021,
-https://github.com/elijahcole/single-positive-multi-label. `labels` (n, C) is the truth, 1 and 0, as this data set has
-it with what the export fills in; `labels_obs` (n, C) what was answered: 1 present, -1 absent, 0 not known. classes.txt
-names the columns. Without splits, all images are "train".
+https://github.com/elijahcole/single-positive-multi-label. `labels_obs` (n, C) is what was answered: 1 present, -1
+absent, 0 not known. `labels` (n, C) is the truth, 1 and 0, with what the export fills in; it has no room for unknown,
+so it is written only of a data set without unknown cells. classes.txt names the columns. Without splits, all images
+are "train".
 """
 
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from annotator.exchange.formats.view import ASSUMED, MODEL, Output, View
 
 
 def write_spml(view: View, out: Output) -> None:
-    """Three arrays a split; images of no split are left out."""
+    """Two or three arrays a split; images of no split are left out."""
     is_filled = np.isin(view.sources, (MODEL, ASSUMED))
     with ExitStack() as stack:
         arrays = {split: _Arrays(split, view, out, stack) for split in view.splits or ("train",)}
@@ -25,13 +26,14 @@ def write_spml(view: View, out: Output) -> None:
             observed = np.where(is_filled[block.sources], 0, CODES[block.values])
             for split, of_split in arrays.items():
                 rows = [row for row in kept if not view.splits or block.splits[row] == split]
-                of_split.labels.add(block.values[rows] == 1)
                 of_split.observed.add(observed[rows])
+                if of_split.labels:
+                    of_split.labels.add(block.values[rows] == 1)
                 if rows:
                     of_split.names.add(kept[row] for row in rows)
         for split, of_split in arrays.items():
-            of_split.labels.finish()
-            of_split.observed.finish()
+            for array in filter(None, (of_split.labels, of_split.observed)):
+                array.finish()
             of_split.names.save(out.path(f"formatted_{split}_images.npy"))
     write_classes(view, out)
 
@@ -40,8 +42,9 @@ class _Arrays:
     """The arrays of one split."""
 
     def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
-        self.names = Names()
-        self.labels, self.observed = (
-            GrowingArray(stack.enter_context(out.binary(f"formatted_{split}_{name}.npy")), np.int8, len(view.classes))
-            for name in ("labels", "labels_obs")
-        )
+        def array(name: str) -> GrowingArray:
+            file = stack.enter_context(out.binary(f"formatted_{split}_{name}.npy"))
+            return GrowingArray(file, np.int8, len(view.classes))
+
+        self.names, self.observed = Names(), array("labels_obs")
+        self.labels = None if "unknown" in view.has else array("labels")

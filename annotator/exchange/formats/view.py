@@ -126,7 +126,8 @@ class View:
     raw           text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
     columns       of tables
     written       what becomes of image files: none, link, copy or resize
-    has           which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes"
+    has           which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
+                  "unknown" where a cell has no value
     """
 
     classes: list[Class]
