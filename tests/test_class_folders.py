@@ -80,6 +80,7 @@ def test_torchvision_sees_the_same_classes_and_images(tmp_path_factory, names):
         (["only/1.jpg"], None),
         (["a/readme.txt", "b/readme.txt"], None),
         (["train/1.jpg", "val/2.jpg"], None),
+        (["thumbs/1.jpg", "heatmaps/2.jpg", "project.db"], None),
     ]
 )
 def test_class_folders_are_recognised_and_other_folders_are_not(tmp_path_factory, paths, words):
@@ -100,7 +101,7 @@ def test_torchvision_and_we_find_every_present_class_of_yolo_folders(tmp_path_fa
         [[1] * len(classes), [0] * len(classes), [-1] * (len(classes) - 1) + [1], [UNSURE_CELL] * len(classes)]
     )
     files = [f"{row}.jpg" for row in range(4)]
-    view = view_of(cells, classes, splits=["train", "train", "val", "val"], files=files)
+    view = view_of(cells, classes, splits=["train", "train", "val", "val"], files=files, written="link")
     path = write(YOLO_CLS, view, tmp_path_factory.mktemp("export"))
     theirs = ImageFolder(str(path / "train"))
     assert len(theirs.classes) == len(classes)
@@ -109,6 +110,11 @@ def test_torchvision_and_we_find_every_present_class_of_yolo_folders(tmp_path_fa
     found = sorted((item.attributes["split"], item.image[-5:], item.labels[0].class_name) for item in contents.items)
     assert found == sorted([("train", "0.jpg", name) for name in classes] + [("val", "2.jpg", classes[-1])])
     assert not problems.count
+
+
+def test_yolo_folders_without_images_are_refused(tmp_path):
+    with pytest.raises(AnnotatorError, match="leave out --images none"):
+        write(YOLO_CLS, view_of(np.array([[1]]), files=["a.jpg"]), tmp_path)
 
 
 def yolo(root, data: str = "names:\n  0: cat\n  1: traffic light\n", **files: str):

@@ -36,7 +36,7 @@ def test_a_format_keeps_all_that_it_does_not_call_lost(tmp_path_factory, name, s
 
 @over(name=WRITTEN)
 def test_an_export_is_recognised_as_what_it_is_and_as_nothing_else(tmp_path_factory, name):
-    view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=FILES)
+    view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=FILES, written=FORMATS[name].images)
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
     found = [other for other, format_ in FORMATS.items() if format_.recognise and format_.recognise(path)]
     assert found == [{"yolo-cls": "imagefolder"}.get(name, name)] or not FORMATS[name].read

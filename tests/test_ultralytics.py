@@ -44,7 +44,7 @@ def picture() -> bytes:
 def test_the_check_of_classification_folders_finds_every_class_and_image(tmp_path):
     cells = np.array([[1] * 5, [0, 1, 0, 1, -1], [1] * 5, [0] * 5])
     files = [f"{row}.jpg" for row in range(4)]
-    view = view_of(cells, CLASSES, files=files, splits=["train", "train", "val", "val"])
+    view = view_of(cells, CLASSES, files=files, splits=["train", "train", "val", "val"], written="link")
     path = write(YOLO_CLS, view, tmp_path, picture())
     found = found_by_ultralytics("classify", path, tmp_path)
     contents, _ = read(YOLO_CLS, path)

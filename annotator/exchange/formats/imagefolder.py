@@ -30,6 +30,8 @@ _ENTRIES_SEEN = 200
 def recognise(path: Path) -> str | None:
     """At least two folders hold images, or splits hold such folders, and no image lies beside them."""
     folders, images = _glance(path)
+    if (path / "project.db").exists():  # its thumbnails lie in folders, too
+        return None
     if images or not folders or {name.lower() for name in folders} & _OTHERS:
         return None
     if _are_splits(folders):

@@ -233,7 +233,11 @@ class _LabelFiles:
 
 
 def write_classification(view: View, output: Output) -> None:
-    """Each image in the folder of each of its present classes. Images must be written; without them it is empty."""
+    """Each image in the folder of each of its present classes. Raises AnnotatorError when images are not written."""
+    if view.written == "none":
+        raise AnnotatorError(
+            "yolo-cls is nothing but folders of images: leave out --images none, or choose link or copy."
+        )
     names = [class_.name for class_ in view.classes]
     folders = safe_names(names)
     rest = "no split" if view.splits else "train"
