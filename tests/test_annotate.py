@@ -362,7 +362,13 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         until(lambda: held() == [first])
         left = max(image.id for image in images.all_images(db) if image.id != first)
         leases.take(db, "bob", "Bob", [image.id for image in images.all_images(db) if image.id != left], 12)
+        page.route("**/api/work", lambda route: None)  # no answer
         page.keyboard.press("1")
+        wait_for_another(page, first)
+        page.keyboard.press("2")
+        words = "Reserving the image for you after the pause... Nothing was answered."
+        expect(page.locator(".words")).to_have_text(words)
+        page.unroute("**/api/work")
         wait_for_image(page, left)
         until(lambda: left in held())
         page.keyboard.press("2")

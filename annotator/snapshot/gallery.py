@@ -203,6 +203,18 @@ def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
         return [(tile.image.id, tile.image.name) for tile in tiles.read(db, ids)]
 
 
+def is_ready(db: Database) -> bool:
+    """Whether the images have been read into memory."""
+    return image_columns.kept(db).stamp != image_columns.NOTHING
+
+
+def prepare(db: Database) -> None:
+    """Read the images into memory, which with a million takes seconds; everything else here does so, too."""
+    columns = image_columns.kept(db)
+    with columns.lock, db.reading():
+        columns.refresh(db)
+
+
 def folders(db: Database) -> list[str]:
     """The folders with images, sorted, for the choice of a filter; "" are images beside the folders."""
     columns = image_columns.kept(db)
@@ -303,20 +315,29 @@ def _bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
         return np.full(len(columns), NO_VALUE, np.uint16)
     stamp = columns.stamp
     key = (predictions.run.id, predictions.run.version, class_id, stamp.image)
-    return db.caches.get("gallery probabilities", key, lambda: _read_bits(predictions, columns, class_id), COLUMNS_KEPT)
+    return db.caches.get(
+        "gallery probabilities", key, lambda: _read_bits(db, predictions, columns, class_id), COLUMNS_KEPT
+    )
 
 
-def _read_bits(predictions: Predictions, columns: ImageColumns, class_id: int) -> np.ndarray:
+def _read_bits(db: Database, predictions: Predictions, columns: ImageColumns, class_id: int) -> np.ndarray:
     values = np.full(len(columns), np.nan, np.float16)
     [column], [known] = predictions.columns([class_id])
     image_ids = predictions.image_ids
-    if known and np.array_equal(image_ids, columns.image_ids[: len(image_ids)]):  # as most often
+    if known and _are_first(db, predictions, columns):  # as most often
         values[: len(image_ids)] = predictions.probabilities[:, column]
     elif known:
         rows, in_project = positions(image_ids, columns.image_ids)
         values[rows[in_project]] = predictions.probabilities[:, column][in_project]
     bits = np.abs(values, out=values).view(np.uint16)
     return np.minimum(bits, NO_VALUE, out=bits)  # those of nan are larger
+
+
+def _are_first(db: Database, predictions: Predictions, columns: ImageColumns) -> bool:
+    """Whether the rows of the run are the first ones of the columns."""
+    ids = predictions.image_ids
+    key = (predictions.run.id, columns.stamp.image)
+    return db.caches.get("gallery runs", key, lambda: np.array_equal(ids, columns.image_ids[: len(ids)]), 1)
 
 
 def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[int, float]:

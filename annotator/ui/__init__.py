@@ -5,7 +5,7 @@
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
     note_list.py                                           flags and comments as a list
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
-    adding.py                                              folders of images that are being added
+    adding.py ahead.py                                     folders of images that are being added; what is read ahead
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script
 
 May import queues, exchange, quality, snapshot and store; never worker. Begin with server.py.

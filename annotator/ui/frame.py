@@ -29,6 +29,8 @@ STYLE = """<style>
 @media (max-width: 1600px) {[data-testid="stTopNavLink"] > span:first-child {display: none;}}
 [data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
 [data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
+[data-testid="stMetric"] * {white-space: normal !important;}
+[data-testid="stDownloadButton"] p, [data-testid="stCheckbox"] p {white-space: normal;}
 [data-testid="stCaptionContainer"] {opacity: 0.8;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}

@@ -1,5 +1,6 @@
 """The page process: Streamlit pages, our routes beside them, and the watch over the worker, on 127.0.0.1 only."""
 
+import gc
 import html
 import os
 import secrets
@@ -23,6 +24,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.store.database import fold
 from annotator.store.private import write_private
 from annotator.ui import context
+from annotator.ui.ahead import ReadAhead
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
 from annotator.ui.keys import Keys, address_with, own_secret
@@ -44,16 +46,19 @@ COPIED = (
 
 
 def build_app(run: str) -> st.App:
-    """The ASGI application of the open project, with the watch over its worker; keys made for this run give access."""
+    """The ASGI application of the open project, with the watch over its worker and what is read ahead; keys made for
+    this run give access."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
-        watch = Watch(context.db())
+        watch, ahead = Watch(context.db()), ReadAhead(context.db())
         ending = Ending()
         ending.add_last_step(watch.stop)
+        ending.add_last_step(ahead.stop)
         ending.add_last_step(fold)  # not at the exit of the process: uvicorn ends it by the signal it was sent
         with ending.on_signals():
             watch.start()
+            ahead.start()
             try:
                 yield
             finally:
@@ -108,8 +113,14 @@ def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = 
     link = address_with(address, context.tokens().key(run, seconds=None))
     opener = paths.opener if browser and _has_desktop() else None
     threading.Thread(target=_announce, args=[link, port, opener], daemon=True).start()
-    config = options(port)
-    build_app(run).run(config=config)
+    run_app(build_app(run), port)
+
+
+def run_app(app: st.App, port: int) -> None:
+    """Run an application of this module until the process is told to end."""
+    # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
+    gc.freeze()
+    app.run(config=options(port))
 
 
 def free_port(first: int) -> int:

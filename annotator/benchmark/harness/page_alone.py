@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 
 from annotator.ui import context
-from annotator.ui.server import page_app
-from annotator.ui.streamlit_options import options
+from annotator.ui.server import page_app, run_app
 
 
 def serve_pages(project: Path, port: int) -> None:
     """Serve a project's pages until the process is told to end (SIGTERM)."""
     context.open_project(project)
-    config = options(port)
-    page_app().run(config=config)
+    run_app(page_app(), port)
 
 
 if __name__ == "__main__":

@@ -104,4 +104,6 @@ def points(colour: str, size: int) -> alt.OverlayMarkDef:
 
 def categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color(field, scale=scale, legend=alt.Legend(title=None, orient="top", columns=2, offset=4, padding=0))
+    columns = 3 if len(names) <= 3 else 2  # on a phone a row has room for three short names
+    legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0)
+    return alt.Color(field, scale=scale, legend=legend)

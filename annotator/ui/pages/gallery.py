@@ -3,6 +3,8 @@
 Everything quick happens in components/gallery/gallery.js, which reads the filter in the address.
 """
 
+import streamlit as st
+
 from annotator.records import SOURCES
 from annotator.snapshot import gallery
 from annotator.store import overview
@@ -16,6 +18,9 @@ def page() -> None:
     """The page."""
     frame.annotator_name()
     db = context.db()
+    if not gallery.is_ready(db):
+        with st.spinner("Reading the list of images..."):
+            gallery.prepare(db)
     mount(
         "gallery",
         images=overview.image_counts(db)["all"],

@@ -67,8 +67,10 @@ export const KEYS = [
   },
 ];
 
+const FIRST = "The most useful task comes next. Mark it, then press Enter.";
 export const HINTS = [
-  { at: ".what", side: "end", by: "decide", text: "The most useful task comes next. Mark it, then press Enter." },
+  { at: ".grid-page .what", side: "end", by: "decide", text: FIRST },
+  { at: ".root:not(.grid-page) .what", side: "below", by: "decide", text: FIRST },
   { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
 ];

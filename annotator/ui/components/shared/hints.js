@@ -19,7 +19,8 @@ const PICTURE = ".stage";
 /**
  * @typedef {{text: string, touch?: string, at: string, side?: string, by: string}} Hint
  *   touch: the same for a phone, which has no keys; without it there is none
- *   at: selector of what it stands beside; side: left, above, below (where there is room), over its foot, or at its end;
+ *   at: selector of what it stands beside; side: left, above, below (where there is room), over its foot, or over its end
+ *   where it is wide;
  *   by: the use that dismisses it, as pages tell it to used()
  */
 
@@ -72,7 +73,7 @@ export class Hints {
   /** @param {Hint} hint */
   #build(hint) {
     const element = el("div", { class: "hint", role: "note" }, el("span", {}, hint.text),
-      el("button", { type: "button", "aria-label": "Dismiss hint", title: "Dismiss", onclick: () => this.#dismiss((one) => one.hint === hint) }, "×"));
+      el("button", { type: "button", "aria-label": "Dismiss hint", title: "Dismiss", onclick: () => this.#dismiss((one) => one.hint.text === hint.text) }, "×"));
     element.style.visibility = "hidden";
     return element;
   }
@@ -101,7 +102,7 @@ export class Hints {
 function place(box, width, height, side) {
   const foot = Math.min(box.bottom, window.innerHeight);
   if (side === "over") return [box.left + (box.width - width) / 2, Math.max(TOP, foot - height - 9 * GAP)];
-  if (side === "end") return [box.right - width, box.top];
+  if (side === "end" && box.width > 2.5 * width) return [box.right - width, box.top];
   if (side === "left" && box.left - width - GAP > 0) return [box.left - width - GAP, Math.max(TOP, box.top)];
   const [above, below] = [box.top - height - GAP, box.bottom + GAP];
   const fits = side === "below" ? below + height > window.innerHeight : above >= TOP;

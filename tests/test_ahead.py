@@ -1,0 +1,27 @@
+"""What is read ahead after a start: the images that the Gallery lists, unless the app ends first."""
+
+from served import until
+
+from annotator.snapshot import gallery
+from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.store.database import Database
+from annotator.ui.ahead import ReadAhead
+
+
+def test_the_images_are_in_memory_before_anybody_opens_the_gallery(db):
+    assert not gallery.is_ready(db)
+    ahead = ReadAhead(db, pause=0)
+    ahead.start()
+    until(lambda: gallery.is_ready(db))
+    ahead.stop()
+    fresh = Database(db.paths.project)
+    kept, anew = (gallery.listing(one, GalleryFilter(), Sorting()).ids(0, 100) for one in (db, fresh))
+    assert kept == anew and len(kept) > 0
+    fresh.close()
+
+
+def test_an_app_that_ends_first_reads_nothing(db):
+    ahead = ReadAhead(db, pause=3600)
+    ahead.start()
+    ahead.stop()
+    assert not ahead._thread.is_alive() and not gallery.is_ready(db)
