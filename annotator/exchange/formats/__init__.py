@@ -26,6 +26,7 @@ from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
+from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 
 FORMATS: dict[str, Format] = {
@@ -49,6 +50,7 @@ FORMATS: dict[str, Format] = {
         FIFTYONE,
         LABEL_STUDIO,
         HUGGINGFACE,
+        WEBDATASET,
     )
 }
 """Name -> the format."""

@@ -1,0 +1,295 @@
+"""WebDataset: shards of tar, in which the files of one sample follow each other and share a name up to its first dot.
+
+Format: https://github.com/webdataset/webdataset. Written are <split>-000000.tar, ..., each sample a picture and a .json
+with its name, the lists present, absent and unsure, and what extras.py keeps; classes.txt has the order of the classes.
+The key is the number of the image in the export, because a dot in a file's name would end it.
+
+Read are .json with such lists, or with texts in the fields label, labels, classes or tags, which are present, and .cls
+with the name of a class, or its number in classes.txt. Nothing is unpacked: links and other members that are no files,
+and names that lead out of a folder, are problems.
+"""
+
+import io
+import re
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.addresses import ENDINGS
+from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.formats.extras import KEY, Extras, Origins, answers, extras, given_by
+from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.lines import lines
+from annotator.exchange.formats.split_names import split_names
+from annotator.exchange.formats.view import Output, View
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.reading import open_file
+
+WHOLE, REST = "data", "unsplit"  # the shards of a set without splits, and of images that are in none
+CLASSES = "classes.txt"
+SHARD_BYTES = 500_000_000
+SHARD_IMAGES = 10_000
+LARGEST = 16 << 20  # bytes of a .json or .cls
+LARGEST_HEADER = 1 << 20  # bytes of a long name or of other facts about a member
+_LABEL_FIELDS = ("label", "labels", "class", "classes", "tag", "tags", "category", "categories")
+_SHARD = re.compile(r"^(.+?)[-_]\d+$")
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+
+
+class Sample(msgspec.Struct, rename={"extras": KEY}):
+    """The .json of a sample."""
+
+    image: Any = None
+    present: Any = None
+    absent: Any = None
+    unsure: Any = None
+    extras: Extras | None = None
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose headers are no larger than a long name needs."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        if self.type in _HEADERS and self.size > LARGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {self.size:,} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]  # private, but what tarfile calls for each
+
+
+def recognise(path: Path) -> str | None:
+    """A shard, or a folder of shards, whose first sample has a .json or .cls."""
+    try:
+        for shard in _shards(path)[:1]:
+            with tarfile.open(shard, "r:", tarinfo=_Member) as archive:
+                found = [member.name for _ in range(4) if (member := archive.next())]
+            if (keys := [_key(name) for name in found]) and any(
+                ending in ("json", "cls") and key == keys[0][0] for key, ending in keys
+            ):
+                return f"WebDataset: the samples of {shard.name} have .json or .cls"
+    except (OSError, tarfile.TarError):
+        pass
+    return None
+
+
+def _shards(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.glob("*.tar") if file.is_file())
+    return [path] if path.suffix == ".tar" and path.is_file() else []
+
+
+def _key(name: str) -> tuple[str, str]:
+    """A member's sample, and its ending from the first dot of its file name on."""
+    folder, _, file = name.rpartition("/")
+    stem, _, ending = file.partition(".")
+    return (f"{folder}/{stem}" if folder else stem), ending.lower()
+
+
+class _Files(NamedTuple):
+    """Of one sample: the name of its picture, and its labels as bytes."""
+
+    picture: str = ""
+    json: bytes | None = None
+    cls: bytes | None = None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The samples of all shards; a place is a shard and a member in it.
+
+    Raises AnnotatorError for a shard that is no tar, or ends early.
+    """
+    shards = _shards(path)
+    if not shards:
+        raise AnnotatorError(f"{path} holds no .tar, which the shards of WebDataset are.")
+    beside = shards[0].parent / CLASSES
+    names = [line.rstrip("\r\n") for line in lines(beside)] if beside.is_file() else []
+    said = ["Classes in a sample's .json or .cls are present, those of its lists absent and unsure are what they say."]
+    if not names:
+        said.append(f"There is no {CLASSES}: a number in a .cls is the name of its class.")
+    items = (item for shard in shards for item in _items(shard, names, problems))
+    return Contents([(name, "") for name in names if name], items, place="sample", said=said)
+
+
+def _items(shard: Path, names: list[str], problems: Problems) -> Iterator[Item]:
+    split = match[1] if (match := _SHARD.match(shard.stem)) else ""
+    decoder = msgspec.json.Decoder(Sample)
+    for key, files in _samples(shard, problems):
+        place = f"{shard.name}/{files.picture or key}"
+        try:
+            sample = decoder.decode(files.json) if files.json is not None else Sample()
+            origins = _origins(sample, files, names)
+        except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+            problems.add(f"{place}: {error}")
+            continue
+        kept = sample.extras
+        named = sample.image if isinstance(sample.image, str) else ""
+        yield Item(
+            (kept.image if kept else "") or named or files.picture or key,
+            place,
+            given_by(origins),
+            scores=kept.probabilities if kept else {},
+            sha256=kept.sha256 if kept else "",
+            attributes=kept.facts() if kept else {"split": split} if split else {},
+            remarks=kept.remarks() if kept else (),
+            answered=bool(origins) if kept else files.json is not None or files.cls is not None,
+        )
+
+
+def _origins(sample: Sample, files: _Files, names: list[str]) -> Origins:
+    """Raises ValueError where classes are neither texts nor numbers of classes."""
+    lists: list[tuple[str, Any, int]] = [
+        ("present", sample.present, PRESENT),
+        ("absent", sample.absent, ABSENT),
+        ("unsure", sample.unsure, UNSURE),
+    ]
+    if files.json is not None and sample.present is None:
+        fields = msgspec.json.decode(files.json, type=dict[str, Any])
+        lists += [(field, fields[field], PRESENT) for field in _LABEL_FIELDS if field in fields]
+    if files.cls is not None:
+        text = files.cls.decode().strip()
+        lists.append(("cls", int(text) if text.isdecimal() and len(text) < 10 else text, PRESENT))
+    written = sample.extras.origins() if sample.extras else {}
+    origins: Origins = {}
+    for field, value, state in lists:
+        for name in value if isinstance(value, list) else [] if value is None else [value]:
+            cell = _class(name, names, field), state
+            origins[cell] = written.get(cell, ("", None, ""))
+    return origins
+
+
+def _class(name: Any, names: list[str], field: str) -> str:
+    if isinstance(name, int) and not isinstance(name, bool) and name >= 0:
+        if names and name >= len(names):
+            raise ValueError(f"{field} has the class {name}, but {CLASSES} has only {len(names)}")
+        return names[name] if names else str(name)
+    if isinstance(name, str) and name:
+        return name
+    raise ValueError(f"{field} has {name!r}, which is neither the name nor the number of a class")
+
+
+def _samples(shard: Path, problems: Problems) -> Iterator[tuple[str, _Files]]:
+    """(Key, files) of each sample; only labels are read, pictures are passed over."""
+    key, found = "", _Files()
+    try:
+        with open_file(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=_Member) as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps all that it has seen
+                if member.isdir():
+                    continue
+                if not member.isreg() or _leads_out(member.name):
+                    what = "leads out of the shard" if member.isreg() else "is a link or device, not a file"
+                    problems.add(f"{shard.name}/{member.name}: it {what}")
+                    continue
+                name, ending = _key(member.name)
+                if name != key:
+                    if found != _Files():
+                        yield key, found
+                    key, found = name, _Files()
+                if ending in ("json", "cls"):
+                    found = found._replace(**{ending: _content(archive, member)})
+                elif f".{ending}".endswith(ENDINGS):
+                    found = found._replace(picture=member.name)
+            if found != _Files():
+                yield key, found
+    except (tarfile.TarError, OSError, EOFError, UnicodeError) as error:
+        raise AnnotatorError(f"{shard} is no whole tar, after sample {key or '0'!r}: {error}.") from error
+
+
+def _leads_out(name: str) -> bool:
+    path = PurePosixPath(name.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    if member.size > LARGEST:
+        raise tarfile.ReadError(f"{member.name} has {member.size:,} bytes, more than the labels of an image can have")
+    opened = archive.extractfile(member)
+    content = opened.read() if opened else b""
+    if len(content) < member.size:
+        raise tarfile.ReadError(f"{member.name} ends too early")
+    return content
+
+
+def write(view: View, output: Output) -> None:
+    """The shards of all splits, and the list of classes."""
+    names = [class_.name for class_ in view.classes]
+    with output.text(CLASSES) as file:
+        file.write("".join(f"{name}\n" for name in names))
+    encode = msgspec.json.Encoder().encode
+    splits = split_names(view, REST if view.splits else WHOLE)
+    number = 0
+    with ExitStack() as stack:
+        shards: dict[str, _Shards] = {}
+        for block in view.blocks():
+            for row, given in enumerate(answers(block)):
+                image, split = block.images[row], splits[block.splits[row]]
+                if split not in shards:
+                    shards[split] = stack.enter_context(_Shards(output, split))
+                sample = Sample(image.name, *given.by_state(names), extras(view, names, block, row, given))
+                members = [(f"{number:09}.json", encode(sample))]
+                picture = output.image_bytes(image)
+                if picture is not None:
+                    members.insert(0, (f"{number:09}{PurePosixPath(block.files[row]).suffix.lower()}", picture))
+                shards[split].add(members)
+                number += 1
+        if not shards:
+            stack.enter_context(_Shards(output, splits[""])).add([])
+
+
+class _Shards:
+    """The shards of one split, one open at a time."""
+
+    def __init__(self, output: Output, split: str):
+        self._output, self._split = output, split
+        self._number = self._bytes = self._images = 0
+        self._stack: ExitStack | None = None
+        self._archive: tarfile.TarFile | None = None
+        self._now = int(time.time())
+
+    def __enter__(self) -> "_Shards":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._stack:
+            self._stack.close()
+
+    def add(self, members: list[tuple[str, bytes]]) -> None:
+        """Write the files of one sample; the next shard is begun when this one is full."""
+        if self._archive is None or self._bytes >= SHARD_BYTES or self._images >= SHARD_IMAGES:
+            self._archive = self._next()
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(content), self._now, 0o644
+            self._archive.addfile(member, io.BytesIO(content))
+            self._bytes += len(content)
+        self._images += 1
+
+    def _next(self) -> tarfile.TarFile:
+        if self._stack:
+            self._stack.close()
+        self._stack = ExitStack()
+        file: BinaryIO = self._stack.enter_context(self._output.binary(f"{self._split}-{self._number:06}.tar"))
+        self._number, self._bytes, self._images = self._number + 1, 0, 0
+        return self._stack.enter_context(tarfile.open(fileobj=file, mode="w|", format=tarfile.USTAR_FORMAT))
+
+
+WEBDATASET = Format(
+    "webdataset",
+    "WebDataset: shards of tar with pictures and labels, for training from streams",
+    "",
+    recognise,
+    read,
+    write,
+    Lost(unsure=False, provenance=False),
+    "link",
+)
