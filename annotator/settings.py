@@ -80,6 +80,11 @@ class Paths:
     def audits(self) -> Path:
         return self.project / "audits"
 
+    def predictions(self, source_id: int, version: int | None = None) -> Path:
+        """The folder of a version of predictions from elsewhere; without one, that of all versions of their source."""
+        folder = self.project / "predictions" / str(source_id)
+        return folder if version is None else folder / str(version)
+
     @property
     def worker_lock(self) -> Path:
         return self.project / "worker.lock"

@@ -1,15 +1,25 @@
 """Arguments and options that several commands share, so that they read alike."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 MethodName = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
 ]
+
+
+class ListsByDefault(TyperGroup):
+    """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def examples(*lines: str) -> str:

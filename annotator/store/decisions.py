@@ -13,7 +13,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
-from annotator.store import refusals
+from annotator.store import prediction_sources, refusals
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
@@ -40,6 +40,7 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     saved: list[str] = []
     refused: dict[str, str] = {}
     with db.writing() as sql:
+        answered: list[tuple[int, int, int]] = []
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
             known, problem = refusals.stored(sql, decision.uuid, parts)
@@ -47,9 +48,9 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
                 refused[decision.uuid] = problem
                 continue
             if not known:
-                for part in parts:
-                    _append(sql, part)
+                answered += [cell for part in parts if (cell := _append(sql, part))]
             saved.append(decision.uuid)
+        prediction_sources.log(sql, db, answered)
     return Saved([uuid for uuid in saved if uuid not in refused], refused)
 
 
@@ -198,20 +199,23 @@ def _parts(batch: Batch) -> list[Decision]:
     ]
 
 
-def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
+def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
+    """Returns the decision and the cell that it answers: (decision, image, class); None where it answers none."""
     if decision.action == "undo":
         _append_undo(sql, decision, _undo_target(sql, decision))
-        return
+        return None
     decision_id = _insert(sql, decision, image_id=decision.image_id)
     if decision.action in ("flag", "comment") or decision.image_id is None:
-        return
+        return None
+    answered = None
     if decision.action in OF_A_CELL:
         image_id, class_id, state, _ = _cell(decision)
         archive = Archive(sql)
+        answered = None if state is None else (decision_id, image_id, class_id)
         if class_id in archive:  # a page still shows a class that was archived or merged meanwhile
             if archive.target(class_id, decision_id):
                 rebuild(sql, image_id, decision_id)
-            return
+            return answered
         if state is None:
             before = clear_label(sql, image_id, class_id)
         else:
@@ -221,6 +225,7 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> None:
     elif decision.action == "done":
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)
+    return answered
 
 
 def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:

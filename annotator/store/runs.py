@@ -54,10 +54,12 @@ def publish(
     loss: Sequence[float],
     calibration: dict[str, Any] | None = None,
     threshold: float | None = None,
+    sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> None:
     """Make the run the current one: its arrays are on disk and whole.
 
     threshold    None: the one it began with
+    sources      predictions from elsewhere that it used: source, version, and the weight by class
     """
     loss_text = json.dumps([round(value, 6) for value in loss])
     calibration_text = "" if calibration is None else json.dumps(calibration)
@@ -67,6 +69,26 @@ def publish(
             threshold = coalesce(?, threshold) WHERE id = ?""",
             [epochs, seconds, loss_text, calibration_text, time.time(), threshold, run_id],
         )
+        sql.conn.executemany(
+            "INSERT OR REPLACE INTO run_source (run_id, prediction_source_id, version, weights) VALUES (?, ?, ?, ?)",
+            [(run_id, source, version, json.dumps(weights)) for source, version, weights in sources],
+        )
+
+
+def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
+    """(source, version) of the predictions from elsewhere that a run used."""
+    return tuple(
+        db.tuples(
+            "SELECT prediction_source_id, version FROM run_source WHERE run_id = ? ORDER BY prediction_source_id",
+            [run_id],
+        )
+    )
+
+
+def source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
+    """What a run learned of the predictions from elsewhere that it used: source -> class -> weight."""
+    rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
+    return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
 
 
 def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> None:

@@ -81,6 +81,16 @@ CREATE TABLE prediction_score (
     PRIMARY KEY (decision_id, prediction_source_id)
 ) WITHOUT ROWID;
 
+-- which predictions from elsewhere a run used, and how much
+CREATE TABLE run_source (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    prediction_source_id INTEGER NOT NULL REFERENCES prediction_source (id),
+    version INTEGER NOT NULL,
+    -- JSON: class id -> what one unit of the source's input adds to the logit; {} when it only fills in
+    weights TEXT NOT NULL,
+    PRIMARY KEY (run_id, prediction_source_id)
+) WITHOUT ROWID;
+
 -- exports that got a name; the cells of each are an array file
 CREATE TABLE export_tag (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

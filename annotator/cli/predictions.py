@@ -1,0 +1,244 @@
+"""The commands for predictions of other models, and for the tokens by which programs send them."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotator.cli.options import AsJson, ListsByDefault, Project, examples
+from annotator.cli.printing import print_table, printable, progress
+from annotator.cli.work import login
+from annotator.errors import AnnotatorError
+from annotator.shares import counted, percent
+
+commands = typer.Typer(rich_markup_mode=None)
+tokens = typer.Typer(
+    cls=ListsByDefault,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="List, make and revoke the tokens by which programs may send predictions.",
+    epilog=examples("annotator tokens birds", "annotator tokens make birds tagger --for predictions"),
+)
+By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
+SHOWN = 12  # classes that are named alike
+
+
+class Scale(StrEnum):
+    PROBABILITY = "probability"
+    SCORE = "score"
+
+
+class Right(StrEnum):
+    PREDICTIONS = "predictions"
+
+
+@commands.command(
+    epilog=examples(
+        "annotator predictions birds yolo.csv --name yolo-world",
+        "annotator predictions birds clip.npy --name clip --scale score --images-file n.txt --classes-file c.txt",
+        "annotator predictions birds",
+        "annotator predictions birds --remove yolo-world",
+    )
+)
+def predictions(
+    project: Project,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="CSV, Parquet, .npy, COCO results or Label Studio tasks.", show_default=False),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="What the source is called.")] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Format of the file [default: recognised].")
+    ] = None,
+    scale: Annotated[
+        Scale, typer.Option(help="Probabilities in [0, 1], or scores of which only the order counts.")
+    ] = Scale.PROBABILITY,
+    class_map: Annotated[
+        Path | None, typer.Option(help="CSV of two columns: name in the file, class (empty: left out).")
+    ] = None,
+    images_file: Annotated[Path | None, typer.Option(help="Names of the rows of a .npy array, one a line.")] = None,
+    classes_file: Annotated[Path | None, typer.Option(help="Names of its columns, one a line.")] = None,
+    only_known: Annotated[
+        bool, typer.Option("--only-known", help="Leave out classes that the project does not have.")
+    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Forget what the source said before.")] = False,
+    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove this source.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be stored.")] = False,
+    as_json: AsJson = False,
+    by: By = None,
+) -> None:
+    """Add predictions of another model, list them with the weight that each has earned, or remove them."""
+    from annotator.exchange.outside_predictions import Choices
+    from annotator.store import prediction_sources
+    from annotator.store.database import Database
+
+    db = Database(project)
+    if remove is not None:
+        removed = prediction_sources.remove(db, remove)
+        message = (
+            f"The predictions {printable(removed.name)} were removed. What they said of answered cells stays noted."
+        )
+        print(json.dumps({"removed": removed.name}) if as_json else message)
+        return
+    if file is None:
+        _print_sources(db, as_json)
+        return
+    if name is None:
+        raise AnnotatorError("Say what these predictions are called: --name yolo-world")
+    names = _read_class_map(class_map) if class_map else {}
+    choices = Choices(format_, scale.value, names, images_file, classes_file, only_known, replace)
+    _add(db, file, name, choices, by or login(), dry_run, as_json)
+
+
+def _read_class_map(path: Path) -> dict[str, str]:
+    from annotator.exchange.formats.class_map import read_class_map
+
+    return read_class_map(path)
+
+
+def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
+    from annotator.exchange.outside_predictions import prepare
+    from annotator.store.private import files_for_owner_only
+
+    files_for_owner_only()
+    with progress("Reading") as show, prepare(db, file, name, choices, by, lambda images: show(images, images)) as plan:
+        source = None if dry_run else plan.apply()
+    found = plan.found
+    if as_json:
+        print(
+            json.dumps(
+                {"format": plan.format, "why": plan.why, "said": list(plan.said)}
+                | {"images": found.images, "unknown_images": found.unknown_images.count}
+                | {"classes": dict(found.classes), "unknown_classes": list(found.unknown_classes)}
+                | {"stored": source and asdict(source)},
+                ensure_ascii=False,
+            )
+        )
+        return
+    print(f"Format: {plan.format} ({printable(plan.why)}).")
+    for sentence in plan.said:
+        print(f"  {printable(sentence)}")
+    print(f"{counted(found.images, 'image')} of this project.")
+    if found.unknown_images.count:
+        print(f"{counted(found.unknown_images.count, 'image')} that nobody has, left out:")
+        for example in found.unknown_images.examples:
+            print(f"  {printable(example)}")
+    for given, target in list(found.classes.items())[:SHOWN]:
+        print(f"  {printable(given)} -> {printable(target)}")
+    if found.unknown_classes:
+        shown = ", ".join(map(printable, found.unknown_classes[:SHOWN]))
+        print(f"{counted(len(found.unknown_classes), 'class', 'classes')} that nobody has, left out: {shown}")
+    if source is None:
+        print("Nothing was changed.")
+        return
+    print(
+        f"{printable(source.name)}: a {source.scale} of {counted(source.cells, 'cell')} on "
+        f"{counted(source.images, 'image')}. The next training uses it."
+    )
+
+
+def _print_sources(db: Any, as_json: bool) -> None:
+    """The sources, how much of the project each covers, and what the current run believes of it."""
+    from annotator.store import classes, overview, prediction_sources, runs
+
+    run, images = runs.current_run(db), overview.image_counts(db)["all"]
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    weights = runs.source_weights(db, run.id) if run else {}
+    listed: list[dict[str, Any]] = []
+    for source in prediction_sources.sources(db):
+        learned = {names[id_]: round(weight, 3) for id_, weight in weights.get(source.id, {}).items() if id_ in names}
+        covered = {"covered": source.images / images if images else 0.0}
+        listed.append(asdict(source) | covered | {"weights": learned, "used": source.id in weights})
+    if as_json:
+        print(json.dumps(listed, ensure_ascii=False))
+        return
+    if not listed:
+        print("There are no predictions of other models yet.")
+        return
+    rows = [
+        (
+            printable(one["name"]),
+            one["scale"],
+            f"{one['images']:,} ({percent(one['covered'])})",
+            f"{len(one['class_ids']):,}",
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(one["added_at"])),
+            _weights_in_words(one),
+        )
+        for one in listed
+    ]
+    print_table(("source", "scale", "images", "classes", "added", "weight learned"), rows)
+
+
+def _weights_in_words(one: dict[str, Any]) -> str:
+    if not one["used"]:
+        return "not used yet: after the next training"
+    if not one["weights"]:
+        return "too few answers: a small one for all"
+    sorted_ = sorted(one["weights"].items(), key=lambda pair: -pair[1])
+    shown = sorted_ if len(sorted_) <= 4 else [*sorted_[:2], *sorted_[-2:]]
+    return ", ".join(f"{printable(name)} {weight:+.2f}" for name, weight in shown)
+
+
+@tokens.command("list", epilog=examples("annotator tokens list birds", "annotator tokens birds --json"))
+def listed(project: Project, as_json: AsJson = False) -> None:
+    """Show the tokens; their secrets are not kept."""
+    from annotator.store import access_tokens
+    from annotator.store.database import Database
+
+    known = access_tokens.tokens(Database(project))
+    if as_json:
+        print(json.dumps([asdict(token) for token in known], ensure_ascii=False))
+        return
+    rows = [
+        (
+            printable(token.name),
+            token.right_to,
+            printable(token.annotator),
+            *_times(token.made_at, token.used_at),
+            "revoked" if token.revoked_at else "valid",
+        )
+        for token in known
+    ]
+    if rows:
+        print_table(("token", "for", "made by", "made", "last used", ""), rows)
+    else:
+        print("There are no tokens yet.")
+
+
+def _times(*at: float | None) -> Sequence[str]:
+    return tuple("" if one is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(one)) for one in at)
+
+
+@tokens.command(epilog=examples("annotator tokens make birds tagger --for predictions"))
+def make(
+    project: Project,
+    name: Annotated[str, typer.Argument(help="What the token is called.", show_default=False)],
+    right: Annotated[Right, typer.Option("--for", help="What it may do.")] = Right.PREDICTIONS,
+    by: By = None,
+) -> None:
+    """Make a token and print its secret, once."""
+    from annotator.store import access_tokens
+    from annotator.store.database import Database
+
+    secret = access_tokens.make(Database(project), name, right.value, by or login())
+    print(secret)
+    typer.echo(
+        "This is shown only now. Send it as a header: Authorization: Bearer SECRET. It may send predictions and do "
+        "nothing else.",
+        err=True,
+    )
+
+
+@tokens.command(epilog=examples("annotator tokens revoke birds tagger"))
+def revoke(project: Project, name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)]) -> None:
+    """Make a token useless, at once."""
+    from annotator.store import access_tokens
+    from annotator.store.database import Database
+
+    access_tokens.revoke(Database(project), name)
+    print(f"The token {printable(name)} is not accepted any more.")

@@ -1,0 +1,121 @@
+"""Bringing in predictions of another model: read, checked as a whole, previewed, and stored as one version.
+
+    with prepare(db, file, "yolo-world", Choices(), by="Ann") as plan:
+        print(plan.found)
+        source = plan.apply()
+
+Names are found as imports find them. Images that nobody has are counted and left out, because a source rarely covers
+what a project holds and nothing else; a class that nobody has is a mistake unless `only_known` says otherwise.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotator.errors import did_you_mean
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.score_tables import ScoreBlock, read_scores
+from annotator.store import classes
+from annotator.store.database import Database
+from annotator.store.prediction_sources import PROBABILITY, Source
+from annotator.store.staged_scores import Found, StagedScores
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How predictions are brought in.
+
+    format                       its name; None: recognised
+    scale                        probability or score (store/prediction_sources.py)
+    class_map                    name in the file -> class of the project, "" for one that is left out
+    images_file, classes_file    of a .npy array
+    only_known                   classes that the project does not have are left out
+    replace                      what the source said before is forgotten
+    """
+
+    format: str | None = None
+    scale: str = PROBABILITY
+    class_map: Mapping[str, str] = field(default_factory=dict)
+    images_file: Path | None = None
+    classes_file: Path | None = None
+    only_known: bool = False
+    replace: bool = False
+
+
+class Plan:
+    """Predictions that are read and can be stored.
+
+    format, why, said    of what format the file is, and how it was understood
+    found                which images and classes its names stand for
+    """
+
+    def __init__(self, staged: StagedScores, name: str, choices: Choices, by: str):
+        self._staged, self._name, self._choices, self._by = staged, name, choices, by
+        self.format, self.why = "", ""
+        self.said: Sequence[str] = ()
+        self.found: Found
+
+    def apply(self, progress: Callable[[int], None] = lambda done: None) -> Source:
+        """Store them."""
+        return self._staged.store(self._name, self._by, replace=self._choices.replace, progress=progress)
+
+
+@contextmanager
+def prepare(
+    db: Database,
+    path: Path,
+    name: str,
+    choices: Choices,
+    by: str,
+    progress: Callable[[int], None] = lambda images: None,
+) -> Generator[Plan]:
+    """Read a file; the plan is ready to be applied.
+
+    progress    called with the number of images read; what it raises ends the reading
+
+    Raises AnnotatorError with all that is wrong with the file.
+    """
+    db.refuse_read_only()
+    problems = Problems()
+    file = read_scores(path, problems, choices.format, choices.images_file, choices.classes_file)
+    with StagedScores(db, choices.scale, problems.add, file.place) as staged:
+        plan = Plan(staged, name, choices, by)
+        plan.format, plan.why, plan.said = file.format, file.why, file.said
+        read = 0
+        for block in file.blocks:
+            staged.add(block)
+            read += len(block.images)
+            progress(read)
+        plan.found = _checked(db, staged, str(path), choices, problems)
+        yield plan
+
+
+def store_blocks(
+    db: Database, name: str, blocks: Iterator[ScoreBlock], choices: Choices, by: str
+) -> tuple[Source, Found]:
+    """Store scores that come without a file; the same checks. Raises AnnotatorError."""
+    problems = Problems()
+    with StagedScores(db, choices.scale, problems.add, "image") as staged:
+        for block in blocks:
+            staged.add(block)
+        found = _checked(db, staged, "The request", choices, problems)
+        return staged.store(name, by, replace=choices.replace), found
+
+
+def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, problems: Problems) -> Found:
+    """What the names stand for. Raises AnnotatorError for all that is wrong."""
+    found = staged.resolve(choices.class_map)
+    if not choices.only_known:
+        known = classes.by_name(db)
+        for name in found.unknown_classes:
+            problems.add(f"no class is called {name!r}. {did_you_mean(name, known)}")
+    if not found.images:
+        examples = "; ".join(found.unknown_images.examples)
+        problems.add(
+            f"none of its {found.unknown_images.count:,} images is in the project"
+            + (f" ({examples})" if examples else "")
+        )
+    if problems.count:
+        raise problems.error(f"{what} cannot be used, and nothing was stored:")
+    return found

@@ -1,0 +1,318 @@
+"""Scores of other models as they lie in files: read as blocks, whatever the format.
+
+CSV, TSV and Parquet tables are long (image, class, score) or wide (image, one column a class); pyarrow reads both. A
+.npy array is (images, classes), with the names in two text files. What has scores among the formats of imports (COCO
+results, Label Studio, ...) is read by those.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.formats import all_formats
+from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.formats.lines import first_line, lines
+from annotator.exchange.formats.npy import MAGIC, load_array
+from annotator.exchange.formats.text_cells import unescaped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 8192  # rows of an array, or items, in one block
+BYTES = 1 << 20  # of a CSV in one block
+IMAGE = ("image", "sha256", "file", "filename", "file_name", "path")
+CLASS = ("class", "label", "category", "tag")
+SCORE = ("score", "probability", "confidence", "logit")
+OWN = ("csv", "parquet", "npy")
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBlock:
+    """Scores of some images.
+
+    images     names, or the sha256 of the files; each once
+    places     of each image: a row, or a place in a JSON document
+    scores     (n, C) float, nan where the source says nothing
+    """
+
+    images: Sequence[str]
+    places: Sequence[int | str]
+    classes: Sequence[str]
+    scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A file that was recognised. place: what a place of a block is; blocks can be read once."""
+
+    format: str
+    why: str
+    place: str
+    said: Sequence[str]
+    blocks: Iterator[ScoreBlock]
+
+
+def read_scores(
+    path: Path,
+    problems: Problems,
+    format_name: str | None = None,
+    images_file: Path | None = None,
+    classes_file: Path | None = None,
+) -> ScoreFile:
+    """The scores in a file.
+
+    format_name                  None: recognised
+    images_file, classes_file    of a .npy array: its rows and columns, one name a line
+
+    Raises AnnotatorError for what cannot be read; what is wrong with single rows is noted.
+    """
+    if not path.exists():
+        raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")
+    name, why = _recognised(path, format_name)
+    if name == "npy":
+        return ScoreFile(name, why, "row", (), _of_array(path, images_file, classes_file))
+    if images_file or classes_file:
+        raise AnnotatorError(
+            "--images-file and --classes-file belong to a .npy array; this file names its images itself."
+        )
+    if name == "parquet":
+        return _of_table(name, why, _parquet_columns(path), lambda: _parquet_batches(path), path, problems)
+    if name == "csv":
+        header, delimiter = _header(path)
+        return _of_table(name, why, header, lambda: _csv_batches(path, header, delimiter), path, problems)
+    read = all_formats()[name].read
+    assert read is not None  # _recognised
+    contents = read(path, problems)
+    return ScoreFile(name, why, contents.place, contents.said, _of_items(contents))
+
+
+def _recognised(path: Path, name: str | None) -> tuple[str, str]:
+    """The format and why. Raises AnnotatorError."""
+    formats = {key: format_ for key, format_ in all_formats().items() if format_.read and key not in ("csv", "tsv")}
+    if name is not None:
+        if name == "tsv":
+            return "csv", "as you say"
+        if name not in OWN and name not in formats:
+            raise AnnotatorError(f"No format with scores is called {name!r}. {did_you_mean(name, [*OWN, *formats])}")
+        return name, "as you say"
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(8)
+        if start[: len(MAGIC)] == MAGIC:
+            return "npy", "a NumPy array"
+        if start[:4] == b"PAR1":
+            return "parquet", "a Parquet file"
+        if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and "image" in first_line(path).lower():
+            return "csv", "a table with a column of images"
+    for key, format_ in formats.items():
+        if format_.recognise and (why := format_.recognise(path)):
+            return key, why
+    if path.is_file() and first_line(path):
+        return "csv", "a text file"
+    raise AnnotatorError(f"{path} is of no format that holds scores. Known are: {', '.join([*OWN, *formats])}.")
+
+
+def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
+    """Blocks of what the reader of an import format gives."""
+    items = iter(contents.items)
+    while batch := list(islice(items, ROWS)):
+        batch = [item for item in batch if item.scores]
+        columns: dict[str, int] = {}
+        for item in batch:
+            for name in item.scores:
+                columns.setdefault(name, len(columns))
+        if not batch:
+            continue
+        scores = np.full((len(batch), len(columns)), np.nan)
+        for row, item in enumerate(batch):
+            for name, score in item.scores.items():
+                scores[row, columns[name]] = score if score == score else np.inf  # not a number: refused as infinite is
+        names = [item.sha256 or item.image for item in batch]
+        yield ScoreBlock(names, [item.place for item in batch], list(columns), scores)
+
+
+def _of_array(path: Path, images_file: Path | None, classes_file: Path | None) -> Iterator[ScoreBlock]:
+    if images_file is None or classes_file is None:
+        raise AnnotatorError(
+            f"{path} is an array without names. Say what its rows and columns are: --images-file NAMES.txt and "
+            "--classes-file CLASSES.txt, one name a line."
+        )
+    array = load_array(path, path.parent)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise AnnotatorError(f"{path} is {array.dtype} {array.shape}; it must hold numbers, (images, classes).")
+    names = list(_names(classes_file))
+    if len(names) != array.shape[1] or len(set(names)) != len(names):
+        raise AnnotatorError(
+            f"{path} has {array.shape[1]:,} columns, {classes_file} {len(names):,} names, "
+            f"{len(set(names)):,} of them different."
+        )
+    images, start = _names(images_file), 0
+    while batch := list(islice(images, ROWS)):
+        rows = np.array(array[start : start + len(batch)], np.float64)
+        if len(rows) != len(batch):
+            break
+        yield ScoreBlock(batch, range(start + 1, start + 1 + len(batch)), names, rows)
+        start += len(batch)
+    left = len(batch) + sum(1 for _ in images)
+    if left or start != len(array):
+        raise AnnotatorError(f"{path} has {len(array):,} rows, {images_file} {start + left:,} names.")
+
+
+def _names(path: Path) -> Iterator[str]:
+    for line in lines(path):
+        if name := line.strip("\r\n"):
+            yield name
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """The columns of a CSV and what is between them."""
+    line = next(lines(path), "")
+    delimiter = max(",;\t", key=line.count)
+    return next(csv.reader([line], delimiter=delimiter), []), delimiter
+
+
+def _csv_batches(path: Path, header: list[str], delimiter: str) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    try:
+        yield from pc.open_csv(
+            path,
+            pc.ReadOptions(block_size=BYTES, column_names=header, skip_rows=1, use_threads=False),
+            pc.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            pc.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise AnnotatorError(f"{path} cannot be read as a table: {error}.") from error
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path).names
+    except (pa.ArrowException, OSError) as error:
+        raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
+
+
+def _parquet_batches(path: Path) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(ROWS)
+    except (pa.ArrowException, OSError) as error:
+        raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
+
+
+def _of_table(
+    name: str,
+    why: str,
+    header: list[str],
+    batches: "Callable[[], Iterator[pa.RecordBatch]]",
+    path: Path,
+    problems: Problems,
+) -> ScoreFile:
+    """A table, long or wide by its columns. Raises AnnotatorError for other ones."""
+    repeated = sorted({column for column in header if header.count(column) > 1})
+    if repeated:
+        raise AnnotatorError(f"{path} has several columns called {', '.join(map(repr, repeated))}.")
+    plain = {column.strip().lower(): column for column in header}
+    image, class_, score = (
+        next((plain[word] for word in words if word in plain), None) for words in (IMAGE, CLASS, SCORE)
+    )
+    if image is None or len(header) < 2:
+        raise AnnotatorError(
+            f"{path} has the columns {', '.join(header)[:300]}. It needs image,class,score (a row a cell) or image and "
+            "one column a class; a column sha256 instead of image names images by the content of their files."
+        )
+    if class_ and score:
+        said = [f"One row a cell: {image}, {class_}, {score}."]
+        return ScoreFile(name, why, "row", said, _long(batches(), (image, class_, score), problems))
+    columns = [column for column in header if column.strip().lower() not in IMAGE]
+    return ScoreFile(
+        name, why, "row", [f"{len(columns)} columns of classes."], _wide(batches(), image, columns, problems)
+    )
+
+
+def _wide(
+    batches: "Iterator[pa.RecordBatch]", image: str, columns: list[str], problems: Problems
+) -> Iterator[ScoreBlock]:
+    row, names = 1, [unescaped(column.strip()) for column in columns]
+    for batch in batches:
+        places = range(row, row + batch.num_rows)
+        images = _texts(batch.column(image))
+        values = [_numbers(batch.column(column), column, places, problems) for column in columns]
+        row += batch.num_rows
+        yield ScoreBlock(images, places, names, np.stack(values, 1))
+
+
+def _long(
+    batches: "Iterator[pa.RecordBatch]", columns: tuple[str, str, str], problems: Problems
+) -> Iterator[ScoreBlock]:
+    row = 1
+    for batch in batches:
+        places = np.arange(row, row + batch.num_rows)
+        row += batch.num_rows
+        images, at, firsts = _encoded(_texts(batch.column(columns[0])))
+        names, column, _ = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
+        numbers = _numbers(batch.column(columns[2]), columns[2], places.tolist(), problems)
+        scores = np.full((len(images), len(names)), np.nan)
+        np.fmax.at(scores, (at, column), numbers)
+        yield ScoreBlock(images, places[firsts].tolist(), names, scores)
+
+
+def _encoded(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The different texts in the order in which they come, which of them each is, and where each comes first."""
+    place: dict[str, int] = {}
+    codes = np.array([place.setdefault(text, len(place)) for text in texts], np.int64)
+    return list(place), codes, np.unique(codes, return_index=True)[1]
+
+
+def _texts(column: "pa.Array") -> list[str]:
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Problems) -> np.ndarray:
+    """(n,) float64, nan for an empty cell; what is no number is noted, and infinite."""
+    import pyarrow as pa
+    import pyarrow.compute
+
+    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if is_text:
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    try:
+        numbers = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+        given = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.array(
+            [_number(value, name, place, problems) for value, place in zip(column.to_pylist(), places, strict=True)]
+        )
+    numbers = np.where(given, numbers, np.nan)
+    for at in np.flatnonzero(given & ~np.isfinite(numbers)).tolist():
+        problems.add(f"row {places[at]}: the score {numbers[at]} in column {name!r} is not a number")
+        numbers[at] = np.nan
+    return numbers
+
+
+def _number(value: Any, name: str, place: int, problems: Problems) -> float:
+    if value is None:
+        return np.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        problems.add(f"row {place}: the score {str(value)[:60]!r} in column {name!r} is not a number")
+        return np.nan
+    return number

@@ -1,0 +1,183 @@
+"""Predictions of other models: stored, found, logged with every answer, and believed as far as answers confirm them."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.exchange import outside_predictions
+from annotator.exchange.outside_predictions import Choices
+from annotator.records import Batch, Decision
+from annotator.store import class_changes, classes, decisions, prediction_sources
+from annotator.store.database import Database
+
+WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
+
+
+def ids(db):
+    return dict(db.tuples("SELECT name, id FROM image")), {one.name: one.id for one in classes.all_classes(db)}
+
+
+def said_of(db, image, class_name):
+    """Source -> what it says of a cell, without those that say nothing."""
+    images, named = ids(db)
+    answers = prediction_sources.said(db, [images[image]], [named[class_name]])
+    return {source.name: round(float(value), 3) for source, (value,) in answers if not np.isnan(value)}
+
+
+def add(db, tmp_path, text=WIDE, name="yolo", **choices):
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    with outside_predictions.prepare(db, path, name, Choices(**choices), "Ann") as plan:
+        return plan.apply()
+
+
+def test_every_format_says_the_same(db, tmp_path, annotator):
+    """A wide and a long CSV, Parquet, .npy, COCO results and Label Studio; names and hashes."""
+    names = ["00.jpg", "01.jpg", "deep/23.png"]
+    scores = np.array([[0.9, 0.1], [0.2, np.nan], [np.nan, 0.75]])
+    (tmp_path / "wide.csv").write_text(WIDE)
+    cells = [(image, name, scores[i, j]) for i, image in enumerate(names) for j, name in enumerate(("fox", "heron"))]
+    cells = [cell for cell in cells if not np.isnan(cell[2])]
+    hashes = dict(db.tuples("SELECT name, sha256 FROM image"))
+    rows = "".join(f"{hashes[image]},{name},{score}\n" for image, name, score in cells[::-1])
+    (tmp_path / "long.tsv").write_text(("sha256,class,score\n" + rows).replace(",", "\t"))
+    columns = {"image": names, "fox": [0.9, 0.2, None], "heron": pa.array([0.1, None, 0.75], pa.float32())}
+    pq.write_table(pa.table(columns), tmp_path / "wide.parquet")
+    np.save(tmp_path / "scores.npy", scores)
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    (tmp_path / "columns.txt").write_text("fox\nheron\n")
+    (tmp_path / "coco").mkdir()
+    kinds = [{"id": 3, "name": "fox"}, {"id": 5, "name": "heron"}]
+    listed = [{"id": i, "file_name": name, "width": 9, "height": 9} for i, name in enumerate(names)]
+    whole = {"images": listed, "annotations": [], "categories": kinds}
+    (tmp_path / "coco/instances.json").write_text(json.dumps(whole))
+    numbers = {"fox": 3, "heron": 5}
+    found = [
+        {"image_id": names.index(image), "category_id": numbers[name], "bbox": [0, 0, 1, 1], "score": score / box}
+        for image, name, score in cells
+        for box in (2, 1)  # a smaller box that is less sure does not count
+    ]
+    (tmp_path / "coco/results.json").write_text(json.dumps(found))
+    tasks = [
+        {
+            "data": {"image": image},
+            "annotations": [],
+            "predictions": [
+                {"result": [{"type": "choices", "from_name": "c", "value": {"choices": [name]}, "score": score}]}
+                for of, name, score in cells
+                if of == image
+            ],
+        }
+        for image in names
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    files = ["wide.csv", "long.tsv", "wide.parquet", "scores.npy", "coco/results.json", "tasks.json"]
+    for number, file in enumerate(files):
+        more = ("--images-file", "names.txt", "--classes-file", "columns.txt") if file == "scores.npy" else ()
+        done = annotator("predictions", "project", file, "--name", f"model {number}", *more, "--json")
+        assert json.loads(done.stdout)["stored"]["cells"] == 4, file
+    everyone = [f"model {number}" for number in range(len(files))]
+    for image, name, score in cells:
+        assert said_of(db, image, name) == dict.fromkeys(everyone, round(score, 3)), (image, name)
+    assert said_of(db, "01.jpg", "heron") == {}
+    (listed, *_) = json.loads(annotator("predictions", "project", "--json").stdout)
+    assert listed["covered"] == 3 / 24 and not listed["used"]
+
+
+def test_what_is_wrong_is_said_together_and_stores_nothing(db, tmp_path, annotator):
+    text = "image,fox,hern\n00.jpg,1.5,0.1\n01.jpg,x,inf\nnobody.jpg,0.1,0.2\n"
+    (tmp_path / "bad.csv").write_text(text)
+    done = annotator("predictions", "project", "bad.csv", "--name", "bad", code=1)
+    for words in ("row 1: 1.5", "row 2: the score 'x'", "row 2: the score inf", "'hern'", "Did you mean 'heron'"):
+        assert words in done.stderr.replace("'inf'", "inf"), words
+    assert prediction_sources.sources(db) == [] and not list(tmp_path.glob("project/import-*"))
+    (tmp_path / "strange.csv").write_text("image,fox\nelsewhere.jpg,0.5\n")
+    assert "none of its 1 images" in annotator("predictions", "project", "strange.csv", "--name", "x", code=1).stderr
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    (tmp_path / "n.txt").write_text("00.jpg\n")
+    more = ("--images-file", "n.txt", "--classes-file", "n.txt")
+    assert "Python objects" in annotator("predictions", "project", "objects.npy", "--name", "x", *more, code=1).stderr
+
+
+def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_path, annotator):
+    (tmp_path / "more.csv").write_text("image,fox,wolf,Heron \n00.jpg,3,4,-1\nnobody.jpg,1,1,1\n")
+    words = ("predictions", "project", "more.csv", "--name", "more", "--scale", "score", "--only-known")
+    tried = json.loads(annotator(*words, "--dry-run", "--json").stdout)
+    assert tried["stored"] is None and prediction_sources.sources(db) == []
+    done = json.loads(annotator(*words, "--json").stdout)
+    assert (done["images"], done["unknown_images"], done["unknown_classes"]) == (1, 1, ["wolf"])
+    assert said_of(db, "00.jpg", "fox") == {"more": 3.0} and said_of(db, "00.jpg", "heron") == {"more": -1.0}
+
+
+def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_path):
+    add(db, tmp_path)
+    before = prediction_sources.find(db, "yolo")
+    source = add(db, tmp_path, "image,class,score\n00.jpg,fox,0.25\n05.jpg,deer,0.5\n00.jpg,fox,0.125\n")
+    assert (source.version, source.images, source.cells) == (before.version + 1, 4, 5)
+    assert said_of(db, "00.jpg", "fox") == {"yolo": 0.25}, "of several boxes the highest counts, not what was before"
+    assert said_of(db, "00.jpg", "heron") == {"yolo": 0.1} and said_of(db, "05.jpg", "deer") == {"yolo": 0.5}
+    assert add(db, tmp_path, "image,fox\n00.jpg,0.5\n", replace=True).cells == 1
+    with pytest.raises(AnnotatorError, match="hold a probability"):
+        add(db, tmp_path, scale="score")
+
+
+def test_a_removed_source_says_nothing_and_its_log_stays(db, tmp_path, annotator):
+    add(db, tmp_path)
+    images, named = ids(db)
+    decisions.decide(
+        db, [Decision("a" * 8, "label", "Ann", "click", image_id=images["00.jpg"], class_id=named["fox"], state=1)]
+    )
+    annotator("predictions", "project", "--remove", "yolo")
+    assert said_of(db, "00.jpg", "fox") == {} and not list(db.paths.predictions(1).glob("*"))
+    assert prediction_sources.logged(db, images["00.jpg"]) == {1: [("yolo", 0.8999)]}
+    add(db, tmp_path)
+    assert said_of(db, "00.jpg", "fox") == {"yolo": 0.9}, "the name can be used again"
+
+
+def test_every_answer_is_logged_with_what_the_sources_said_of_its_cell(db, tmp_path):
+    add(db, tmp_path)
+    add(db, tmp_path, "image,fox\n00.jpg,-7\n", name="clip", scale="score")
+    images, named = ids(db)
+    cells = [(images[image], named["fox"], -1, None) for image in ("00.jpg", "01.jpg", "05.jpg")]
+    decisions.decide(db, [Batch("grid-one", "Ann", "grid", cells)])
+    cleared = Decision("b" * 8, "clear", "Ann", "click", image_id=images["00.jpg"], class_id=named["fox"])
+    decisions.decide(db, [cleared, Batch("grid-one", "Ann", "grid", cells)])
+    logged = db.tuples(
+        """SELECT d.image_id, p.version, round(p.score, 2) FROM prediction_score p
+        JOIN decision d ON d.id = p.decision_id ORDER BY 1, 3"""
+    )
+    assert logged == [(images["00.jpg"], 1, -7), (images["00.jpg"], 1, 0.9), (images["01.jpg"], 1, 0.2)]
+
+
+def test_scores_of_a_merged_class_count_for_the_class_that_it_became(db, tmp_path):
+    add(db, tmp_path, "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.25,\n02.jpg,,0.5\n")
+    images, named = ids(db)
+    class_changes.merge(db, "Ann", [named["fox"]], named["heron"], same=True)
+    assert [said_of(db, image, "heron") for image in ("00.jpg", "01.jpg", "02.jpg")] == [
+        {"yolo": 0.9},
+        {"yolo": 0.25},
+        {"yolo": 0.5},
+    ]
+    (scores,) = prediction_sources.opened(db)
+    column = prediction_sources.aligned(
+        db, scores, [images["02.jpg"], images["01.jpg"], images["07.jpg"]], [named["heron"]]
+    )
+    assert np.array_equal(column[:, 0], np.array([0.5, 0.25, np.nan], np.float16), equal_nan=True)
+
+
+def test_a_writer_that_was_killed_leaves_the_version_before(db, tmp_path):
+    add(db, tmp_path)
+
+    def dies():
+        yield np.array([1]), np.array([1]), np.array([[0.5]])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prediction_sources.add(db, "yolo", "probability", "Ann", np.array([1]), [1], dies)
+    reopened = Database(db.paths.project)
+    assert said_of(reopened, "00.jpg", "fox") == {"yolo": 0.9}
+    assert add(reopened, tmp_path).version == 2
