@@ -35,7 +35,7 @@ def test_of_a_folder_the_observed_labels_are_read_and_of_a_file_what_it_holds(tm
         assert SPML.recognise(path)
         contents, items, problems = items_of(path)
         assert contents.classes == [("cat", ""), ("dog", ""), ("bird", "")]
-        assert [item.image for item in items] == ["a/1.jpg", "b/2.jpg"]
+        assert [item.image for item in items] == ["a/1.jpg", "b\\2.jpg"]
         given = [[(label.class_name, label.state) for label in item.labels] for item in items]
         assert given == [[("cat", PRESENT)], [("dog", PRESENT), ("bird", ABSENT)]]
         assert not any(item.exhaustive for item in items)
@@ -95,3 +95,13 @@ def test_half_an_array_and_classes_of_another_number_are_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(AnnotatorError, match="damaged"):
         read(SPML, tmp_path)
+
+
+def test_of_a_folder_with_images_the_names_are_paths_of_files(tmp_path):
+    make(tmp_path)
+    assert read(SPML, tmp_path)[0].folder is None
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/1.jpg").write_bytes(b"")
+    contents, items, _ = items_of(tmp_path)
+    assert contents.folder == tmp_path
+    assert [item.file for item in items] == ["a/1.jpg", "b\\2.jpg"]

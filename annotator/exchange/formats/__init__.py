@@ -4,7 +4,7 @@ format.py says what a format is, contents.py what is read, view.py what is writt
 beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. json_stream.py, lines.py,
 npy.py and class_list.py read what may be large, broken or hostile; safe_names.py and xml_text.py decide about names;
 coco_images.py keeps the ids of a COCO file. growing.py writes arrays whose length is not known before, spml_arrays.py
-those of the literature, and torch_dataset.py is the Dataset that a torch export contains.
+those of the literature, label_arrays.py reads both, and torch_dataset.py is the Dataset that a torch export contains.
 """
 
 from importlib.metadata import entry_points

@@ -6,11 +6,16 @@ classes.txt, the class of each column, one a line.
 """
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Contents, Problems
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.growing import GrowingArray, Names
+from annotator.exchange.formats.label_arrays import classes_beside, items, load, texts
+from annotator.exchange.formats.npy import load_array
 from annotator.exchange.formats.torch_dataset import SNIPPET
 from annotator.exchange.formats.view import UNKNOWN, Block, Output, View
 
@@ -58,11 +63,37 @@ def write_classes(view: View, out: Output) -> None:
         file.writelines(f"{class_.name}\n" for class_ in view.classes)
 
 
+def recognise(path: Path) -> str | None:
+    """A folder with labels.npy and images.npy."""
+    if path.is_dir() and all((path / name).is_file() for name in ("labels.npy", "images.npy")):
+        return "a folder of arrays: it has labels.npy and images.npy"
+    return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The arrays of exports to numpy and to torch. Raises AnnotatorError for arrays that cannot be used."""
+    array = load(path, "images.npy", "labels.npy")
+    classes, said = classes_beside(path, array.labels.shape[1])
+    splits = load_array(path / "splits.npy", path) if (path / "splits.npy").is_file() else None
+    if splits is not None and (splits.dtype.kind not in "US" or splits.shape != array.images.shape):
+        raise AnnotatorError(f"{path / 'splits.npy'} is {splits.shape} of {splits.dtype}; it must be a text a row.")
+
+    def split_of(start: int, stop: int) -> list[str]:
+        return [""] * (stop - start) if splits is None else texts(splits[start:stop])
+
+    with_files = array.brings_images(path)
+    rows = items(array, [name for name, _ in classes], split_of, with_files, problems)
+    said = ["labels.npy: 1 is present, -1 absent, 0 unknown.", *said]
+    return Contents(classes, rows, folder=path if with_files else None, place="row", said=said)
+
+
 assert UNKNOWN == -1  # the last of CODES
 
 NUMPY = Format(
     name="numpy",
     about="a folder of .npy arrays: labels in {1, 0 unknown, -1}, images, splits, classes",
+    recognise=recognise,
+    read=read,
     write=write_numpy,
     lost=Lost(unknown=False, unsure=True, provenance=True),
 )

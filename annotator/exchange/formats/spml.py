@@ -10,35 +10,17 @@ file: formatted_train_labels.npy is the truth whatever lies beside it. The array
 them does, one a line, else they are numbered by column.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.formats.class_list import read_classes
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.contents import Contents, Problems
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.npy import load_array
+from annotator.exchange.formats.label_arrays import LabelArray, classes_beside, items, load
 from annotator.exchange.formats.spml_arrays import write_spml
-from annotator.records import ABSENT, PRESENT
 
 PARTS = ("train", "val")  # of the literature; exports may have others
 OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and newer name
-CLASS_FILES = ("classes.txt", "class_names.txt", "labels.txt")
-AT_ONCE = 1000  # rows
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One array of labels with its images. is_truth: 0 is absent; else 0 is not known."""
-
-    split: str
-    file: str
-    images: np.ndarray
-    labels: np.ndarray
-    is_truth: bool
 
 
 def recognise(path: Path) -> str | None:
@@ -65,21 +47,33 @@ def read(path: Path, problems: Problems) -> Contents:
     """
     folder = path if path.is_dir() else path.parent
     parts = _parts(folder, None if path.is_dir() else path.name)
-    widths = {part.labels.shape[1] for part in parts}
+    widths = {array.labels.shape[1] for array in parts.values()}
     if len(widths) > 1:
         raise AnnotatorError(f"The arrays in {folder} have different numbers of classes: {sorted(widths)}.")
-    classes, said = _classes(folder, widths.pop())
-    for part in parts:
-        meaning = "1 is present, 0 is absent" if part.is_truth else "1 is present, -1 absent, 0 unknown"
-        said.append(f"{part.file}: {meaning}.")
-        if not part.is_truth and (folder / f"formatted_{part.split}_labels.npy").is_file():
-            said.append(f"For the full truth name the file formatted_{part.split}_labels.npy instead of the folder.")
-    return Contents(classes, _items(parts, [name for name, _ in classes], problems), place="row", said=said)
+    classes, said = classes_beside(folder, widths.pop())
+    for split, array in parts.items():
+        meaning = "1 is present, 0 is absent" if array.is_truth else "1 is present, -1 absent, 0 unknown"
+        said.append(f"{array.file}: {meaning}.")
+        if not array.is_truth and (folder / f"formatted_{split}_labels.npy").is_file():
+            said.append(f"For the full truth name the file formatted_{split}_labels.npy instead of the folder.")
+    with_files = any(array.brings_images(folder) for array in parts.values())
+    names = [name for name, _ in classes]
+    rows = (
+        item
+        for split, array in parts.items()
+        for item in items(array, names, partial(_all_of, split), with_files, problems)
+    )
+    return Contents(classes, rows, folder=folder if with_files else None, place="row", said=said)
 
 
-def _parts(folder: Path, chosen: str | None) -> list[_Part]:
-    """The parts of a folder, or the one whose labels are in the chosen file."""
-    parts, problems = [], []
+def _all_of(split: str, start: int, stop: int) -> list[str]:
+    return [split] * (stop - start)
+
+
+def _parts(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
+    """Split -> its array; only the one in the chosen file."""
+    parts: dict[str, LabelArray] = {}
+    problems: list[str] = []
     for split in _splits(folder):
         observed = [f"formatted_{split}_{name}.npy" for name in OBSERVED]
         files = [*observed, f"formatted_{split}_labels.npy"]
@@ -87,65 +81,14 @@ def _parts(folder: Path, chosen: str | None) -> list[_Part]:
         if file is None:
             continue
         try:
-            images, labels = (load_array(folder / name, folder) for name in (f"formatted_{split}_images.npy", file))
+            parts[split] = load(folder, f"formatted_{split}_images.npy", file, is_truth=file not in observed)
         except AnnotatorError as error:
             problems.append(str(error))
-            continue
-        if images.ndim != 1 or images.dtype.kind not in "US":
-            problems.append(f"formatted_{split}_images.npy is {images.shape} of {images.dtype}; it must be file names")
-        elif labels.ndim != 2 or labels.dtype.kind not in "biuf" or len(labels) != len(images):
-            problems.append(
-                f"{file} is {labels.shape} of {labels.dtype}; it must be ({len(images)}, classes) of numbers"
-            )
-        else:
-            parts.append(_Part(split, file, images, labels, file not in observed))
     if not parts and not problems:
         problems.append("formatted_train_images.npy, or an array of labels beside it, is missing")
     if problems:
         raise several(f"The arrays in {folder} cannot be used:", problems)
     return parts
-
-
-def _classes(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    if not count:
-        return [], []
-    file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
-    if file is None:
-        numbered = [(f"class {number}", "") for number in range(1, count + 1)]
-        return numbered, [f"Classes are numbered: the arrays do not name them. {CLASS_FILES[0]} beside them would."]
-    classes = read_classes(file)
-    if len(classes) != count:
-        raise AnnotatorError(f"{file} names {len(classes)} classes, but the arrays have {count} columns.")
-    return classes, [f"The names of the classes are those of {file.name}."]
-
-
-def _items(parts: Sequence[_Part], classes: Sequence[str], problems: Problems) -> Iterator[Item]:
-    present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
-    for part in parts:
-        allowed = (0, 1) if part.is_truth else (-1, 0, 1)
-        attributes = {"split": part.split}
-        for start in range(0, len(part.images), AT_ONCE):
-            labels = np.asarray(part.labels[start : start + AT_ONCE])
-            names = _names(part.images[start : start + AT_ONCE])
-            for row, column in np.argwhere(~np.isin(labels, allowed)).tolist():
-                value = labels[row, column]
-                problems.add(f"{part.file}, row {start + row}, column {column}: {value} is none of {allowed}")
-            given: list[list[Given]] = [[] for _ in names]
-            for state, value in ((present, 1), (absent, -1)):
-                for row, column in np.argwhere(labels == value).tolist():
-                    given[row].append(state[column])
-            for row, name in enumerate(names):
-                place = f"{part.file}, row {start + row}"
-                if not name:
-                    problems.add(f"{place}: the image has no name")
-                else:
-                    yield Item(name, place, given[row], exhaustive=part.is_truth, attributes=attributes)
-
-
-def _names(images: np.ndarray) -> list[str]:
-    text = np.char.decode(images, "utf-8", "backslashreplace") if images.dtype.kind == "S" else images
-    # NUS-WIDE was made on Windows, and its lists went from hand to hand with "\\" in them.
-    return [name.replace("\\", "/") for name in np.asarray(text).tolist()]
 
 
 SPML = Format(

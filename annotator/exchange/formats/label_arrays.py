@@ -1,0 +1,103 @@
+"""Labels in arrays, as numpy_folder.py and spml.py read them: one array of file names, one of (images, classes)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.class_list import read_classes
+from annotator.exchange.formats.contents import Given, Item, Problems
+from annotator.exchange.formats.inside import file_inside
+from annotator.exchange.formats.npy import load_array
+from annotator.records import ABSENT, PRESENT
+
+CLASS_FILES = ("classes.txt", "class_names.txt", "labels.txt")
+AT_ONCE = 1000  # rows
+
+
+@dataclass(frozen=True)
+class LabelArray:
+    """An array of labels with its images.
+
+    file         name of the array of labels
+    images       (n,) of text, the name of each image
+    labels       (n, C) of numbers: 1 present, -1 absent, 0 not known
+    is_truth     0 is absent, and there is no -1
+    """
+
+    file: str
+    images: np.ndarray
+    labels: np.ndarray
+    is_truth: bool = False
+
+    def brings_images(self, folder: Path) -> bool:
+        """Whether the names of images are paths in this folder: the first one is."""
+        return bool(len(self.images)) and bool(file_inside(folder, texts(self.images[:1])[0]))
+
+
+def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
+    """The arrays of two files of a folder. Raises AnnotatorError when one cannot be read, or they do not fit."""
+    array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
+    if array.images.ndim != 1 or array.images.dtype.kind not in "US":
+        raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
+    shape, kind, count = array.labels.shape, array.labels.dtype, len(array.images)
+    if len(shape) != 2 or kind.kind not in "biuf" or shape[0] != count:
+        raise AnnotatorError(f"{labels} is {shape} of {kind}; it must be ({count}, classes) of numbers")
+    return array
+
+
+def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
+    """(name, description) of each column, and how they were found. Raises AnnotatorError for another number of names."""
+    if not count:
+        return [], []
+    file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
+    if file is None:
+        numbered = [(f"class {number}", "") for number in range(1, count + 1)]
+        return numbered, [f"Classes are numbered: the arrays do not name them. {CLASS_FILES[0]} beside them would."]
+    classes = read_classes(file)
+    if len(classes) != count:
+        raise AnnotatorError(f"{file} names {len(classes)} classes, but the arrays have {count} columns.")
+    return classes, [f"The names of the classes are those of {file.name}."]
+
+
+def items(
+    array: LabelArray,
+    classes: Sequence[str],
+    splits: Callable[[int, int], Sequence[str]],
+    with_files: bool,
+    problems: Problems,
+) -> Iterator[Item]:
+    """One item a row.
+
+    splits        gives the split of the rows from the one to before the other, "" for none
+    with_files    names are paths of files that the source brings
+    """
+    present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
+    allowed = (0, 1) if array.is_truth else (-1, 0, 1)
+    for start in range(0, len(array.images), AT_ONCE):
+        labels = np.asarray(array.labels[start : start + AT_ONCE])
+        for row, column in np.argwhere(~np.isin(labels, allowed)).tolist():
+            value = labels[row, column]
+            problems.add(f"{array.file}, row {start + row}, column {column}: {value} is none of {allowed}")
+        given: list[list[Given]] = [[] for _ in labels]
+        for state, value in ((present, 1), (absent, -1)):
+            for row, column in np.argwhere(labels == value).tolist():
+                given[row].append(state[column])
+        names = texts(array.images[start : start + AT_ONCE])
+        of_rows = splits(start, start + len(names))
+        for row, (name, split) in enumerate(zip(names, of_rows, strict=True)):
+            place = f"{array.file}, row {start + row}"
+            if not name:
+                problems.add(f"{place}: the image has no name")
+                continue
+            file = name if with_files else ""
+            facts = {"split": split} if split else {}
+            yield Item(name, place, given[row], exhaustive=array.is_truth, file=file, attributes=facts)
+
+
+def texts(array: np.ndarray) -> list[str]:
+    """The texts of an array of text or bytes."""
+    decoded = np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
+    return np.asarray(decoded).tolist()
