@@ -49,7 +49,7 @@ def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> Labe
 
 
 def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, description) of each column, and how they were found. Raises AnnotatorError for another number of names."""
+    """(name, description) of each column, and how they were found. Raises AnnotatorError when the numbers differ."""
     if not count:
         return [], []
     file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
