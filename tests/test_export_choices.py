@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
@@ -15,6 +16,7 @@ from annotator.exchange.choices import Choices, columns_of
 from annotator.exchange.data_set import data_set
 from annotator.exchange.export import export, prepare, write
 from annotator.exchange.formats.view import Columns
+from annotator.exchange.setup import set_up
 from annotator.exchange.splits import stratified
 from annotator.records import ABSENT, PRESENT, Decision
 from annotator.store import auto_accepted, classes, decisions
@@ -198,6 +200,23 @@ def test_splits_that_the_images_have_are_kept(answered, tmp_path):
     assert splits == {"_up": 4, "val": 15, "": 5}
     with pytest.raises(AnnotatorError, match="--split-by 'place'"):
         export(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
+
+
+def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
+    picture = Image.new("RGB", (200, 150))
+    picture.paste(Image.linear_gradient("L").resize((200, 80)).convert("RGB"), (0, 30))
+    picture.paste((200, 40, 10), (60, 20, 110, 100))
+    (tmp_path / "more").mkdir()
+    for number in range(12):
+        picture.resize((200 - 9 * number, 150 - 7 * number)).save(tmp_path / "more" / f"near{number}.jpg", quality=80)
+    set_up(project, images_folder=tmp_path / "more")
+    db = Database(project)
+    choices = Choices(splits="train=0.5,val=0.5", split_by="similar", seed=2)
+    export(db, tmp_path / "x.csv", "csv", choices)
+    splits = {name: Counter() for name in ("near", "other")}
+    for row in rows_of(tmp_path / "x.csv"):
+        splits["near" if row["image"].startswith("near") else "other"][row["split"]] += 1
+    assert list(splits["near"].values()) == [12] and splits["near"] + splits["other"] == {"train": 18, "val": 18}
 
 
 def test_the_thresholds_of_the_model_are_those_of_the_cells_that_are_written(answered):

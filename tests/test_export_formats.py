@@ -240,6 +240,31 @@ def test_images_are_linked_copied_or_resized_and_those_that_are_gone_are_left_ou
             assert path.samefile(photos / image.name) == (how == "link")
 
 
+def test_linked_files_count_as_unchanged_and_are_not_read_again(db, photos, tmp_path):
+    export(db, tmp_path / "set", "torch", Choices(images="link"))
+    stamps = dict(db.tuples("SELECT path, stamp FROM file"))
+    for path, stamp in stamps.items():
+        facts = (photos / path).stat()
+        assert facts.st_nlink == 2 and stamp == f"{facts.st_ino}:{facts.st_ctime_ns}"
+
+
+@pytest.mark.parametrize("kind", ["torch", "csv"])
+def test_progress_reaches_the_end_and_an_interrupted_export_leaves_nothing(db, tmp_path, kind):
+    shown: list[tuple[int, int]] = []
+    target = tmp_path / f"set{FORMATS[kind].ending}"
+    export(db, target, kind, progress=lambda *step: shown.append(step))
+    assert shown == [(24, 24), (24, 24)], "counted, then written"
+
+    def interrupt(done: int, of: int) -> None:
+        if done == of:
+            raise KeyboardInterrupt
+
+    (tmp_path / "new").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        export(db, tmp_path / "new" / target.name, kind, progress=interrupt)
+    assert not list((tmp_path / "new").iterdir())
+
+
 def test_file_names_in_an_export_are_unique_whatever_the_case_and_safe(db, tmp_path):
     hostile = ["a/B.jpg", "b/b.JPG", "c/b.png", "con.jpg", "..jpg", "\u00e9.jpg", "e\u0301.jpg", "a:b?.jpg"]
     hostile.append("x" * 300 + ".jpg")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import printable
+from annotator.cli.printing import printable, progress
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
 
@@ -78,7 +78,7 @@ def export(
         str, typer.Option(help="train=0.8,val=0.1,test=0.1, stratified; or existing, existing:ATTRIBUTE.")
     ] = "",
     split_by: Annotated[
-        str, typer.Option(help="What stays together in one split: folder, or an attribute of the images.")
+        str, typer.Option(help="What stays together in one split: folder, similar (near-duplicates), or an attribute.")
     ] = "",
     seed: Annotated[int, typer.Option(help="Of the splits: the same seed makes the same ones.")] = 0,
     images: Annotated[
@@ -145,7 +145,10 @@ def export(
         cite=cite,
     )
     options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": getpass.getuser() if tag else ""}
-    with prepare(Database(project), dest, kind, choices, **options) as prepared:
+    with (
+        progress("Exporting") as show,
+        prepare(Database(project), dest, kind, choices, **options, progress=show) as prepared,
+    ):
         said = list(prepared.said)
         for sentence in said:
             print(sentence, flush=True)

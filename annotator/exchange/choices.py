@@ -17,6 +17,7 @@ from annotator.records import SOURCES, STATES
 UNKNOWN_CHOICES = ("keep", "absent", "model")
 IMAGE_CHOICES = ("none", "link", "copy", "resize")
 EXISTING = "existing"
+SIMILAR = "similar"
 SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
 
 
@@ -35,7 +36,8 @@ class Choices:
     accepted_precision, accepted_confidence    only those whose guarantee is at least that
     splits               "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME;
                          "" for none
-    split_by             what stays together in one split: "", "folder", or the name of an attribute
+    split_by             what stays together in one split: "", "folder", "similar" (near_duplicates.py), or the name
+                         of an attribute
     seed                 of the splits
     images               what becomes of image files: none, link, copy or resize; "" as the format needs it
     pixels               of resize: the longer side at most
@@ -108,7 +110,7 @@ class Choices:
         attribute = existing_attribute(self.splits)
         if attribute and attribute not in names:
             sentences.append(f"No image has the attribute {attribute!r} to take splits from. {_there_is(names)}")
-        if self.split_by not in ("", "folder", *names):
+        if self.split_by not in ("", "folder", SIMILAR, *names):
             sentences.append(f"--split-by {self.split_by!r}: no image has such an attribute. {_there_is(names)}")
         return sentences
 

@@ -4,7 +4,7 @@ Everything is read in one transaction, which stays open while a format writes, s
 export shows none of it. Nothing here grows with the number of images but their ids, and their splits.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from annotator.shares import counted
 from annotator.store import blocks, classes
 from annotator.store.database import Database
 
+Progress = Callable[[int, int], None]
 CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
 
 
@@ -47,10 +48,13 @@ class DataSet:
 
 
 @contextmanager
-def data_set(db: Database, choices: Choices | None = None, *, names_files: bool = False) -> Generator[DataSet]:
+def data_set(
+    db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: Progress | None = None
+) -> Generator[DataSet]:
     """The data set with these choices; usable within the block, in this thread.
 
     names_files    images get names of files (Block.files)
+    progress       called with (images counted, images in all)
 
     Raises AnnotatorError that lists all impossible choices, or for `--unknown model` without a run.
     """
@@ -58,10 +62,10 @@ def data_set(db: Database, choices: Choices | None = None, *, names_files: bool 
     if problems := choices.problems():
         raise several("Nothing was exported:", problems)
     with db.reading():
-        yield _read(db, choices, names_files)
+        yield _read(db, choices, names_files, progress or (lambda done, of: None))
 
 
-def _read(db: Database, choices: Choices, names_files: bool) -> DataSet:
+def _read(db: Database, choices: Choices, names_files: bool, progress: Progress) -> DataSet:
     all_classes = {class_.name: class_ for class_ in classes.all_classes(db)}
     people, names = blocks.annotators(db), blocks.attribute_names(db)
     if problems := choices.problems_of_project(all_classes, people, names):
@@ -87,12 +91,15 @@ def _read(db: Database, choices: Choices, names_files: bool) -> DataSet:
     if choices.unknown == "absent":
         reader.filled = Filled("absent")
     tallies = Tallies(len(chosen), reader.sources, keep_positives=bool(choices.splits))
+    counted_images = 0
     reader.set_aside = 0  # counted while images were chosen, too
     for block in _blocks(reader, ids):
         tallies.add(block)
+        counted_images += len(block.images)
+        progress(counted_images, len(ids))
     if reader.set_aside:
         said.append(f"{counted(reader.set_aside, 'answer')} not chosen: these pairs count as unanswered.")
-    split_names, split_of = splits.assign(db, choices, ids, tallies)
+    split_names, split_of = splits.assign(db, choices, ids, tallies, progress)
     said += splits.said(split_names, split_of)
     files = image_files.Names(db, ids, choices) if names_files else None
     view = View(

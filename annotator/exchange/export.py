@@ -8,20 +8,22 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from annotator.errors import several
 from annotator.exchange import data_card, destination
 from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import DataSet, data_set
+from annotator.exchange.data_set import DataSet, Progress, data_set
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.provenance import Sidecars
-from annotator.exchange.image_files import Placer
+from annotator.exchange.formats.view import Block, View
+from annotator.exchange.image_files import Linked, Placer
 from annotator.exchange.losses import losses
 from annotator.exchange.output import ABANDONED_AFTER, FileOutput, FolderOutput, beside, new_folder, sweep_folders
 from annotator.exchange.tags import write_cells
@@ -40,6 +42,7 @@ class Prepared:
     card    the data card
     said    what a person should know before it is written, in sentences
     tagged  once it is written, the file with its cells, for its tag
+    linked  image files that got a hard link, which changes the state by which a file counts as unchanged
     """
 
     db: Database
@@ -51,7 +54,9 @@ class Prepared:
     said: list[str]
     overwrite: bool = False
     tag: str = ""
+    progress: Progress | None = None
     tagged: list[Path] = field(default_factory=list)
+    linked: Linked = field(default_factory=Linked)
 
     @property
     def is_folder(self) -> bool:
@@ -69,12 +74,15 @@ def prepare(
     lossy: bool = False,
     tag: str = "",
     by: str = "",
+    progress: Progress | None = None,
 ) -> Generator[Prepared]:
     """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
 
     overwrite    also replace files that no export has written; of folders only those that an export wrote
     lossy        write also what the format has no room for
     tag, by      the name that the export gets once it is written, and who gives it; "" for none
+    progress     called with (images counted, images in all), from `write` with (images written, ...); what it raises
+                 ends the export, of which nothing is left
 
     Raises AnnotatorError for an unknown format, for all that is wrong with the target and the choices at once, and for
     what the format would lose, with the counts.
@@ -88,7 +96,7 @@ def prepare(
         problems += [problem for problem in [tags.name_problem(db, tag)] if problem]
     if problems:
         raise several("Nothing was exported:", problems)
-    with data_set(db, choices, names_files=not format_.ending) as data:
+    with data_set(db, choices, names_files=not format_.ending, progress=progress) as data:
         lost = losses(format_, data.tallies)
         if lost and not lossy:
             raise several("Nothing was exported:", [f"{sentence}, or go on with --lossy." for sentence in lost])
@@ -97,13 +105,14 @@ def prepare(
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
         said = [*filled, *data.said, *lost]
-        prepared = Prepared(db, data, target, format_, choices, card, said, overwrite, tag)
+        prepared = Prepared(db, data, target, format_, choices, card, said, overwrite, tag, progress)
         try:
             yield prepared
         except BaseException:
             for path in prepared.tagged:
                 path.unlink(missing_ok=True)
             raise
+    prepared.linked.record(db)
     for path in prepared.tagged:
         newest, place = card["certificate"]["last_decision"], str(target.resolve())
         tags.keep(db, Tag(0, tag, by, 0.0, newest, format_.name, place, choices.as_json(), card), path)
@@ -143,13 +152,14 @@ def export(
 
 
 def archive(db: Database, name: str, kind: str, choices: Choices) -> bytes:
-    """A zip of all files of an export to `name`, for a download. Errors as of `prepare`."""
+    """A zip of all files of an export to `name`, or of its folder, for a download. Errors as of `prepare`."""
     with tempfile.TemporaryDirectory() as folder:
         _, written = export(db, Path(folder, name), kind, choices, lossy=True)
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
             for path in written:
-                file.write(path, path.name)
+                for member in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                    file.write(member, member.relative_to(path.parent))
         return content.getvalue()
 
 
@@ -164,7 +174,7 @@ def _write_folder(export: Prepared) -> list[Path]:
     target = export.target
     sweep_folders(target.parent, target.name)
     with new_folder(target) as folder:
-        placer = Placer(export.db, export.choices.images, export.choices.pixels)
+        placer = Placer(export.db, export.choices.images, export.choices.pixels, export.linked)
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECARS))
         card = export.card | {"files": out.names()[: data_card.FILES_NAMED]}
@@ -181,11 +191,22 @@ def _write_folder(export: Prepared) -> list[Path]:
 def _write_format(export: Prepared, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
     format_, view = export.format, export.data.view
     assert format_.write is not None  # find_format
+    if export.progress:
+        view = replace(view, blocks=partial(_shown, view, export.progress))
     if not format_.lost.provenance:
         format_.write(view, out)
         return
     with Sidecars(view, out, *sidecars) as beside_it:
         format_.write(replace(view, blocks=beside_it.blocks), out)
+
+
+def _shown(view: View, progress: Progress) -> Iterator[Block]:
+    """The blocks, each shown as written once the next one is asked for."""
+    done = 0
+    for block in view.blocks():
+        yield block
+        done += len(block.images)
+        progress(done, view.images)
 
 
 def _problems_of_target(target: Path, format_: Format, overwrite: bool) -> list[str]:

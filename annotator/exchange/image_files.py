@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -64,14 +65,33 @@ def _key(stem: str) -> int:
     return hash(folded(stem))
 
 
+class Linked:
+    """Files that got a hard link, which changes their ctime: without a note of it, each would be read whole to make
+    sure that it still holds its image."""
+
+    def __init__(self) -> None:
+        self._rows = array("q")
+
+    def add(self, image_id: int, before: os.stat_result, after: os.stat_result) -> None:
+        """Note a file that was just checked to hold its image."""
+        if (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino):
+            self._rows.extend((image_id, after.st_ino, before.st_ctime_ns, after.st_ctime_ns))
+
+    def record(self, db: Database) -> None:
+        """Store the new states; outside of any transaction."""
+        if not db.read_only:
+            images.record_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
+        self._rows = array("q")
+
+
 class Placer:
     """Writes image files into an export.
 
     counts    how many were hard links, symbolic links, copies, resized, and unreadable
     """
 
-    def __init__(self, db: Database, how: str, pixels: int):
-        self._db, self._how, self._pixels = db, how, pixels
+    def __init__(self, db: Database, how: str, pixels: int, linked: Linked):
+        self._db, self._how, self._pixels, self._linked = db, how, pixels, linked
         self.counts: Counter[str] = Counter()
 
     def place(self, image: Image, target: Path) -> bool:
@@ -87,7 +107,7 @@ class Placer:
                 shutil.copyfile(source, target)
                 self.counts["copied"] += 1
             else:
-                self._link(source, target)
+                self._link(image.id, source, target)
         except (AnnotatorError, BadImage):
             self.counts["unreadable"] += 1
             return False
@@ -114,9 +134,11 @@ class Placer:
             sentences.append(f"{missing:,} {'image' if missing == 1 else 'images'} could not be read and left out.")
         return sentences
 
-    def _link(self, source: Path, target: Path) -> None:
+    def _link(self, image_id: int, source: Path, target: Path) -> None:
         with suppress(OSError):
+            before = source.stat()
             os.link(source, target)
+            self._linked.add(image_id, before, target.stat())
             self.counts["hard links"] += 1
             return
         with suppress(OSError):

@@ -6,11 +6,13 @@ positives of this class are still wanted. Its cost is that of the positives, not
 """
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from annotator.exchange.choices import Choices, existing_attribute, shares
+from annotator.exchange import near_duplicates
+from annotator.exchange.choices import SIMILAR, Choices, existing_attribute, shares
 from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.tallies import Tallies
 from annotator.indexing import positions
@@ -19,11 +21,14 @@ from annotator.store import blocks
 from annotator.store.database import Database
 
 
-def assign(db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies) -> tuple[tuple[str, ...], np.ndarray]:
+def assign(
+    db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: Callable[[int, int], None]
+) -> tuple[tuple[str, ...], np.ndarray]:
     """The names of the splits, and of each image the place of its split among them; -1: in none. (N,) int16.
 
     ids        (N,) int64, ascending
     tallies    of these images, with the positives where splits are made
+    progress   called with (files read, files in all) where files are read for it
     """
     if attribute := existing_attribute(choices.splits):
         return _existing(db, attribute, ids)
@@ -31,7 +36,10 @@ def assign(db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies) ->
     if not wanted:
         return (), np.zeros(0, np.int16)
     starts, classes = tallies.positives()
-    groups = _groups(db, choices.split_by, ids)
+    if choices.split_by == SIMILAR:
+        groups = near_duplicates.groups(db, ids, progress)
+    else:
+        groups = _groups(db, choices.split_by, ids)
     return tuple(wanted), stratified(starts, classes, list(wanted.values()), choices.seed, groups)
 
 

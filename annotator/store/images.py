@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store.database import Database
@@ -274,6 +276,20 @@ def _record(db: Database, file_id: int, state: FileState) -> None:
     # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
+
+
+def record_links(db: Database, links: np.ndarray) -> None:
+    """Note the states of files that got a hard link: their content is the same, but not the time of their last change.
+
+    links    (n, 4) int64: image id, inode, and the ctime before and after, in nanoseconds
+    """
+    for start in range(0, len(links), 5000):
+        rows = [
+            (f"{inode}:{after}", image_id, f"{inode}:{before}")
+            for image_id, inode, before, after in links[start : start + 5000].tolist()
+        ]
+        with db.writing(durable=False) as sql:
+            sql.conn.executemany("UPDATE file SET stamp = ? WHERE image_id = ? AND stamp = ?", rows)
 
 
 def _by_full_path(db: Database, name: str) -> list[dict[str, Any]]:

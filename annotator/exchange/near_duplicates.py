@@ -1,0 +1,74 @@
+"""Images that show the same picture at another size or quality, so that they stay in one split.
+
+Each gets the difference hash of 64 bits (Krawetz 2013, "Kind of Like That",
+https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html): whether each of 8 x 8 points is brighter than
+its neighbour to the right. Images whose hashes differ in at most three bits are one group, and so are theirs; nothing
+is learned, so nothing depends on a model. Two such hashes agree in one of four quarters: only these are compared.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from PIL import Image
+
+from annotator.errors import AnnotatorError
+from annotator.store import images
+from annotator.store.database import Database
+from annotator.store.pixels import BadImage, open_rgb
+
+SIDE = 8
+MARGIN = 2  # of 255: in flat parts the noise of JPEG decides nothing
+BITS = 3
+NEIGHBOURS = 16  # compared within a quarter, in the order of the rest
+ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
+AT_ONCE = 1000
+
+
+def groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
+    """The group of each image, (N,) int64 from 0 on. Reads every file; one that cannot be read is alone."""
+    hashes = np.zeros(len(ids), np.uint64)
+    unreadable = np.zeros(len(ids), bool)
+    with ThreadPoolExecutor() as pool:
+        for start in range(0, len(ids), AT_ONCE):
+            some = ids[start : start + AT_ONCE].tolist()
+            for place, value in enumerate(pool.map(lambda image_id: _hash_of(db, image_id), some), start=start):
+                hashes[place], unreadable[place] = value or 0, value is None
+            progress(min(start + AT_ONCE, len(ids)), len(ids))
+    groups_ = similar(hashes)
+    alone = np.cumsum(unreadable) + (groups_.max() if len(ids) else 0)
+    _, numbered = np.unique(np.where(unreadable, alone, groups_), return_inverse=True)
+    return numbered.astype(np.int64)
+
+
+def similar(hashes: np.ndarray) -> np.ndarray:
+    """The group of each hash, (N,) uint64 -> (N,) int64 from 0 on."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    unique, which = np.unique(hashes, return_inverse=True)
+    starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for quarter in range(4):
+        shift = np.uint64(16 * quarter)
+        rotated = unique if not quarter else (unique << shift) | (unique >> (np.uint64(64) - shift))
+        order = np.argsort(rotated)
+        ranked, first = unique[order], rotated[order] >> np.uint64(48)
+        for step in range(1, min(NEIGHBOURS, len(unique) - 1) + 1):
+            different = ONES[(ranked[step:] ^ ranked[:-step]).view(np.uint8).reshape(-1, 8)].sum(1)
+            close = np.flatnonzero((first[step:] == first[:-step]) & (different <= BITS))
+            starts.append(order[close])
+            ends.append(order[close + step])
+    edges = np.concatenate(starts), np.concatenate(ends)
+    graph = coo_array((np.ones(len(edges[0]), bool), edges), shape=(len(unique), len(unique)))
+    _, component = connected_components(graph, directed=False)
+    return component[which].astype(np.int64)
+
+
+def _hash_of(db: Database, image_id: int) -> int | None:
+    try:
+        picture = open_rgb(images.image_path(db, image_id), (SIDE * 4, SIDE * 4))
+    except (AnnotatorError, BadImage):
+        return None
+    grey = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX), np.int16)
+    bits = (grey[:, 1:] > grey[:, :-1] + MARGIN).ravel()
+    return int.from_bytes(np.packbits(bits).tobytes(), "big")
