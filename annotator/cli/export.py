@@ -98,6 +98,11 @@ def export(
     license_: Annotated[str, typer.Option("--license", help="For the data card.")] = "",
     cite: Annotated[str, typer.Option(help="For the data card: how to cite.")] = "",
     tag: Annotated[str, typer.Option(help="Give this export a name, to compare it with others: annotator diff.")] = "",
+    push_to: Annotated[
+        str,
+        typer.Option("--push", metavar="NAME", help="Of huggingface: upload it as this data set, such as you/birds."),
+    ] = "",
+    public: Annotated[bool, typer.Option("--public", help="With --push: everybody can see a new data set.")] = False,
     lossy: Annotated[bool, typer.Option("--lossy", help="Also write what the format cannot hold in full.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
@@ -115,6 +120,8 @@ def export(
     from annotator.exchange.thresholds import Limits
     from annotator.store.database import Database
 
+    if push_to and kind != "huggingface":
+        raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
     if unknown != "model" and {present_from, absent_to, threshold} != {None}:
         raise AnnotatorError("Thresholds need --unknown model.")
     if threshold is not None:
@@ -157,6 +164,10 @@ def export(
         print(sentence)
     size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
     print(f"{size}: {', '.join(str(path) for path in written)}")
+    if push_to:
+        from annotator.exchange.hub import hub, push
+
+        print(f"Uploaded: {push(dest, push_to, hub(), public)}")
 
 
 @commands.command(epilog=examples("annotator tags birds", "annotator tags birds --json"))

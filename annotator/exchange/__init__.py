@@ -5,6 +5,6 @@ counted by tallies.py), and export.py writes them with one of formats/ to an out
 thresholds.py decides which unknown cells the model may fill in, splits.py which image is in which split and
 near_duplicates.py which stay together; image_files.py names and writes the images, losses.py says what a format cannot
 hold, data_card.py describes the export.
-tags.py gives an export a name, diff.py compares two. outside_predictions.py stores scores of other models, which
-score_tables.py reads. May import quality, snapshot and store; begin with export.py.
+tags.py gives an export a name, diff.py compares two, hub.py uploads one. outside_predictions.py stores scores of other
+models, which score_tables.py reads. May import quality, snapshot and store; begin with export.py.
 """

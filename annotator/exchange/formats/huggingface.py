@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 WHOLE, REST = "train", "unsplit"  # the split of a set without splits, and of images that are in none
 OWN = ("file_name", "image", "image_name", "sha256", "width", "height", *STATES, "probabilities")
-MANY = 1000  # images: the size of a set on the hub, in words
+SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+"""The hub's words for how large a set is."""
 
 
 def recognise(path: Path) -> str | None:
@@ -180,14 +181,14 @@ def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
         elif inner is None:
             features.append({"name": name, "dtype": feature["dtype"]})
         elif inner["_type"] == "ClassLabel":
-            features.append({"name": name, "list": {"class_label": {"names": names}}})
+            features.append({"name": name, "list": {"class_label": {"names": dict(names)}}})
         else:
             features.append({"name": name, "list": inner["dtype"]})
     files = [
         {"split": split, "path": f"{split}/**" if name.endswith("metadata.parquet") else name}
         for split, name in written.items()
     ]
-    size = next((f"n<{limit // 1000}K" for limit in (MANY,) if view.images < limit), "n>1K")
+    size = next((words for limit, words in SIZES if view.images < limit), "n>1M")
     head = {
         "task_categories": ["image-classification"],
         "task_ids": ["multi-label-image-classification"],
@@ -204,7 +205,8 @@ def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
 # Labels of {view.images:,} images, {len(view.classes):,} classes
 
 `present`, `absent` and `unsure` list the classes of an image that somebody answered; a class in none of them is
-**unknown**, not absent. Who gave each label is in `provenance.csv`.
+**unknown**, not absent. Who gave each label is in `provenance.csv`; what there is to know of the whole is in
+`data_card.md`.
 
 ```python
 from datasets import load_dataset

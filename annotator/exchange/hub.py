@@ -1,0 +1,44 @@
+"""Uploading an export to the Hugging Face hub, through huggingface_hub and with the token that it finds."""
+
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError
+
+SENT = ("README.md", "data_card.md")
+"""What a folder of the format huggingface has at least."""
+
+
+def hub() -> Any:
+    """The hub's client; it finds token and address as `hf auth login` and HF_ENDPOINT have left them."""
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise AnnotatorError("Uploading needs huggingface_hub: pip install huggingface_hub") from error
+    return HfApi(library_name="multilabel-annotator")
+
+
+def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
+    """Upload an exported folder as one commit to a data set of the hub, which is made when there is none.
+
+    name      of the data set: "someone/birds"
+    api       a huggingface_hub.HfApi
+    public    whether a new data set can be seen by everybody; one that exists stays as it is
+    returns   the address of the commit
+
+    Raises AnnotatorError when the folder is no export for the hub, and when the hub refuses or does not answer; the
+    folder stays.
+    """
+    if missing := [file for file in SENT if not (folder / file).is_file()]:
+        raise AnnotatorError(f"{folder} has no {missing[0]}: export it with --format huggingface first.")
+    try:
+        repo = api.create_repo(name, repo_type="dataset", private=not public, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repo.repo_id, repo_type="dataset", folder_path=folder, commit_message="annotator export"
+        )
+    except Exception as error:  # also those of whichever HTTP library this version of the client uses
+        raise AnnotatorError(
+            f"{folder} is written, but was not uploaded as {name!r}: {str(error).strip()} Are you logged in "
+            "(hf auth login), and may you write there?"
+        ) from error
+    return str(commit.commit_url)
