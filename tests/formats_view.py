@@ -6,6 +6,8 @@ view_of makes a View, Files is an Output that writes into a folder, and cells_of
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies
 
 from annotator.exchange.formats.contents import Contents, Problems
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.provenance import Sidecars, read_sidecars
 from annotator.exchange.formats.view import ACCEPTED, BLOCK, STATE_WORDS, UNKNOWN, Block, View
 from annotator.records import ABSENT, PRESENT, SOURCES, UNSURE, Class, Image
 from annotator.store.classes import name_problem
@@ -131,7 +134,12 @@ def write(format_: Format, view: View, folder: Path, picture: bytes = b"") -> Pa
     """The view in this format: the file, or the folder, that was written. Images are made up where it needs them."""
     target = folder / f"labels{format_.ending}"
     assert format_.write
-    format_.write(view, Files(target, format_.images != "none", picture))
+    out = Files(target, format_.images != "none", picture)
+    if format_.name != "csv":
+        format_.write(view, out)
+        return target
+    with Sidecars(view, out, ".provenance.csv", ".notes.csv") as beside:  # which hold what is unsure
+        format_.write(replace(view, blocks=beside.blocks), out)
     return target
 
 
@@ -139,7 +147,9 @@ def read(format_: Format, path: Path) -> tuple[Contents, Problems]:
     """What the format reads at the path; the items have not been read yet."""
     problems = Problems()
     assert format_.read
-    return format_.read(path, problems), problems
+    contents = format_.read(path, problems)
+    contents.items = chain(contents.items, read_sidecars(path, problems))
+    return contents, problems
 
 
 def cells_of(format_: Format, path: Path, names: Sequence[str], classes: Sequence[str]) -> np.ndarray:

@@ -25,8 +25,9 @@ from annotator.exchange import thresholds
 from annotator.exchange.choices import Choices
 from annotator.exchange.data_set import data_set
 from annotator.exchange.export import export
+from annotator.exchange.formats.contents import Problems
 from annotator.exchange.formats.csv_table import CSV
-from annotator.exchange.formats.label_csv import read_labels
+from annotator.exchange.formats.label_table import read as read_table
 from annotator.exchange.formats.provenance import Sidecars
 from annotator.exchange.formats.view import SOURCE_WORDS, Block, View
 from annotator.exchange.thresholds import Limits
@@ -350,8 +351,10 @@ def test_every_name_comes_back_as_it_was(tmp_path_factory, names, raw):
     view, out = view_of(names, "=cmd", raw), Folder(folder)
     with Sidecars(view, out, "nasty.csv", "notes.csv") as beside:
         CSV.write(replace(view, blocks=beside.blocks), out)
-    back = read_labels(folder / "nasty.csv", set(names), ["=cmd"])
-    assert [(one.image, one.class_name, one.state) for one in back] == [(name, "=cmd", 1) for name in names]
+    problems = Problems()
+    back = [(one.image, given.class_name, given.state) for one in read_table(folder / "nasty.csv", problems).items
+            for given in one.labels]  # fmt: skip
+    assert back == [(name, "=cmd", 1) for name in names] and not problems.count
     rows = list(csv.reader((folder / "values.csv").open(newline="", encoding="utf-8"), strict=True))
     assert [len(row) for row in rows] == [2] * (len(names) + 1)
     if not raw:

@@ -8,5 +8,5 @@ Temporary projects and processes are gone when a measurement ends, however it en
     methods/ effort/ heatmaps.py                         quality: methods, human effort, heat maps
     certificate.py acceptance.py faults/                 guarantees: intervals, auto-accept, kills
     harness/                                             processes, browser, projects and floors for all of these
-    datasets/                                            the sets of the papers, or a folder with its truth
+    datasets/ truth.py                                   the sets of the papers, or a folder with its truth
 """

@@ -18,8 +18,8 @@ import numpy as np
 
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods.data import SAMPLE
+from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.formats.label_csv import read_labels
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
 from annotator.store.files import list_files, unescaped
@@ -133,7 +133,7 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
     names = list_files(folder, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
-    given = [label for label in read_labels(truth, names, None) if label.state == PRESENT]
+    given = [label for label in read_truth(truth, names) if label.state == PRESENT]
     listed = {label.image for label in given}
     columns = {name: column for column, name in enumerate(sorted({label.class_name for label in given}))}
     if not columns:

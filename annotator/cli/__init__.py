@@ -1,7 +1,8 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
 project.py (init, serve, demo), work.py (worker, train), show.py (status, history, methods), export.py, predictions.py,
-classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py are what they share.
+import_.py, classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py are what they
+share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
 """
@@ -10,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import accept, bench, certify, classes, export, predictions, project, show, work
+from annotator.cli import accept, bench, certify, classes, export, import_, predictions, project, show, work
 
 app = typer.Typer(
     name="annotator",
@@ -34,8 +35,9 @@ def _root(
         raise typer.Exit
 
 
-for module in (project, work, show, export, predictions, certify, accept):
+for module in (project, import_, work, show, export, predictions, certify, accept):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")
 app.add_typer(predictions.tokens, name="tokens")
+app.add_typer(import_.imports, name="imports")
 app.add_typer(bench.commands, name="bench")

@@ -3,12 +3,11 @@
 import json
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable
 from annotator.cli.work import login
 from annotator.errors import AnnotatorError, did_you_mean, several
@@ -28,17 +27,8 @@ an answer that an open page still sends for a merged class counts for the class 
 """
 
 
-class _ListsByDefault(TyperGroup):
-    """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
 commands = typer.Typer(
-    cls=_ListsByDefault,
+    cls=ListsByDefault,
     rich_markup_mode=None,
     no_args_is_help=True,
     help=f"List and change the classes.\n{CHANGES}",

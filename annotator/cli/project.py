@@ -61,8 +61,10 @@ def init(
     if labels:
         known = f", {done.labels_known:,} already answered and unchanged" if done.labels_known else ""
         print(f"{counted(done.labels_added, 'label')} added{known}.")
-    for name in done.labels_without_image[:20]:
-        print(f"  no label added for {printable(name)}: its file was skipped")
+    for example in done.labels_skipped.examples:
+        print(f"  no label added, {printable(example)}")
+    if (more := done.labels_skipped.count - len(done.labels_skipped.examples)) > 0:
+        print(f"  and none for {counted(more, 'more skipped image', 'more skipped images')}")
     print(f"Next: annotator serve {project}")
 
 

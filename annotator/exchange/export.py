@@ -21,7 +21,7 @@ from annotator.exchange.choices import Choices
 from annotator.exchange.data_set import DataSet, Progress, data_set
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.provenance import Sidecars
+from annotator.exchange.formats.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
 from annotator.exchange.image_files import Linked, Placer
 from annotator.exchange.losses import losses
@@ -31,8 +31,6 @@ from annotator.store import tags
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.tags import Tag
-
-SIDECARS = ("provenance.csv", "notes.csv")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,37 +1,37 @@
 """Making a project from a folder of images, or adding to one: everything is checked before anything is written."""
 
-import uuid
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats.class_list import read_classes
-from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
-from annotator.records import BadFile, Decision
+from annotator.exchange.importing import Choices, Plan
+from annotator.records import BadFile
 from annotator.settings import IMPORTER
 from annotator.shares import counted
-from annotator.store import classes, configuration, decisions, images
+from annotator.store import classes, configuration, images
 from annotator.store.database import Database
 from annotator.store.files import Listing, escaped, list_files
 from annotator.store.pixels import IMAGE_SUFFIXES
 from annotator.store.registration import Registered, register
+from annotator.store.staged_cells import Tally
+from annotator.store.staged_names import Rules
+from annotator.store.staging import Staging
 from annotator.store.unfinished import holds_other_things, making
-
-LABELS_AT_ONCE = 5000  # decisions in one transaction, for which a person at work may have to wait
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What `set_up` did."""
+    """What `set_up` did. labels_known: answers that the project had; labels_skipped: of files that were skipped."""
 
     registered: Registered
     classes_added: list[str]
     class_warnings: list[str]
     labels_added: int
     labels_known: int
-    labels_without_image: list[str]
+    labels_skipped: Tally
 
 
 def set_up(
@@ -65,21 +65,20 @@ def set_up(
     if images_folder and not exists:
         _refuse_without_images(images_folder, listing)
     listed = read_classes(class_file) if class_file else []
-    known = Database(project) if exists else None
-    labels = _read_labels(known, label_file, listing.paths, listed) if label_file else []
-    if not listed and label_file and not (known and classes.all_classes(known)):
-        listed = [(name, "") for name in sorted({label.class_name for label in labels})]
-
-    with nullcontext(known) if known or not images_folder else making(project, images_folder) as db:
-        assert db is not None  # a new project has images
+    with ExitStack() as stack:
+        db = Database(project) if exists or not images_folder else stack.enter_context(making(project, images_folder))
+        plan = None
+        if label_file:
+            known = {row[0] for row in db.tuples("SELECT path FROM file")}
+            coming = [path for path in listing.paths if path not in known]
+            plan = stack.enter_context(_planned(db, label_file, coming, listed))
         registered = Registered()
         if images_folder:
             registered = register(db, images_folder, listing.paths, progress, listing.kept_out)
-        if known is None and not registered.added and not registered.known:
+        if not exists and not registered.added and not registered.known:
             raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))
-        ids = images.with_short_names(images.names_to_ids(db)) if labels else {}
-        if problems := conflicts_of_contents(labels, ids):
-            raise several(f"The label file {label_file} cannot be used, and no label was read:", problems)
+        if plan:
+            plan.reread(())
         if method is not None:
             configuration.choose_method(db, method)
         if backbone is not None:
@@ -89,7 +88,24 @@ def set_up(
         listed = [pair for pair in listed if pair[0] not in gone]
         warnings += classes.name_warnings((name for name, _ in listed), classes.by_name(db))
         added = classes.add_classes(db, listed)
-        return Setup(registered, added, warnings, *_import(db, labels, ids))
+        if plan is None:
+            return Setup(registered, added, warnings, 0, 0, Tally())
+        preview = plan.preview
+        known = preview.answers_known + preview.conflicts_with_people.count + preview.conflicts_with_imports.count
+        done = plan.apply().imported if preview.changes else None
+        added = [*added, *(done.classes if done else ())]
+        return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped)
+
+
+@contextmanager
+def _planned(
+    db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]]
+) -> Generator[Plan]:
+    """The import of a label file, whose images and classes must be there, or listed. Raises AnnotatorError."""
+    with Staging(db.paths.project, print) as staging:
+        plan = Plan(db, staging, label_file, Choices(), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)]))
+        plan.read(coming=coming)
+        yield plan
 
 
 def add_folder(
@@ -134,53 +150,3 @@ def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
     """Files that were kept out: one sentence per reason, with an example."""
     groups = images.by_reason(bad).items()
     return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
-
-
-def _read_labels(
-    db: Database | None, label_file: Path, paths: list[str], listed: list[tuple[str, str]]
-) -> list[ImportedLabel]:
-    names = images.with_short_names(dict.fromkeys(paths) | (images.names_to_ids(db) if db else {}))
-    known = [name for name, _ in listed] + (list(classes.by_name(db)) if db else [])
-    return read_labels(label_file, names, known or None)
-
-
-def _import(db: Database, labels: list[ImportedLabel], ids: dict[str, int]) -> tuple[int, int, list[str]]:
-    """Store the labels of cells that have none yet.
-
-    ids        name -> image
-    returns    labels added, labels of answered cells, names without an image
-    """
-    if not labels:
-        return 0, 0, []
-    class_ids = {name: class_.id for name, class_ in classes.by_name(db).items()}
-    answered = {(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]}
-    given: set[tuple[int, int]] = set()  # by this file, in which an image may have several names
-    batch = str(uuid.uuid4())
-    new: list[Decision] = []
-    without: list[str] = []
-    known = 0
-    for label in labels:
-        image_id, class_id = ids.get(label.image), class_ids[label.class_name]
-        if image_id is None:
-            without.append(label.image)
-        elif (image_id, class_id) in given:
-            continue
-        elif (image_id, class_id) in answered:
-            known += 1
-        else:
-            given.add((image_id, class_id))
-            new.append(
-                Decision(
-                    str(uuid.uuid4()),
-                    "label",
-                    IMPORTER,
-                    "import",
-                    image_id=image_id,
-                    class_id=class_id,
-                    state=label.state,
-                    batch=batch,
-                )
-            )
-    for start in range(0, len(new), LABELS_AT_ONCE):
-        decisions.decide(db, new[start : start + LABELS_AT_ONCE])
-    return len(new), known, list(dict.fromkeys(without))

@@ -18,7 +18,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
 from annotator.settings import IMPORTER
-from annotator.store import classes
+from annotator.store import class_changes, classes
 from annotator.store.archived import COUNT_ACTIVE
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, LABELED
@@ -26,7 +26,7 @@ from annotator.store.staged_cells import CELLS, IMPLIED_HELD, OTHERS, REMARK_KNO
 from annotator.store.staging import Staging
 from annotator.store.versions import class_version
 
-CACHE_KB = 200_000  # of the connection while it imports: pages that do not fit are written several times
+CACHE_KB = 100_000  # of the connection while it imports: pages that do not fit are written several times
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",
@@ -83,7 +83,7 @@ def commit(
         if version is not None and class_version(db) != version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
         first = _newest(sql)
-        added, change = _add_classes(sql, db, source.annotator)
+        added, change, came = _add_classes(sql, db, source.annotator)
         import_id = new_id(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
@@ -99,7 +99,7 @@ def commit(
                 ],
             )
         )
-        with without_triggers(sql):
+        with without_triggers(sql, _cells(sql)):
             replaced = _answer(sql, over, f"import-{import_id}-{secrets.token_hex(3)}")
             dones = "SELECT count(*) FROM decision WHERE id > ? AND action = 'done'"
             completed: int = sql.execute(dones, [first]).fetchone()[0]
@@ -116,7 +116,7 @@ def commit(
         sql.execute(
             "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",
             [
-                json.dumps(counts | {"classes": len(added)}),
+                json.dumps(counts | {"classes": len(added), "class_ids": came}),
                 *((first + 1, last) if last > first else (None, None)),
                 import_id,
             ],
@@ -144,37 +144,58 @@ def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
 
 
 @contextmanager
-def without_triggers(sql: sqlite_utils.Database) -> Generator[None]:
+def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
     """Inside a transaction: no trigger runs for a row of decisions and labels. If it fails, they are there again
-    because the transaction is rolled back."""
-    marks = ",".join("?" * len(TRIGGERS))
-    rows = sql.execute(f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN ({marks})", TRIGGERS)
-    triggers: list[tuple[str, str]] = rows.fetchall()
-    for name, _ in triggers:
-        sql.execute(f"DROP TRIGGER {name}")
+    because the transaction is rolled back.
+
+    cells    how many labels change, about: when they are most of all labels, their index is made anew at the end, which
+             takes half as long as keeping it up to date
+    """
+    labels = sql.execute("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'label'").fetchone()[0]
+    names = [*TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
+    marks = ",".join("?" * len(names))
+    rows = sql.execute(f"SELECT type, name, sql FROM sqlite_master WHERE name IN ({marks})", names)
+    dropped: list[tuple[str, str, str]] = rows.fetchall()
+    for kind, name, _ in dropped:
+        sql.execute(f"DROP {kind} {name}")
     yield
-    for _, statement in triggers:
+    for _, _, statement in dropped:
         sql.execute(statement)
+
+
+def _cells(sql: sqlite_utils.Database) -> int:
+    return sql.execute(
+        f"SELECT (SELECT count(*) FROM staged.cell) + (SELECT count(*) FROM staged.closed) * ({COUNT_ACTIVE})"
+    ).fetchone()[0]
 
 
 def _newest(sql: sqlite_utils.Database) -> int:
     return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
-def _add_classes(sql: sqlite_utils.Database, db: Database, by: str) -> tuple[list[str], int | None]:
-    """Add the classes that the project does not have, in the order of the source's list, others by name."""
+def _add_classes(sql: sqlite_utils.Database, db: Database, by: str) -> tuple[list[str], int | None, list[int]]:
+    """Add the classes that the project does not have, in the order of the source's list, others by name; bring back
+    those that were archived when an import was taken back.
+
+    returns    the names that were added, the change in the history of classes, and the ids of both kinds
+    """
+    back = "SELECT class_id FROM staged.target WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+    ids: list[int] = [row[0] for row in sql.execute(back).fetchall()]
+    if ids:
+        class_changes.restore(db, by, ids)
     rows: list[tuple[str, str]] = sql.execute(
         """SELECT t.name, coalesce(max(CASE WHEN c.name = t.name THEN c.description END), '') FROM staged.target t
         JOIN staged.class c ON c.target = t.id WHERE t.class_id IS NULL
         GROUP BY t.id ORDER BY max(c.is_listed) DESC, min(CASE WHEN c.is_listed THEN c.id END), t.name"""
     ).fetchall()
     if not rows:
-        return [], None
+        return [], None, ids
     added = classes.add_classes(db, rows, by)
     sql.execute(
         "UPDATE staged.target SET class_id = (SELECT id FROM class c WHERE c.name = target.name) WHERE class_id IS NULL"
     )
-    return added, sql.execute("SELECT max(id) FROM class_change").fetchone()[0]
+    change, after = sql.execute("SELECT id, after FROM class_change ORDER BY id DESC LIMIT 1").fetchone()
+    return added, change, [*ids, *map(int, json.loads(after))]
 
 
 def _answer(sql: sqlite_utils.Database, over: str, name: str) -> int:
@@ -286,7 +307,7 @@ def _follow(sql: sqlite_utils.Database, first: int) -> None:
         [first],
     )
     _set_stages(sql, first)
-    count_decisions(sql, first)
+    count_decisions(sql, first + 1, _newest(sql), 1)
 
 
 def _set_stages(sql: sqlite_utils.Database, first: int) -> None:
@@ -312,15 +333,14 @@ def write_stages(sql: sqlite_utils.Database) -> None:
     sql.execute("DROP TABLE temp.staged_stage")
 
 
-def count_decisions(sql: sqlite_utils.Database, first: int) -> None:
-    """Count decisions newer than `first` in the tallies, as the triggers of decisions do."""
-    for counted, which, sign in (("d.id", "d.action != 'undo'", 1), ("d.undoes", "d.undoes NOT NULL", -1)):
-        rows = sql.execute(
-            f"""SELECT c.kind, c.one, c.two, count(*) FROM decision d CROSS JOIN counted c ON c.decision_id = {counted}
-            WHERE d.id > ? AND {which} GROUP BY 1, 2, 3""",
-            [first],
-        ).fetchall()
-        add_to_tallies(sql, ((kind, one, two, sign * many) for kind, one, two, many in rows))
+def count_decisions(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
+    """Count decisions low .. high of imports in the tallies, or take them out of them, as the triggers do: the view
+    `counted`, a row at a time, takes half as long as storing them."""
+    query = "SELECT action, source, annotator, count(*) FROM decision WHERE id BETWEEN ? AND ? GROUP BY 1, 2, 3"
+    for action, source, annotator, many in sql.execute(query, [low, high]).fetchall():
+        is_answer = action in ("label", "done")
+        changes = [("annotator", annotator, "", sign * many)] if is_answer else []
+        add_to_tallies(sql, [*changes, ("source", source if is_answer else action, "", sign * many)])
 
 
 def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, object, object, int]]) -> None:

@@ -68,14 +68,6 @@ def imports(db: Database) -> list[Import]:
     return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
 
 
-def taken_back_classes(db: Database) -> set[int]:
-    """Archived classes that were archived because the import that added them was taken back."""
-    rows = db.tuples("SELECT counts FROM import WHERE undone_at NOT NULL")
-    ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
-    archived = db.tuples("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL")
-    return ids & {row[0] for row in archived}
-
-
 def taken_back_images(db: Database) -> set[int]:
     """Images of which nobody is asked because the import that added them was taken back."""
     return {row[0] for row in db.tuples("SELECT id FROM image WHERE problem LIKE ? || '%'", [TAKEN_BACK])}
@@ -91,25 +83,27 @@ def undo(db: Database, import_id: int, by: str) -> Undone:
     """
     with large_transaction(db.sql), db.writing() as sql:
         row = sql.execute(
-            "SELECT first_decision, last_decision, class_change, undone_by, undone_at, counts FROM import WHERE id = ?",
+            "SELECT first_decision, last_decision, undone_by, undone_at, counts FROM import WHERE id = ?",
             [import_id],
         ).fetchone()
         if row is None:
             raise AnnotatorError(f"There is no import {import_id}. See: annotator imports {db.paths.project}")
-        low, high, change, undone_by, undone_at, counts = row
+        low, high, undone_by, undone_at, counts = row
         if undone_at is not None:
             raise AnnotatorError(f"Import {import_id} was taken back already, by {undone_by}.")
         low, high = low or 0, high or -1
         _refuse_merged(sql, import_id, low, high)
         first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
-        with without_triggers(sql):
+        with without_triggers(sql, high - low):
+            # Before the undos are there: those that were taken back one by one are out of the tallies already.
+            _uncount(sql, low, high)
             _append(sql, by, low, high, f"import-{import_id}-undo-{secrets.token_hex(3)}")
             one_by_one = _follow(sql, first, low, high)
         for image_id, newest in one_by_one:
             rebuild(sql, image_id, newest)
         facts = sql.execute("DELETE FROM attribute WHERE import_id = ?", [import_id]).rowcount
         images, images_kept = _take_images(sql, import_id)
-        archived, kept = _take_classes(sql, db, by, change)
+        archived, kept = _take_classes(sql, db, by, json.loads(counts).get("class_ids", []))
         names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
         sql.execute(
             "UPDATE import SET undone_at = ?, undone_by = ?, counts = ? WHERE id = ?",
@@ -133,6 +127,13 @@ def _refuse_merged(sql: sqlite_utils.Database, import_id: int, low: int, high: i
             f"Import {import_id} cannot be taken back: {listed} was merged into another class since, which has its "
             "answers now. Take the merging back first (annotator classes undo)."
         )
+
+
+def _uncount(sql: sqlite_utils.Database, low: int, high: int) -> None:
+    count_decisions(sql, low, high, -1)
+    alone = f"SELECT d.id FROM decision d WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND NOT ({_HOLDS})"
+    for (decision_id,) in sql.execute(alone, [low, high]).fetchall():
+        count_decisions(sql, decision_id, decision_id, 1)
 
 
 def _append(sql: sqlite_utils.Database, by: str, low: int, high: int, name: str) -> None:
@@ -177,7 +178,6 @@ def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list
             FROM temp.touched z WHERE NOT is_alone) t JOIN image i ON i.id = t.image_id)"""
     )
     write_stages(sql)
-    count_decisions(sql, first)
     alone = sql.execute("SELECT image_id, newest FROM temp.touched WHERE is_alone").fetchall()
     sql.execute("DROP TABLE temp.touched")
     return alone
@@ -212,12 +212,10 @@ def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
     return taken, count - taken
 
 
-def _take_classes(sql: sqlite_utils.Database, db: Database, by: str, change: int | None) -> tuple[list[int], list[int]]:
+def _take_classes(
+    sql: sqlite_utils.Database, db: Database, by: str, added: Sequence[int]
+) -> tuple[list[int], list[int]]:
     """Archive the classes that an import has added and nobody else uses; returns them, and the others."""
-    if change is None:
-        return [], []
-    text = sql.execute("SELECT after FROM class_change WHERE id = ?", [change]).fetchone()[0]
-    added = [int(class_id) for class_id in json.loads(text)]
     archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
     used = {
         class_id

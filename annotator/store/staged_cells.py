@@ -14,7 +14,7 @@ from annotator.records import PRESENT, STATE_NAMES, UNSURE
 from annotator.store import classes
 from annotator.store.archived import ACTIVE
 from annotator.store.database import Database
-from annotator.store.staged_names import NEW, SKIPPED
+from annotator.store.staged_names import NEW, RESTORED, SKIPPED
 from annotator.store.staging import Staging
 
 EXAMPLES = 5
@@ -89,7 +89,7 @@ class Preview:
         """Whether anything would change."""
         new = (self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
-        added = any(class_.how == NEW for class_ in self.classes)
+        added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
         return added or any(new) or any(conflict.count for conflict in conflicts)
 
 
@@ -194,7 +194,7 @@ def preview(staging: Staging, db: Database) -> Preview:
         return Preview(
             staging.items,
             sql.execute("SELECT count(DISTINCT image_id) FROM staged.item WHERE image_id > 0").fetchone()[0],
-            _images(staging, sql, "image_id < 0", "DISTINCT image_id"),
+            Tally(*_coming(sql)),
             _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) != '{SKIPPED}'"),
             _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) = '{SKIPPED}'"),
             staged,
@@ -221,14 +221,20 @@ REMARK_KNOWN = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id
 """Of remarks r of items i: whether the image has one with the same text."""
 
 
-def _images(staging: Staging, sql: sqlite_utils.Database, where: str, what: str = "DISTINCT name") -> Tally:
-    count = sql.execute(f"SELECT count({what}) FROM staged.item WHERE {where}").fetchone()[0]
+def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
+    count = sql.execute(f"SELECT count(DISTINCT name) FROM staged.item WHERE {where}").fetchone()[0]
     rows = sql.execute(
         f"""SELECT min(place), name, reason FROM staged.item WHERE {where} GROUP BY name
         ORDER BY min(id) LIMIT {EXAMPLES}"""
     ).fetchall()
     said = [f"{staging.place(place)}: {name!r}{f': {reason}' if reason else ''}" for place, name, reason in rows]
     return Tally(count, said)
+
+
+def _coming(sql: sqlite_utils.Database) -> tuple[int, list[str]]:
+    count = sql.execute("SELECT count(*) FROM staged.coming").fetchone()[0]
+    rows = sql.execute("SELECT path FROM staged.coming ORDER BY number DESC LIMIT ?", [EXAMPLES]).fetchall()
+    return count, [repr(path) for (path,) in rows]
 
 
 def _staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:

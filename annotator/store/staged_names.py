@@ -6,7 +6,8 @@ image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). A class is 
 the user maps it to, and then by its name without regard to case and blanks.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +24,12 @@ DEEPEST = 12  # folders of a name that are tried as a part of another one
 OTHER_CONTENT = "the image of this name has another content"
 NO_IMAGE = "no image of the project has this name"
 SEVERAL = "several images have this name"
+NO_FILE = "its file is not there"
 SKIPPED = "its file was skipped: "
 OUTSIDE = "an absolute path outside the image folders"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
+RESTORED = "restored"  # its import was taken back
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,13 @@ class Rules:
 
     class_map    name in the source -> class of the project, which may be new; "": left out
     strict       names that the project does not know are mistakes: images, and classes where it has any
+    listed       classes that are about to be added
     folder       what the files of items are relative to; None: the source brings no images
     """
 
     class_map: Mapping[str, str]
     strict: bool = False
+    listed: Collection[str] = ()
     folder: Path | None = None
 
 
@@ -108,6 +113,8 @@ def _exactly(sql: sqlite_utils.Database, open_: str, name: str, folders: list[tu
         sql.execute(
             f"UPDATE staged.item SET reason = coalesce(? || ({kept_out}), reason) WHERE {open_}", [SKIPPED, folder_id]
         )
+    coming = f"SELECT number FROM staged.coming n WHERE n.path = {name}"
+    sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND reason = ''")
     former = f"SELECT image_id FROM alias a WHERE a.name = {name}"
     sql.execute(f"UPDATE staged.item SET image_id = ({former}) WHERE {open_} AND reason = ''")
 
@@ -124,15 +131,9 @@ def _files(sql: sqlite_utils.Database, folder: Path) -> None:
             WHERE {open_}""",
             [SKIPPED, row[0]],
         )
-    sql.execute("CREATE TEMP TABLE new_file (file TEXT PRIMARY KEY, number INTEGER)")
-    sql.execute(
-        f"INSERT INTO temp.new_file SELECT file, -min(id) FROM staged.item WHERE {open_} AND reason = '' GROUP BY file"
-    )
-    sql.execute(
-        f"""UPDATE staged.item SET image_id = (SELECT number FROM temp.new_file n WHERE n.file = item.file)
-        WHERE {open_} AND reason = ''"""
-    )
-    sql.execute("DROP TABLE temp.new_file")
+    coming = "(SELECT number FROM staged.coming n WHERE n.path = item.file)"
+    sql.execute(f"UPDATE staged.item SET image_id = {coming} WHERE {open_} AND reason = ''")
+    sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = ''", [NO_FILE])
 
 
 def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
@@ -145,7 +146,8 @@ def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
     for folders in range(deepest - 1, -1, -1):
         sql.execute(
             f"""UPDATE staged.item SET is_part = 1,
-                image_id = (SELECT id FROM image i WHERE i.name = tail(item.name, {folders}))
+                image_id = coalesce((SELECT id FROM image i WHERE i.name = tail(item.name, {folders})),
+                    (SELECT number FROM staged.coming n WHERE n.path = tail(item.name, {folders})))
             WHERE {open_} AND depth(name) > {folders}"""
         )
     # The item's name is shorter: the only name that ends with it.
@@ -153,8 +155,9 @@ def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
     for (folders,) in wanted:
         sql.execute("CREATE TEMP TABLE ends (name TEXT PRIMARY KEY, low INTEGER, high INTEGER) WITHOUT ROWID")
         sql.execute(
-            f"""INSERT INTO temp.ends SELECT tail(name, {folders}) AS part, min(id), max(coalesce(id, {2**62})) FROM (
-                SELECT name, id FROM image UNION ALL SELECT path, image_id FROM file WHERE image_id NOT NULL)
+            f"""INSERT INTO temp.ends SELECT tail(name, {folders}) AS part, min(id), max(id) FROM (
+                SELECT name, id FROM image UNION ALL SELECT path, image_id FROM file WHERE image_id NOT NULL
+                UNION ALL SELECT path, number FROM staged.coming)
             WHERE depth(name) >= {folders} GROUP BY part"""
         )
         sql.execute(
@@ -191,7 +194,9 @@ def _classes(
     staging: Staging, db: Database, sql: sqlite_utils.Database, rules: Rules, note: Callable[[str], None]
 ) -> None:
     named = classes.by_name(db)
-    archived = {class_.name for class_ in classes.archived(db)} - named.keys()
+    gone = {class_.name: class_.id for class_ in classes.archived(db) if class_.name not in named}
+    back = {name: class_id for name, class_id in gone.items() if class_id in taken_back_classes(sql)}
+    archived = gone.keys() - back.keys()
     alike: dict[str, set[str]] = {}
     for name, class_ in named.items():
         alike.setdefault(classes.looks(name), set()).add(class_.name)
@@ -200,14 +205,17 @@ def _classes(
         target, how = _target(name, named, alike, rules)
         if target in archived and how != LEFT_OUT:
             note(f"the class {target!r} is archived: restore it, or leave it out by a class map")
+        elif target in back and how != LEFT_OUT:
+            how = RESTORED
         elif how == NEW or (how == MAPPED and target not in named):
-            if rules.strict and named:
-                first = _first_place(staging, sql, class_id)
-                note(f"{first}no class is called {name!r}. {did_you_mean(name, named)}")
+            if rules.strict and (named or rules.listed):
+                if target not in rules.listed:
+                    first = _first_place(staging, sql, class_id)
+                    note(f"{first}no class is called {name!r}. {did_you_mean(name, [*rules.listed, *named])}")
             elif problem := classes.name_problem(target):
                 note(f"{_first_place(staging, sql, class_id)}not usable as a class: {problem}")
         rows.append((class_id, target, how))
-    ids = {name: class_.id for name, class_ in named.items()}
+    ids = back | {name: class_.id for name, class_ in named.items()}
     sql.execute("DELETE FROM staged.target")
     for class_id, target, how in rows:
         number = None
@@ -215,6 +223,14 @@ def _classes(
             sql.execute("INSERT OR IGNORE INTO staged.target (name, class_id) VALUES (?, ?)", [target, ids.get(target)])
             number = sql.execute("SELECT id FROM staged.target WHERE name = ?", [target]).fetchone()[0]
         sql.execute("UPDATE staged.class SET target = ?, how = ? WHERE id = ?", [number, how, class_id])
+
+
+def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:
+    """Archived classes that were archived because the import that added them was taken back (imports.py)."""
+    rows = sql.execute("SELECT counts FROM import WHERE undone_at NOT NULL").fetchall()
+    ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
+    archived = sql.execute("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL").fetchall()
+    return ids & {row[0] for row in archived}
 
 
 def _target(name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: Rules) -> tuple[str, str]:

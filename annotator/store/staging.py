@@ -63,6 +63,8 @@ CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive
     image_id INTEGER,
     -- why it names no image, or by which part of a path it names one
     reason TEXT NOT NULL DEFAULT '', is_part INTEGER NOT NULL DEFAULT 0);
+-- files that will be registered; number: negative, what stands for the image until then
+CREATE TABLE coming (path TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE class (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL DEFAULT '',
     is_listed INTEGER NOT NULL DEFAULT 0,
     -- the class of the project, NULL where its answers are left out, and how it was found
@@ -132,6 +134,16 @@ class Staging:
         for name, description in listed:
             class_id = self._class(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """The files that will be registered, in place of those that were expected before."""
+        self._file.execute("BEGIN")
+        self._file.execute("DELETE FROM coming")
+        self._file.executemany(
+            "INSERT INTO coming (path, number) VALUES (?, ?)",
+            ((path, -number) for number, path in enumerate(paths, start=1)),
+        )
+        self._file.execute("COMMIT")
 
     def add(self, items: Iterable[Incoming], progress: Callable[[int], None] | None = None) -> None:
         """Read all items into the file; what cannot be stored of them is noted.

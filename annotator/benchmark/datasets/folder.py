@@ -16,8 +16,8 @@ import numpy as np
 from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.datasets.dataset import DataSet, Part
 from annotator.benchmark.datasets.places import Loader, need_images
+from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.label_csv import read_labels
 from annotator.records import PRESENT, UNSURE
 from annotator.store.files import list_files, unescaped
 from annotator.store.pixels import IMAGE_SUFFIXES
@@ -41,7 +41,7 @@ def read(root: Path, truth: Path | None) -> DataSet:
     names = list_files(root, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {root}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
-    given = read_labels(truth, set(names), None)
+    given = read_truth(truth, set(names))
     classes = tuple(sorted({label.class_name for label in given if label.state == PRESENT}))
     if not classes:
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")

@@ -20,9 +20,9 @@ from annotator.benchmark.effort.session import Session
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.truth import TrueLabel, conflicts_of_contents, read_truth
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
-from annotator.exchange.formats.label_csv import ImportedLabel, conflicts_of_contents, read_labels
 from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
@@ -104,7 +104,7 @@ def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
     return shown
 
 
-def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[ImportedLabel]:
+def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
     """The labels "present" of the truth on images of the project; labels of files that were kept out are ignored.
 
     names    name -> image id, for every name that the truth may use
@@ -112,7 +112,7 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Imp
     Raises AnnotatorError for a truth that does not fit, or that contradicts itself on one picture with two names.
     """
     bad = {file.path for file in images.kept_out(db)}
-    labels = read_labels(truth, names.keys() | bad, None)
+    labels = read_truth(truth, names.keys() | bad)
     if problems := conflicts_of_contents(labels, names):
         raise several(f"The truth {truth} cannot be used:", problems)
     if left_out := {label.image for label in labels} - names.keys():

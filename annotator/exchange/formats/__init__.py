@@ -1,10 +1,12 @@
 """One file per format that is read or written, one line a format in the table FORMATS.
 
 format.py says what a format is, contents.py what is read, view.py what is written; provenance.py writes the files
-beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. json_stream.py, lines.py,
-npy.py and class_list.py read what may be large, broken or hostile; safe_names.py and xml_text.py decide about names;
-coco_images.py keeps the ids of a COCO file. growing.py writes arrays whose length is not known before, spml_arrays.py
-those of the literature, label_arrays.py reads both, and torch_dataset.py is the Dataset that a torch export contains.
+beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. label_table.py and
+label_lines.py read labels that people have in tables and JSON lines, class_map.py and class_list.py lists of classes.
+json_stream.py, lines.py and npy.py read what may be large, broken or hostile; safe_names.py and xml_text.py decide
+about names; coco_images.py keeps the ids of a COCO file. growing.py writes arrays whose length is not known before,
+spml_arrays.py those of the literature, label_arrays.py reads both, and torch_dataset.py is the Dataset that a torch
+export contains.
 """
 
 from importlib.metadata import entry_points
@@ -12,7 +14,7 @@ from importlib.metadata import entry_points
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
-from annotator.exchange.formats.csv_table import CSV
+from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.fiftyone import FIFTYONE
@@ -33,6 +35,7 @@ FORMATS: dict[str, Format] = {
     format_.name: format_
     for format_ in (
         CSV,
+        TSV,
         JSONL,
         PARQUET,
         NUMPY,

@@ -5,11 +5,13 @@ Where each value came from stands in the file beside it (provenance.py), which h
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.label_table import read, recognise
 from annotator.exchange.formats.text_cells import Field
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
@@ -137,7 +139,17 @@ CSV = Format(
     name="csv",
     about="one row per image, one column per class (or one row per answer); read by everything",
     ending=".csv",
+    recognise=partial(recognise, delimiters=",;"),
+    read=read,
     write=write_csv,
     lost=Lost(unknown=False, unsure=False, provenance=True),
     media_types=("text/csv",),
+)
+
+TSV = Format(
+    name="tsv",
+    about="the same with tabs between columns",
+    ending=".tsv",
+    recognise=partial(recognise, delimiters="\t"),
+    read=read,
 )

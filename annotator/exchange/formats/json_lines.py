@@ -6,6 +6,7 @@ from typing import Any
 
 from annotator.exchange.formats.csv_table import iso_time
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.label_lines import read, recognise
 from annotator.exchange.formats.provenance import GUARANTEE
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
@@ -92,6 +93,8 @@ JSONL = Format(
     name="jsonl",
     about="one JSON object per image, with provenance, flag and comments: nothing is lost",
     ending=".jsonl",
+    recognise=recognise,
+    read=read,
     write=write_lines,
     lost=Lost(unsure=False, provenance=False),
     media_types=("application/jsonl",),

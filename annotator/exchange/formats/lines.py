@@ -35,8 +35,11 @@ def lines(path: Path) -> Iterator[str]:
                     raise AnnotatorError(f"Line {number} of {path} has more than {LONGEST:,} letters.")
                 if "\0" in line:
                     raise AnnotatorError(f"{path} is not a text file: line {number} holds a zero byte.")
-                if not line.isascii() and _ESCAPED_BYTE.search(line):
-                    raise AnnotatorError(f"Line {number} of {path} is not UTF-8 text. Save the file as UTF-8.")
+                if not line.isascii() and (byte := _ESCAPED_BYTE.search(line)):
+                    raise AnnotatorError(
+                        f"Line {number} of {path} is not UTF-8 text: byte {ord(byte[0]) & 0xFF:#04x} at letter "
+                        f"{byte.start() + 1}. Save the file as UTF-8."
+                    )
                 yield line
     except UnicodeError as error:
         raise AnnotatorError(f"{path} is no UTF-16 text after line {number}: {error}.") from error
@@ -44,33 +47,38 @@ def lines(path: Path) -> Iterator[str]:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def csv_rows(path: Path, problems: Problems, columns: int | None = None) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) of each row of a CSV that is not empty; `line` is the one in which the row ends.
+def csv_rows(
+    path: Path, problems: Problems, columns: int | None = None, delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of each row of a CSV that is not empty; `line` is the one in which the row begins.
 
     columns    how many cells a row must have, None: as many as the first one; others are noted and left out
 
     Raises AnnotatorError for what is no CSV, and for what `lines` raises.
     """
-    reader = csv.reader(lines(path), strict=True)
+    reader, first = csv.reader(lines(path), strict=True, delimiter=delimiter), 1
     try:
         for row in reader:
-            if not row:
+            line, first = first, reader.line_num + 1
+            if not any(map(str.strip, row)):
                 continue
             columns = columns or len(row)
             if len(row) == columns:
-                yield reader.line_num, row
+                yield line, row
             else:
-                problems.add(f"{path.name}, line {reader.line_num}: {len(row)} cells instead of {columns}")
+                problems.add(f"{path.name}, line {line}: {len(row)} cells instead of {columns}")
     except csv.Error as error:
         raise AnnotatorError(f"{path} is no CSV in line {reader.line_num}: {error}.") from error
 
 
-def first_line(path: Path) -> str:
-    """The first line without its end, "" when it cannot be read or is longer than 4,096 bytes: for `recognise`."""
+def first_line(path: Path, most: int = 65_536) -> str:
+    """The first line without its end, "" when it cannot be read or is longer than `most` bytes: for `recognise`."""
     try:
         with open_file(path) as file:
-            line = file.readline(4096)
+            start = file.read(most)
     except OSError:
         return ""
-    encoding = "utf-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return "" if len(line) == 4096 else line.decode(encoding, "replace").rstrip("\r\n")
+    encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = start.decode(encoding, "replace")
+    line = re.split("[\r\n]", text, maxsplit=1)[0]
+    return "" if len(start) == most and line == text else line

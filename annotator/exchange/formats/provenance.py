@@ -1,16 +1,21 @@
 """Where every value came from, and what people wrote, as two CSV files beside a format that has no room for it.
 
-The provenance has the columns image,class,state,... and can be read back as labels. Both are written while the format
-reads the blocks for the first time, so that they cost no reading of their own.
+The provenance has the columns image,class,state,... and is read back with the labels that it lies beside. Both are
+written while the format reads the blocks for the first time, so that they cost no reading of their own.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
+from annotator.exchange.formats import label_table
+from annotator.exchange.formats.contents import Item, Problems
 from annotator.exchange.formats.csv_table import LONG, cell_column, iso_time
 from annotator.exchange.formats.text_cells import Field
 from annotator.exchange.formats.view import Accepted, Block, Output, View
 
+SIDECARS = ("provenance.csv", "notes.csv")
+"""Their names in a folder; beside a file they begin with its name and a dot."""
 GUARANTEE = ("run", "threshold", "precision", "confidence")
 """Columns of data sets with auto-accepted cells only."""
 ORIGIN = ("original_source", "original_annotator", "original_decided_at")
@@ -99,3 +104,20 @@ class Sidecars:
 
 def _guarantee(accepted: Accepted | None) -> str:
     return ",".join("" if accepted is None else str(getattr(accepted, name)) for name in GUARANTEE)
+
+
+def sidecars(source: Path) -> list[Path]:
+    """Those of the two files that lie beside a source, or in it where it is a folder."""
+    if source.is_dir():
+        paths = [source / name for name in SIDECARS]
+    else:
+        paths = [source.with_name(f"{source.stem}.{name}") for name in SIDECARS]
+    return [path for path in paths if path != source and path.is_file()]
+
+
+def read_sidecars(source: Path, problems: Problems) -> Iterator[Item]:
+    """What these files say of the images; places name their file."""
+    for path in sidecars(source):
+        for item in label_table.read(path, problems).items:
+            item.place = f"{path.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"
+            yield item

@@ -1,0 +1,69 @@
+"""The truth about a folder of images: a table of labels as people have it, checked against the names of the images."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.label_table import read
+from annotator.records import STATE_NAMES
+from annotator.store.classes import name_problem
+
+
+@dataclass(frozen=True)
+class TrueLabel:
+    """One label of the table, and its line."""
+
+    line: int | str
+    image: str
+    class_name: str
+    state: int
+
+
+def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
+    """Every label of the table, of whichever shape label_table.py reads; absent too where a row says all.
+
+    images    all names of images
+
+    Raises AnnotatorError that lists every unknown image, unusable class name, bad state and conflict with its line.
+    """
+    problems = Problems()
+    contents = read(path, problems)
+    classes = [name for name, _ in contents.classes]
+    first: dict[tuple[str, str], TrueLabel] = {}
+    for item in contents.items:
+        readings = (item.image, item.image.strip(), f"'{item.image}")
+        image = next((reading for reading in readings if reading in images), None)
+        if image is None:
+            problems.add(f"line {item.place}: no image is called {item.image!r}")
+            continue
+        states = {given.class_name: given.state for given in item.labels}
+        states |= {name: -1 for name in (classes if item.exhaustive else ()) if name not in states}
+        for name, state in states.items():
+            label = TrueLabel(item.place, image, name, state)
+            if problem := name_problem(name):
+                problems.add(f"line {item.place}: not usable as a class: {problem}")
+            elif (earlier := first.setdefault((image, name), label)).state != state:
+                problems.add(f"line {item.place}: {image} / {name} says the opposite of line {earlier.line}")
+    if problems.count:
+        raise problems.error(f"The truth {path} cannot be used:")
+    return list(first.values())
+
+
+def conflicts_of_contents(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
+    """Labels that conflict on one image with several names; [] when all agree.
+
+    ids    name -> image; names that are not in it are skipped
+    """
+    first: dict[tuple[int, str], TrueLabel] = {}
+    problems: list[str] = []
+    for label in labels:
+        if label.image not in ids:
+            continue
+        earlier = first.setdefault((ids[label.image], label.class_name), label)
+        if earlier.state != label.state:
+            problems.append(
+                f"line {label.line}: {label.class_name!r} is {STATE_NAMES[label.state]} on {label.image!r}, but "
+                f"{STATE_NAMES[earlier.state]} on {earlier.image!r} (line {earlier.line}), which is the same picture"
+            )
+    return problems

@@ -1,0 +1,31 @@
+"""A class map: which class of the project a name of a source stands for.
+
+A table (CSV or TSV) of two columns, the name in the source and the class; an empty class leaves the name out. A first
+row `source,class` is passed over.
+"""
+
+from pathlib import Path
+
+from annotator.errors import several
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.label_table import header_of
+from annotator.exchange.formats.lines import csv_rows
+from annotator.exchange.formats.text_cells import unescaped
+
+
+def read_class_map(path: Path) -> dict[str, str]:
+    """Name in the source -> class, "" for one that is left out. Raises AnnotatorError for all that is wrong."""
+    problems = Problems()
+    known: dict[str, tuple[int, str]] = {}
+    for line, row in csv_rows(path, problems, columns=2, delimiter=header_of(path)[1]):
+        name, class_ = (unescaped(cell.strip()) for cell in row)
+        if line == 1 and (name.lower(), class_.lower()) == ("source", "class"):
+            continue
+        earlier = known.setdefault(name, (line, class_))
+        if earlier[1] != class_:
+            problems.add(f"line {line}: {name!r} is {class_!r}, but {earlier[1]!r} in line {earlier[0]}")
+    if not known and not problems.count:
+        raise several(f"The class map {path} is empty.", ["write one `source,class` a line"])
+    if problems.count:
+        raise problems.error(f"The class map {path} cannot be used:")
+    return {name: class_ for name, (_, class_) in known.items()}

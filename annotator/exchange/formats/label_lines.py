@@ -1,0 +1,125 @@
+"""Labels in JSON lines (https://jsonlines.org): read line by line, however long the file is.
+
+Each line is an object with "image" and "labels": either {class: 1 | 0 | null} or the list of the present classes. Our
+own exports say besides "provenance" {class: {"state", "source", "annotator", "decided_at", "origin"}}, "sha256",
+"split", "attributes", "flag" and "comments"; other keys are passed over.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.exchange.formats.contents import Contents, Given, Item, Problems, Remark
+from annotator.exchange.formats.label_table import when
+from annotator.exchange.formats.lines import first_line, lines
+from annotator.records import ABSENT, PRESENT, STATES
+
+
+class Origin(msgspec.Struct, gc=False):
+    source: str | None = None
+    annotator: str | None = None
+    decided_at: str | float | None = None
+
+
+class Provenance(msgspec.Struct, gc=False):
+    state: str = ""
+    source: str | None = None
+    annotator: str | None = None
+    decided_at: str | float | None = None
+    origin: Origin | None = None
+
+
+class Comment(msgspec.Struct, gc=False):
+    text: str
+    annotator: str | None = None
+    written_at: str | float | None = None
+
+
+class Line(msgspec.Struct, gc=False):
+    image: str
+    labels: dict[str, int | float | None] | list[str]
+    sha256: str | None = None
+    provenance: dict[str, Provenance] = {}
+    split: str | None = None
+    attributes: dict[str, Any] = {}
+    flag: str | None = None
+    comments: list[Comment] = []
+
+
+_DECODER = msgspec.json.Decoder(Line)
+
+
+def recognise(path: Path) -> str | None:
+    """Why a file is of this format: its first line has an image and its labels."""
+    if not path.is_file() or path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
+        return None
+    text = first_line(path, 1 << 20)
+    if not (text.startswith("{") and '"image"' in text and '"labels"' in text):
+        return None
+    try:
+        _DECODER.decode(text)
+    except msgspec.MsgspecError:
+        return None
+    return "JSON lines with an image and its labels in each"
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The labels of a file. What is wrong in a line is noted; raises AnnotatorError as `lines` does."""
+    items = _items(path, problems)
+    first = next(items, None)
+    if first is None:
+        return Contents([], iter(()))
+    classes, item = first
+    return Contents([(name, "") for name in classes], (item for _, item in chain([(classes, item)], items)))
+
+
+def _items(path: Path, problems: Problems) -> Iterator[tuple[list[str], Item]]:
+    for number, text in enumerate(lines(path), start=1):
+        if not text.strip():
+            continue
+        try:
+            line = _DECODER.decode(text)
+            yield list(line.labels) if isinstance(line.labels, dict) else [], _item(line, number)
+        except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+            problems.add(f"line {number}: {error}")
+
+
+def _item(line: Line, number: int) -> Item:
+    """What a line says. Raises ValueError for values that are none, and where value and state differ."""
+    attributes = {name: str(value) for name, value in line.attributes.items() if value is not None}
+    if line.split:
+        attributes["split"] = line.split
+    remarks = [Remark("flag", line.flag)] if line.flag else []
+    remarks += [Remark("comment", one.text, one.annotator or "", _when(one.written_at)) for one in line.comments]
+    if isinstance(line.labels, list):
+        labels = [Given(name, PRESENT) for name in dict.fromkeys(line.labels)]
+    else:
+        labels = [given for name, value in line.labels.items() if (given := _given(name, value, line))]
+        labels += [_stated(name, said) for name, said in line.provenance.items() if name not in line.labels]
+    return Item(line.image, number, labels, sha256=line.sha256 or "", attributes=attributes, remarks=remarks)
+
+
+def _given(name: str, value: float | None, line: Line) -> Given | None:
+    said = line.provenance.get(name)
+    if value not in (0, 1, None):
+        raise ValueError(f"the label {name!r} is {value!r}; it must be 1, 0 or null")
+    if said is None or not said.state:
+        return None if value is None else Given(name, PRESENT if value else ABSENT)
+    given = _stated(name, said)
+    if value != {PRESENT: 1, ABSENT: 0}.get(given.state):
+        raise ValueError(f"the label {name!r} is {value!r}, but its provenance says {said.state!r}")
+    return given
+
+
+def _stated(name: str, said: Provenance) -> Given:
+    if said.state not in STATES:
+        raise ValueError(f"the state of {name!r} is {said.state!r}; it must be present, absent or unsure")
+    by = said.origin or said
+    return Given(name, STATES[said.state], by.annotator or "", _when(by.decided_at), by.source or "")
+
+
+def _when(at: str | float | None) -> float | None:
+    return when(at) if isinstance(at, str) else at
