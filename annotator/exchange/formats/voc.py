@@ -35,6 +35,7 @@ from annotator.store.reading import open_file
 
 ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
 OURS = "multilabel-annotator"  # source/database of what we write
+YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
 WHOLE = "trainval"  # the image set of an export without splits: all that is not kept for a test
 LARGEST = 16 << 20  # bytes of an XML file
 HELD = 4 << 20  # letters of lists in memory
@@ -54,13 +55,16 @@ def recognise(path: Path) -> str | None:
 
 def _root(path: Path) -> Path | None:
     """The folder with Annotations and ImageSets, None where there is none."""
-    try:
-        inner = sorted(child for child in path.iterdir() if child.name.startswith("VOC") and child.is_dir())
-        places = [path, *inner, *(path / "VOCdevkit").glob("VOC*")][:10] if path.is_dir() else []
-        found = [place for place in places if _first_xml(place / ANNOTATIONS) or (place / MAIN).is_dir()]
-    except OSError:
-        return None
+    places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in YEARS)]
+    found = [place for place in places if _first_xml(place / ANNOTATIONS) or _is_folder(place / MAIN)]
     return found[0] if len(found) == 1 or path in found else None
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _first_xml(folder: Path) -> str | None:

@@ -1,0 +1,109 @@
+"""From folders of classes to a project, out in every format, and into a new project: the same answers everywhere."""
+
+import shutil
+import uuid
+
+import pytest
+from conftest import CLASSES, draw
+
+from annotator.exchange import importing
+from annotator.exchange.export import export
+from annotator.exchange.formats import FORMATS
+from annotator.records import ABSENT, PRESENT, UNSURE, Decision
+from annotator.store import classes, decisions, images, imports
+from annotator.store.database import Database
+
+OUT_AND_IN = [name for name, format_ in FORMATS.items() if format_.read and format_.write]
+
+
+def bring(project, source, **choices) -> importing.Plan:
+    """Import a source; the plan with what was previewed and done."""
+    with importing.prepare(project, source, importing.Choices(**choices), by="Ann") as plan:
+        plan.apply()
+    return plan
+
+
+def labels_of(project) -> dict[tuple[str, str], int]:
+    """(sha256 of the image, class) -> state."""
+    db = Database(project)
+    rows = db.tuples(
+        """SELECT i.sha256, c.name, l.state FROM label l JOIN image i ON i.id = l.image_id
+        JOIN class c ON c.id = l.class_id"""
+    )
+    return {(sha256, name): state for sha256, name, state in rows}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Six images in the folders of three classes, in two splits; one of them is in two folders."""
+    root = tmp_path / "animals"
+    for number in range(6):
+        split = "train" if number < 4 else "val"
+        draw(root / split / CLASSES[number % 3] / f"{number}.jpg", (CLASSES[number % 3],), seed=number)
+    shutil.copy(root / "train/fox/0.jpg", root / "train/heron/again.jpg")
+    return root
+
+
+def test_a_single_label_data_set_becomes_a_project_whose_other_labels_are_unknown(tmp_path, folders):
+    plan = bring(tmp_path / "project", folders)
+    assert plan.format.name == "imagefolder"
+    assert plan.done
+    assert plan.done.imported.answers == plan.preview.answers_new == 7
+    db = Database(tmp_path / "project")
+    assert [class_.name for class_ in classes.all_classes(db)] == sorted(CLASSES)
+    labels = labels_of(db.paths.project)
+    assert len(labels) == 7
+    assert set(labels.values()) == {PRESENT}
+    of_image: dict[str, set[str]] = {}
+    for sha256, name in labels:
+        of_image.setdefault(sha256, set()).add(name)
+    assert len(of_image) == 6
+    assert sorted(map(len, of_image.values())) == [1, 1, 1, 1, 1, 2]
+    assert {"fox", "heron"} in of_image.values()
+    facts = db.tuples("SELECT value, count(*) FROM attribute WHERE name = 'split' GROUP BY value")
+    assert [tuple(row) for row in facts] == [("train", 4), ("val", 2)]
+    assert not bring(db.paths.project, folders).preview.changes
+    imports.undo(db, plan.done.imported.id, "Ann")
+    assert not labels_of(db.paths.project)
+
+
+@pytest.fixture
+def answered(tmp_path, folders):
+    """The project of these folders, with answers of every kind."""
+    bring(tmp_path / "project", folders)
+    db = Database(tmp_path / "project")
+    ids, named = sorted(images.names_to_ids(db).values()), classes.by_name(db)
+    for number, (image_id, class_, state) in enumerate(
+        [(ids[0], "deer", ABSENT), (ids[1], "fox", UNSURE), (ids[2], "deer", PRESENT), (ids[3], "fox", ABSENT)]
+    ):
+        decision = Decision(
+            str(uuid.UUID(int=number)),
+            "label",
+            "Ann",
+            "click",
+            image_id=image_id,
+            class_id=named[class_].id,
+            state=state,
+        )
+        decisions.decide(db, [decision])
+    return db
+
+
+@pytest.mark.parametrize("name", OUT_AND_IN)
+def test_out_and_into_a_new_project_the_answers_are_the_same(tmp_path, folders, answered, name):
+    target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
+    target.parent.mkdir()
+    export(answered, target, name, lossy=True)
+    lost = FORMATS[name].lost
+    gone = {state for state, is_lost in ((UNSURE, lost.unsure), (ABSENT, lost.absent)) if is_lost}
+    expected = {cell: state for cell, state in labels_of(answered.paths.project).items() if state not in gone}
+    assert len(set(expected.values())) >= (1 if lost.absent else 2)
+    for beside in target.parent.rglob("*provenance.csv"):
+        if name != "csv":  # of which it is a part
+            beside.unlink()  # what is read must come from the format itself
+    plan = bring(tmp_path / "again", target, images=None if name == "yolo-cls" else folders)
+    assert labels_of(tmp_path / "again") == expected
+    assert plan.preview.images_unknown.count == 0
+    done = bring(answered.paths.project, target).done
+    assert done
+    assert done.imported.answers == 0
