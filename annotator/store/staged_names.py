@@ -78,6 +78,9 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     if rules.folder:
         _files(sql, rules.folder)
     open_ = "image_id IS NULL AND file = ''"
+    # A file that is about to be registered may have this content; whether it has is known when it was read.
+    coming = "SELECT number FROM staged.coming n WHERE n.path = item.name"
+    sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND sha256 != ''")
     with_other = f"UPDATE staged.item SET reason = ? WHERE {open_} AND sha256 != ''"
     sql.execute(f"{with_other} AND name IN (SELECT name FROM image)", [OTHER_CONTENT])
     sql.execute(with_other + " AND reason = ''", [NO_IMAGE])
