@@ -5,6 +5,7 @@ This module reads the store and builds the records; the statistics are those of 
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from annotator.store.database import Database
 from models.statistics.certificate import Bounds, Certified, Labels, Strata, certify, count
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
 
+ROWS_AT_ONCE, COLUMNS_AT_ONCE = 1 << 16, 8  # of all cells: no second array of their size
 FOUND = 0.95  # share of the missing positives that the stated time finds
 SLACK = 0.02  # an audit that leaves this share of a class's cells more without a sample is used as well
 
@@ -41,17 +43,18 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
     class_ids = np.array([class_.id for class_ in all_classes], np.int64)
     image_ids = audits.readable_images(db)
     states, newest = audits.label_matrix(db, image_ids, class_ids)
-    accepted = audits.accepted_matrix(db, image_ids, class_ids) == PRESENT
+    accepted = audits.accepted_as_present(db, image_ids, class_ids)
     drawn = [(drawn_audit, audits.cells_of(db, drawn_audit)) for drawn_audit in audits.audits(db)]
     samples = [sample for drawn_audit, cells in drawn for sample in audit.samples_of(db, drawn_audit, cells)]
     strata, parts = _strata(samples, class_ids, image_ids, states, accepted)
     relabels = _relabels(samples)
-    certified = certify(strata, _labels(db, class_ids, states, accepted, relabels))
+    counts = _cell_counts(states, accepted)
+    certified = certify(strata, _labels(db, class_ids, counts, relabels))
     waiting = {cell for _, cells in drawn for cell in _waiting(cells)}
     seconds_a_tile = seconds_per_tile(db)
-    tiles = _tiles(db, image_ids, class_ids, (states == OPEN) & ~accepted, strata, parts, certified)
+    tiles = _tiles(db, image_ids, class_ids, states, accepted, strata, parts, certified)
     waiting_of_class = Counter(class_id for class_id, _ in waiting)
-    rows = _rows(all_classes, states, accepted, strata, certified, waiting_of_class, tiles * seconds_a_tile)
+    rows = _rows(all_classes, counts, strata, certified, waiting_of_class, tiles * seconds_a_tile)
     *of_classes, overall = (_with_reasons(row, relabels) for row in rows)
     used = {part.aligned.audit.id: part.aligned.audit for part in parts if part.aligned.audit}
     result = Certificate(
@@ -171,9 +174,27 @@ def _relabels(samples: list[Sample]) -> Relabels:
     )
 
 
-def _labels(
-    db: Database, class_ids: np.ndarray, states: np.ndarray, accepted: np.ndarray, relabels: Relabels
-) -> Labels:
+class CellCounts(NamedTuple):
+    """(C,) each: cells labeled present; without a present or absent label, and of these the auto-accepted ones."""
+
+    present: np.ndarray
+    accepted: np.ndarray
+    open: np.ndarray
+
+
+def _cell_counts(states: np.ndarray, accepted: np.ndarray) -> CellCounts:
+    # Some rows at a time: each comparison would be another array of all cells.
+    counts = np.zeros((3, states.shape[1]), np.int64)
+    for start in range(0, len(states), ROWS_AT_ONCE):
+        part = states[start : start + ROWS_AT_ONCE]
+        is_open = (part != PRESENT) & (part != ABSENT)
+        counts[0] += (part == PRESENT).sum(0)
+        counts[1] += (accepted[start : start + ROWS_AT_ONCE] & is_open).sum(0)
+        counts[2] += is_open.sum(0)
+    return CellCounts(*counts)
+
+
+def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: Relabels) -> Labels:
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     disagreed_present, disagreed_absent = np.zeros((2, len(class_ids)), np.int64)
     guaranteed, expected, in_all = np.zeros(len(class_ids)), np.full(len(class_ids), np.nan), 1.0
@@ -187,10 +208,9 @@ def _labels(
     for (class_id, state), cells in audits.disagreement_counts(db).items():
         if class_id in column_of and state in (PRESENT, ABSENT):
             (disagreed_present if state == PRESENT else disagreed_absent)[column_of[class_id]] = cells
-    open_ = (states != PRESENT) & (states != ABSENT)
     return Labels(
-        present=(states == PRESENT).sum(0),
-        accepted=(accepted & open_).sum(0),
+        present=counts.present,
+        accepted=counts.accepted,
         guaranteed=guaranteed,
         expected=expected,
         disagreed_present=disagreed_present,
@@ -211,7 +231,8 @@ def _tiles(
     db: Database,
     image_ids: np.ndarray,
     class_ids: np.ndarray,
-    open_: np.ndarray,
+    states: np.ndarray,
+    accepted: np.ndarray,
     strata: Strata,
     parts: list[_Part],
     certified: Certified,
@@ -222,16 +243,20 @@ def _tiles(
     probabilities; grids show the likeliest cells first.
     """
     tiles = np.full(len(class_ids), np.nan)
-    probabilities = audit.probabilities_of(read_predictions(db), image_ids, class_ids)
+    predictions, probabilities, first = read_predictions(db), np.zeros((0, 0), np.float16), -COLUMNS_AT_ONCE
     missing: dict[int, np.ndarray] = {}  # column -> expected positives of each open cell, summed over audits
     for part in parts:
         if part.aligned.audit is None:
             continue
-        cells = np.flatnonzero(open_[:, part.column])
+        if part.column >= first + COLUMNS_AT_ONCE:  # parts come class by class
+            first = part.column
+            some = class_ids[first : first + COLUMNS_AT_ONCE]
+            probabilities = audit.probabilities_of(predictions, image_ids, some)
+        cells = np.flatnonzero((states[:, part.column] == OPEN) & ~accepted[:, part.column])
         expected, codes = np.zeros(256), strata.code[part.rows]
         expected[codes] = certified.in_strata[part.rows]
         code = np.where(np.isin(part.aligned.strata[cells], codes), part.aligned.strata[cells], OUTSIDE)
-        weights = np.nan_to_num(probabilities[cells, part.column].astype(np.float64)) + 1e-4
+        weights = np.nan_to_num(probabilities[cells, part.column - first].astype(np.float64)) + 1e-4
         shares = expected[code] * weights / np.maximum(np.bincount(code, weights, minlength=256)[code], 1e-12)
         missing[part.column] = missing.get(part.column, 0) + shares
     for column, shares in missing.items():
@@ -243,8 +268,7 @@ def _tiles(
 
 def _rows(
     all_classes: list[Class],
-    states: np.ndarray,
-    accepted: np.ndarray,
+    counts: CellCounts,
     strata: Strata,
     certified: Certified,
     waiting: Counter[int],
@@ -252,10 +276,9 @@ def _rows(
 ) -> list[Row]:
     """A row of each class, and at the end the row of all of them."""
     size = len(all_classes)
-    open_ = (states != PRESENT) & (states != ABSENT)
     audited = np.bincount(strata.of_class, strata.drawn, minlength=size) if size else np.zeros(0)
     waits = np.array([waiting[class_.id] for class_ in all_classes], np.int64)
-    by_class = ((states == PRESENT).sum(0), (accepted & open_).sum(0), open_.sum(0), audited, waits)
+    by_class = (counts.present, counts.accepted, counts.open, audited, waits)
     people, accepted_cells, unknown, audited, waits = (
         np.append(counts, counts.sum()).astype(int) for counts in by_class
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.indexing import CellIndex, positions
+from annotator.records import PRESENT
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.odd_rows import STATES, SURE
@@ -158,10 +159,24 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
 
 def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
     """What was auto-accepted: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
-    rows = db.tuples(
+    return _matrix(_accepted_rows(db), image_ids, class_ids)
+
+
+def accepted_as_present(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+    """What was auto-accepted as present: (N, C) bool, not to be written to; without any it takes no memory."""
+    rows = [row for row in _accepted_rows(db) if row[1] == PRESENT]
+    if not rows:
+        return np.broadcast_to(np.zeros((), bool), (len(image_ids), len(class_ids)))
+    matrix = _matrix(rows, image_ids, class_ids)
+    np.equal(matrix, PRESENT, out=matrix.view(bool))
+    return matrix.view(bool)
+
+
+def _accepted_rows(db: Database) -> list[tuple[int, int, str]]:
+    """(class id, state, image ids with commas between)."""
+    return db.tuples(
         f"SELECT class_id, state, group_concat(image_id) FROM accepted WHERE state {SURE} GROUP BY class_id, state"
     )
-    return _matrix(rows, image_ids, class_ids)
 
 
 def readable_images(db: Database) -> np.ndarray:
