@@ -133,7 +133,7 @@ class Plan:
         for item in contents.items:
             if self._choices.images:
                 item.file = ""
-            item.exhaustive |= self._choices.exhaustive
+            item.exhaustive |= self._choices.exhaustive and item.answered
             yield item
         yield from read_sidecars(self._source, problems)
 
