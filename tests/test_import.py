@@ -1,0 +1,200 @@
+"""`annotator import`: what people bring, previewed, stored and undone as one; what is wrong with it, named."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from tables import over
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.export import export
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.label_table import read as read_table
+from annotator.exchange.importing import Choices, choose_format, prepare
+from annotator.records import Decision
+from annotator.store import classes, consistency, decisions, imports
+from annotator.store.comments import comments
+from annotator.store.database import Database
+from annotator.store.images import missing_ids, names_to_ids
+
+SHAPES = {
+    "long": "image,class,state,annotator,decided_at\n00.jpg,fox,present,Bob,2026-01-02T03:04:05+00:00\n"
+            "00.jpg,heron,absent,,\n01.jpg,fox,unsure,,\n",
+    "long without states": "filename;label\n00.jpg;fox\n01.jpg;heron\n",
+    "listed": "image,labels,split\n00.jpg,fox|heron,train\n01.jpg,,val\n",
+    "wide": "image,fox,heron,split\n00.jpg,1,0,train\n01.jpg,,-1,val\n02.jpg,0,1,val\n",
+    "words": "file_name\tfox\theron\n00.jpg\tTrue\tfalse\n01.jpg\t\t1.0\n",
+}  # fmt: skip
+MEANT = {
+    "long": {("00.jpg", "fox", 1), ("00.jpg", "heron", -1), ("01.jpg", "fox", 0)},
+    "long without states": {("00.jpg", "fox", 1), ("01.jpg", "heron", 1)},
+    "listed": {("00.jpg", "fox", 1), ("00.jpg", "heron", 1)},
+    "wide": {("00.jpg", "fox", 1), ("00.jpg", "heron", -1), ("02.jpg", "fox", -1), ("02.jpg", "heron", 1)},
+    "words": {("00.jpg", "fox", 1), ("00.jpg", "heron", -1), ("01.jpg", "heron", 1)},
+}
+
+
+def labels(db: Database) -> set[tuple[str, str, int]]:
+    return set(db.tuples(
+        """SELECT i.name, c.name, l.state FROM label l JOIN image i ON i.id = l.image_id
+        JOIN class c ON c.id = l.class_id"""))  # fmt: skip
+
+
+def bring(project, source, **choices):
+    with prepare(project, source, Choices(**choices), "Ann") as plan:
+        return plan, plan.apply()
+
+
+@over(shape=list(SHAPES), encoding=["utf-8", "utf-8-sig", "utf-16"])
+def test_every_shape_of_a_table_says_what_it_means_and_nothing_else(tmp_path_factory, shape, encoding):
+    path = tmp_path_factory.mktemp("table") / "labels.csv"
+    path.write_text(SHAPES[shape], encoding=encoding)
+    problems, found = Problems(), set()
+    contents = read_table(path, problems)
+    for item in contents.items:
+        said = {given.class_name: given.state for given in item.labels}
+        said |= {name: -1 for name, _ in contents.classes if item.exhaustive and name not in said}
+        found |= {(item.image, name, state) for name, state in said.items()}
+        assert item.attributes.get("split") in (None, "train", "val")
+    assert found == MEANT[shape] and not problems.count
+    assert choose_format(path, None)[0].name == ("tsv" if shape == "words" else "csv")
+
+
+def test_a_new_project_is_made_of_a_table_and_a_folder_and_taken_back_and_brought_back(annotator, tmp_path, photos):
+    (tmp_path / "labels.csv").write_text(SHAPES["wide"] + "nobody.jpg,1,1,train\n")
+    told = annotator("import", "new", "labels.csv", code=1).stderr
+    assert "--images FOLDER" in told and not (tmp_path / "new").exists()
+    said = annotator("import", "new", "labels.csv", "--images", photos, "--dry-run").stdout
+    assert "Format: csv (a table with the columns image, fox, heron, split)" in said and "line 5: 'nobody.jpg'" in said
+    assert not (tmp_path / "new").exists(), "a preview makes nothing"
+    assert (
+        "there is no terminal to ask on" in annotator("import", "new", "labels.csv", "--images", photos, code=1).stderr
+    )
+    assert not (tmp_path / "new").exists()
+    said = annotator("import", "new", "labels.csv", "--images", photos, "--yes").stdout
+    assert "24 images added" in said and "2 classes added" in said
+    db = Database(tmp_path / "new")
+    assert labels(db) == MEANT["wide"] and not consistency.problems(db)
+    assert "Nothing was changed." in annotator("import", "new", "labels.csv").stdout, "it has nothing new"
+    assert "taken back: 4 decisions, 24 images" in annotator("imports", "undo", "new", 1, "--yes").stdout
+    assert labels(db) == set() and len(missing_ids(db)) == 24 and classes.all_classes(db) == []
+    done = json.loads(annotator("import", "new", "labels.csv", "--images", photos, "--yes", "--json").stdout)
+    assert done["imported"]["images"] == 24 and [one["how"] for one in done["preview"]["classes"]] == ["restored"] * 2
+    assert labels(db) == MEANT["wide"] and not missing_ids(db)
+    listed = annotator("imports", "new").stdout
+    assert listed.count("labels.csv") == 2 and "taken back by" in listed
+
+
+def test_a_persons_answer_stays_unless_it_is_said_otherwise(project, tmp_path):
+    db = Database(project)
+    ids = names_to_ids(db)
+    decisions.decide(db, [Decision("ann-one", "label", "Ann", "click", ids["00.jpg"], 1, -1)])
+    (tmp_path / "labels.csv").write_text(SHAPES["wide"])
+    plan, _ = bring(project, tmp_path / "labels.csv")
+    assert plan.preview.conflicts_with_people.examples == ["line 2: 'fox' is present on '00.jpg', but Ann says absent"]
+    assert ("00.jpg", "fox", -1) in labels(db)
+    plan, done = bring(project, tmp_path / "labels.csv", conflicts="replace")
+    assert done.imported.replaced == 1 and ("00.jpg", "fox", 1) in labels(db)
+    imports.undo(db, done.imported.id, "Ann")
+    assert ("00.jpg", "fox", -1) in labels(db) and not consistency.problems(db)
+
+
+def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path):
+    (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,Reiher|noise\n")
+    (tmp_path / "map.csv").write_text("source,class\nReiher,heron\nnoise,\nFuchs,fox\n")
+    bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv", exhaustive=True)
+    assert labels(Database(project)) == {("00.jpg", "heron", 1)}, "absent is said of the source's classes only"
+    (tmp_path / "map.csv").write_text("Reiher,heron\nReiher,fox\n")
+    with pytest.raises(AnnotatorError, match="line 2: 'Reiher' is 'fox', but 'heron' in line 1"):
+        bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
+    db = Database(project)
+    ids = names_to_ids(db)
+    decisions.decide(db, [
+        Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
+        Decision("two-two", "label", "Bob", "grid", ids["00.jpg"], 2, 0),
+        Decision("three-3", "done", "Ann", "done", ids["01.jpg"]),
+        Decision("four-44", "flag", "Ann", "click", ids["02.jpg"], note="=look"),
+        Decision("five-55", "comment", "Bob", "click", ids["02.jpg"], note="a, \"b\"\nc"),
+    ])  # fmt: skip
+    export(db, tmp_path / f"out.{kind}", kind)
+    bring(tmp_path / "second", tmp_path / f"out.{kind}", images=photos)
+    back = Database(tmp_path / "second")
+    assert labels(back) == labels(db) and len(labels(db)) == 5
+    assert [class_.name for class_ in classes.all_classes(back)] == ["fox", "heron", "deer"]
+    by = "SELECT o.source, o.annotator FROM origin o JOIN decision d ON d.id = o.decision_id WHERE d.action = 'label'"
+    assert set(back.tuples(by)) == {("click", "Ann"), ("grid", "Bob"), ("done", "Ann")}
+    assert [row["note"] for row in comments(back)] == ['a, "b"\nc']
+    assert back.tuples("SELECT note FROM decision WHERE action = 'flag'") == [("=look",)]
+    assert not consistency.problems(back)
+
+
+BAD = {
+    "no text": (b"image,labels\n00.jpg,fox\xff\n", "Line 2 of .* byte 0xff"),
+    "zero bytes": (b"image,labels\n00.jpg,\0\n", "line 2 holds a zero byte"),
+    "half a letter": (b"\xff\xfei\0m\0a\0g", "no UTF-16"),
+    "open quote": (b'image,labels\n00.jpg,"fox\n', "is no CSV in line"),
+    "columns": (b"image,fox\n00.jpg,1\n01.jpg\n02.jpg,1,1\n", "line 3: 1 cells instead of 2(.|\n)*line 4: 3 cells"),
+    "state": (b"image,class,state\n00.jpg,fox,maybe\n", "line 2: state 'maybe'"),
+    "time": (b"image,class,state,decided_at\n00.jpg,fox,present,soon\n", "line 2: decided_at 'soon'"),
+    "value": (b"image,fox\n" + b"00.jpg,1\n" * 250 + b"01.jpg,7\n", "line 252: 'fox' is '7'"),
+    "two columns": (b"image,fox,fox\n00.jpg,1,0\n", "two columns called 'fox'"),
+    "long line": (b"image,labels\n00.jpg," + b"x" * 5_000_000, "more than 4,194,304 letters"),
+    "itself": (b"image,class,state\n00.jpg,fox,present\n00.jpg,fox,absent\n", "but present on '00.jpg'"),
+    "nothing": (b"", "is empty"),
+}
+BAD_LINES = {
+    "broken": (b'{"image": "00.jpg", "labels": {}}\n{"image": \n', "line 2: "),
+    "nested": (b'{"image": "00.jpg", "labels": {}}\n{"image": "01.jpg", "labels": ' + b"[" * 9000, "line 2: "),
+    "value": (b'{"image": "00.jpg", "labels": {"fox": 7}}\n', "line 1: the label 'fox' is 7"),
+    "two truths": (
+        b'{"image": "00.jpg", "labels": {"fox": 1}, "provenance": {"fox": {"state": "absent"}}}\n',
+        "absent",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "what"), [("csv", what) for what in BAD] + [("jsonl", what) for what in BAD_LINES])
+def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp_path, kind, what):
+    content, expected = (BAD if kind == "csv" else BAD_LINES)[what]
+    (tmp_path / f"labels.{kind}").write_bytes(content)
+    with pytest.raises(AnnotatorError, match=expected):
+        bring(project, tmp_path / f"labels.{kind}", format=kind)
+    db = Database(project)
+    assert labels(db) == set() and imports.imports(db) == [] and not list(project.glob("*.staging*"))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from annotator.exchange.importing import Choices, prepare
+left = int(sys.argv[3])
+def trace(statement):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+with prepare(Path(sys.argv[1]), Path(sys.argv[2]), Choices(), "Ann") as plan:
+    plan.db.sql.conn.set_trace_callback(trace)
+    plan.apply()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("step", [60, 103, 124, 134])  # before the transaction, twice in it, at its end
+def test_a_killed_import_leaves_nothing_half_stored_and_the_next_one_everything(project, tmp_path, step):
+    (tmp_path / "labels.csv").write_text(SHAPES["wide"])
+    words = [sys.executable, "-c", KILLED, project, tmp_path / "labels.csv", str(step)]
+    ended = subprocess.run(words, check=False, capture_output=True, env={**os.environ}).returncode
+    assert ended == -signal.SIGKILL
+    db = Database(project)
+    assert (labels(db), imports.imports(db)) == (set(), [])
+    assert not consistency.problems(db)
+    bring(project, tmp_path / "labels.csv")
+    assert labels(db) == MEANT["wide"] and not list(project.glob("*.staging*"))

@@ -1,0 +1,317 @@
+"""What a staged source becomes: equal to deciding row by row, previewed exactly, taken back without a trace."""
+
+import random
+import uuid
+
+import pytest
+from tables import over
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Given, Item, Problems, Remark
+from annotator.records import Decision
+from annotator.store import attributes, class_changes, classes, consistency, decisions, imports, staged_cells, staging
+from annotator.store import images as images_of
+from annotator.store.comments import comments
+from annotator.store.database import Database
+from annotator.store.import_commit import Imported, Source, commit
+from annotator.store.staged_cells import Preview
+from annotator.store.staged_names import Rules, resolve
+from annotator.store.staging import Staging
+
+CLASSES = ("fox", "heron", "deer")
+COMPARED = {
+    "label": "SELECT image_id, class_id, state, decision_id FROM label",
+    "stage": "SELECT id, stage, stage_decision FROM image",
+    "tally": "SELECT kind, one, two, n FROM tally WHERE n != 0 AND kind != 'hour'",
+    "contradiction": "SELECT image_id, class_id, decision_id FROM contradiction",
+    "accepted": "SELECT image_id, class_id, state FROM accepted",
+    "decision": "SELECT id, action, image_id, class_id, state, note, source, annotator FROM decision",
+}
+
+
+def small(folder, images: int = 6) -> Database:
+    """A project of images that nobody has to read."""
+    db = Database(folder, create=True)
+    with db.writing() as sql:
+        sql.execute("INSERT INTO folder (path) VALUES ('/photos')")
+        sql.conn.executemany(
+            "INSERT INTO image (name, sha256, width, height) VALUES (?, ?, 9, 9)",
+            [(f"{number % 2}/{number}.jpg", f"{number:064x}") for number in range(1, images + 1)],
+        )
+        sql.execute(
+            "INSERT INTO file (folder_id, path, bytes, modified_ns, image_id) SELECT 1, name, 1, 1, id FROM image"
+        )
+    classes.add_classes(db, [(name, "") for name in CLASSES])
+    return db
+
+
+def bring(db: Database, items, listed=CLASSES, rules: Rules | None = None, **how) -> tuple[Preview, Imported]:
+    """Stage items and store them."""
+    problems = Problems()
+    with Staging(db.paths.project, problems.add) as staged:
+        staged.add_classes([(name, "") for name in listed])
+        staged.add(items)
+        resolve(staged, db, rules or Rules({}), problems.add)
+        staged_cells.build(staged, db, problems.add)
+        preview = staged_cells.preview(staged, db)
+        assert not problems.count, problems.sentences
+        return preview, commit(staged, db, Source("source", "test", "Ann"), **how)
+
+
+def wrong(db: Database, items, **rules) -> list[str]:
+    """What is wrong with items."""
+    problems = Problems()
+    with Staging(db.paths.project, problems.add) as staged:
+        staged.add(items)
+        resolve(staged, db, Rules({}, **rules), problems.add)
+        staged_cells.build(staged, db, problems.add)
+    return problems.sentences
+
+
+def tables(db: Database) -> dict[str, list[tuple]]:
+    return {name: sorted(db.tuples(query), key=repr) for name, query in COMPARED.items()}
+
+
+def lived_in(db: Database, play: random.Random) -> None:
+    """Answers of two people, some taken back or cleared, some auto-accepted cells."""
+    with db.writing() as sql:
+        sql.execute(
+            """INSERT INTO acceptance (id, batch, class_id, state, run_id, threshold, precision, confidence, audited,
+            wrong, made_at) VALUES (1, 'a', 1, 1, 1, .5, .9, .9, 1, 0, 1)"""
+        )
+        for image_id in range(1, 7):
+            sql.execute("INSERT INTO accepted VALUES (?, 1, 1, 1, .9)", [image_id])
+    for _ in range(play.randrange(12)):
+        action = play.choice(["label"] * 6 + ["done", "skip", "clear", "undo"])
+        by, image_id = play.choice(["Ann", "Bob"]), play.randint(1, 6)
+        class_id = play.randint(1, 3) if action in ("label", "clear") else None
+        state = play.choice([1, -1, 0]) if action == "label" else None
+        one = Decision(str(uuid.UUID(int=play.getrandbits(128))), action, by, "click", image_id, class_id, state)
+        if action == "undo":
+            one = Decision(one.uuid, "undo", by, "click")
+        decisions.decide(db, [one])
+
+
+def source_of(play: random.Random) -> list[Item]:
+    """Items that contradict neither themselves nor each other."""
+    items = []
+    for number in play.sample(range(1, 7), play.randint(1, 6)):
+        given = [Given(name, play.choice([1, -1, 0])) for name in CLASSES if play.random() < 0.5]
+        items.append(Item(f"{number % 2}/{number}.jpg", number, given, exhaustive=play.random() < 0.5))
+    return items
+
+
+def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool) -> None:
+    """The same through decisions.decide."""
+    ids = {class_.name: class_.id for class_ in classes.all_classes(db)}
+    held = {(image_id, class_id): state for image_id, class_id, state in decisions.label_cells(db)[0]}
+    sources = {(row[0], row[1]): row[2] for row in db.tuples(
+        "SELECT l.image_id, l.class_id, d.source FROM label l JOIN decision d ON d.id = l.decision_id")}  # fmt: skip
+    assert "import" not in sources.values()
+    covers = set(listed) == ids.keys()
+    explicit, rest, done = [], [], []
+    for item in sorted(items, key=lambda item: int(item.place)):
+        image_id = int(item.place)
+        said = {ids[given.class_name]: given.state for given in item.labels}
+        implied = {ids[name]: -1 for name in listed if ids[name] not in said} if item.exhaustive else {}
+        for class_id, state in said.items() if covers else sorted((said | implied).items()):
+            before = held.get((image_id, class_id))
+            if before is None or (replace and before != state):
+                explicit.append(("label", image_id, class_id, state))
+        if item.exhaustive and covers:
+            rest += [("label", image_id, class_id, -1) for class_id in sorted(implied)
+                     if replace and held.get((image_id, class_id), -1) != -1]  # fmt: skip
+            if any((image_id, class_id) not in held for class_id in implied):
+                done.append(("done", image_id, None, None))
+    for action, image_id, class_id, state in [*sorted(explicit, key=lambda one: one[:3]), *rest, *done]:
+        decisions.decide(db, [Decision(str(uuid.uuid4()), action, "import", "import", image_id, class_id, state)])
+    with db.writing() as sql:  # decide() calls every "nothing else here" a person's
+        sql.execute("UPDATE decision SET source = 'import' WHERE action = 'done' AND annotator = 'import'")
+        for source, sign in (("done", -1), ("import", 1)):
+            sql.execute(
+                """INSERT INTO tally VALUES ('source', ?, '', ?)
+                ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n""",
+                [source, sign * len(done)],
+            )
+
+
+@over(seed=range(20))
+def test_an_import_gives_what_deciding_row_by_row_gives_and_its_undo_leaves_no_trace(tmp_path_factory, seed):
+    play = random.Random(seed)
+    folder = tmp_path_factory.mktemp("seed")
+    db, other = small(folder / "one"), small(folder / "two")
+    for each in (db, other):
+        lived_in(each, random.Random(seed))
+    before = tables(db)
+    items, replace = source_of(play), play.random() < 0.5
+    listed = list(CLASSES) if seed % 3 else [name for name in CLASSES if any(name in dict.fromkeys(
+        given.class_name for given in item.labels) for item in items)]  # fmt: skip
+    preview, done = bring(db, items, listed, replace=replace)
+    one_by_one(other, items, listed, replace)
+    assert tables(db) == tables(other)
+    answers = preview.answers_new + (preview.conflicts_with_people.count if replace else 0)
+    changed = set(tables(db)["label"]) - set(before["label"])
+    assert answers == len(changed) and done.replaced == (preview.conflicts_with_people.count if replace else 0)
+    again, nothing = bring(db, items, listed, replace=replace)
+    assert (again.answers_new, nothing.answers, nothing.completed) == (0, 0, 0), "importing it again changes nothing"
+    if replace:
+        assert not again.changes
+    imports.undo(db, done.id, "Ann")
+    assert not consistency.problems(db)
+    after = tables(db)
+    for name in ("label", "contradiction"):
+        assert after[name] == before[name], name
+    assert {row[:2] for row in after["stage"]} == {row[:2] for row in before["stage"]}
+
+
+def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path):
+    db = small(tmp_path)
+    decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
+    items = [
+        Item("1/1.jpg", 1, [Given("fox", 1, "Bob", 12.5, "click"), Given("owl", 0)], attributes={"split": "train"},
+             remarks=[Remark("comment", "dark", "Bob", 3.0), Remark("flag", "blurred")]),
+        Item("2.jpg", 2, [Given("owl", -1)]),
+    ]  # fmt: skip
+    preview, done = bring(db, items, ())
+    assert [(one.name, one.how) for one in preview.classes] == [("fox", "known"), ("owl", "new")]
+    assert (done.answers, done.classes, done.attributes, done.remarks) == (3, ["owl"], 1, 1), "Ann's flag stays"
+    origins = (
+        "SELECT d.class_id, o.source, o.annotator, o.decided_at FROM origin o JOIN decision d ON d.id = o.decision_id"
+    )
+    assert db.tuples(f"{origins} ORDER BY d.id") == [(1, "click", "Bob", 12.5), (None, "", "Bob", 3.0)]
+    assert attributes.attributes(db, 1) == {"split": "train"} and comments(db)[0]["note"] == "dark"
+    undone = imports.undo(db, done.id, "Ann")
+    assert (undone.archived, undone.attributes, comments(db)) == (["owl"], 1, [])
+    assert [one.name for one in classes.all_classes(db)] == list(CLASSES)
+    with pytest.raises(AnnotatorError, match="taken back already, by Ann"):
+        imports.undo(db, done.id, "Ann")
+    again, redone = bring(db, items, ())
+    assert [one.how for one in again.classes] == ["known", "restored"] and redone.answers == 3
+    assert [one.name for one in classes.all_classes(db)] == [*CLASSES, "owl"]
+    decisions.decide(db, [Decision("later-one", "label", "Ann", "click", 3, 4, 1)])
+    assert imports.undo(db, redone.id, "Ann").kept == ["owl"], "somebody else uses it"
+    assert not consistency.problems(db)
+
+
+def test_an_undo_is_refused_while_a_merging_rests_on_the_import(tmp_path):
+    db = small(tmp_path)
+    _, done = bring(db, [Item("1.jpg", 1, [Given("fox", 1)])])
+    class_changes.merge(db, "Ann", [1], 2, same=True)
+    with pytest.raises(AnnotatorError, match="'fox' was merged"):
+        imports.undo(db, done.id, "Ann")
+
+
+NAMES = {  # name in the source -> image id, None where it names none
+    "1/1.jpg": 1, "./1/1.jpg": 1, " 1/1.jpg ": 1, "1\\1.jpg": 1, "/photos/1/1.jpg": 1, "1.jpg": 1, "x/1/1.jpg": 1,
+    "2/1.jpg": None, "11.jpg": None, "/elsewhere/1.jpeg": None, "former.jpg": 2, "1/": None, "..": None,
+}  # fmt: skip
+
+
+@over(name=list(NAMES))
+def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name):
+    db = small(tmp_path_factory.mktemp("names"))
+    with db.writing() as sql:
+        sql.execute("INSERT INTO alias (name, image_id) VALUES ('former.jpg', 2)")
+    preview, _ = bring(db, [Item(name, 1, [Given("fox", 1)])])
+    assert db.tuples("SELECT image_id FROM label") == ([(NAMES[name],)] if NAMES[name] else [])
+    assert preview.images_unknown.count == (NAMES[name] is None)
+
+
+def test_a_name_that_could_be_several_images_or_of_another_content_names_none(tmp_path):
+    db = small(tmp_path)
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET name = 'a/same.jpg' WHERE id = 3")
+        sql.execute("UPDATE image SET name = 'b/same.jpg' WHERE id = 4")
+        sql.execute("DELETE FROM file")
+    assert "several images have this name" in wrong(db, [Item("same.jpg", 7, [Given("fox", 1)])])[0]
+    both = wrong(db, [Item("x/1/1.jpg", 1, [Given("fox", 1)]), Item("y/1/1.jpg", 2, [Given("fox", 1)])])
+    assert both == ["line 2: 'y/1/1.jpg' and 'x/1/1.jpg' (line 1) could both be the image '1/1.jpg'; give names that "
+                    "tell them apart"]  # fmt: skip
+    other = [
+        Item("1/1.jpg", 1, [Given("fox", 1)], sha256="f" * 64),
+        Item("no.jpg", 2, [Given("fox", 1)], sha256=f"{2:064X}"),
+    ]
+    preview, _ = bring(db, other)
+    assert "another content" in preview.images_unknown.examples[0]
+    assert db.tuples("SELECT image_id FROM label") == [(2,)], "a content is an image, whatever it is called"
+
+
+def test_classes_are_found_by_map_synonym_case_and_blanks_and_each_way_is_said(tmp_path):
+    db = small(tmp_path)
+    class_changes.edit(db, "Ann", {2: {"synonyms": ["egret"]}})
+    class_changes.archive(db, "Ann", [3])
+    items = [Item("1.jpg", 1, [Given(name, 1) for name in ("FOX ", "egret", "Reh", "noise")])]
+    preview, _ = bring(db, items, (), Rules({"Reh": "roe deer", "noise": ""}))
+    assert [(one.target, one.how) for one in preview.classes] == [
+        ("fox", "alike"), ("heron", "synonym"), ("roe deer", "mapped"), ("", "left out"),
+    ]  # fmt: skip
+    assert preview.left_out == 1 and len(db.tuples("SELECT * FROM label")) == 3
+    assert wrong(db, [Item("1.jpg", 1, [Given("deer", 1)])]) == [
+        "the class 'deer' is archived: restore it, or leave it out by a class map"
+    ]
+    assert wrong(db, [Item("1.jpg", 5, [Given("a|b", 1)])])[0].startswith("line 5: not usable as a class")
+    mapped = Rules({"a": "fox", "b": "fox"})
+    bring(db, [Item("3.jpg", 1, [Given("a", -1), Given("b", 1)])], (), mapped)
+    assert (3, 1, 1) in decisions.label_cells(db)[0], "of several classes mapped to one, present holds"
+
+
+def test_a_source_that_contradicts_itself_is_refused_unless_times_say_what_is_newer(tmp_path):
+    db = small(tmp_path)
+    twice = [Item("1.jpg", 3, [Given("fox", 1)]), Item("1/1.jpg", 9, [Given("fox", -1)])]
+    told = "line 9: 'fox' is absent on '1/1.jpg', but present on '1.jpg' (line 3), which is the same picture"
+    assert told in wrong(db, twice)
+    timed = [Item("2.jpg", 1, [Given("fox", 1, "Ann", 9.0)]), Item("2.jpg", 2, [Given("fox", -1, "Bob", 8.0)])]
+    bring(db, timed)
+    assert decisions.label_cells(db)[0] == [(2, 1, 1)]
+
+
+def test_cells_that_a_model_filled_in_are_no_answers_and_neither_is_what_follows_from_them(tmp_path):
+    db = small(tmp_path)
+    items = [
+        Item("1.jpg", 1, [Given("fox", 1)], exhaustive=True),
+        Item("1.jpg", 2, [Given("heron", -1, source="assumed"), Given("fox", 1, "Bob", 1.0, "click")]),
+    ]
+    preview, _ = bring(db, items)
+    assert preview.filled == 1
+    assert sorted(decisions.label_cells(db)[0]) == [(1, 1, 1), (1, 3, -1)]
+
+
+BAD = {
+    "lone surrogate": Item("\udce9.jpg", 1),
+    "no name": Item("", 1),
+    "outside": Item("a.jpg", 1, file="../../etc/passwd"),
+    "absolute": Item("a.jpg", 1, file="/etc/passwd"),
+    "drive": Item("a.jpg", 1, file="C:\\a.jpg"),
+    "state": Item("1.jpg", 1, [Given("fox", 7)]),
+    "time": Item("1.jpg", 1, [Given("fox", 1, "Ann", float("nan"))]),
+    "score": Item("1.jpg", 1, scores={"fox": float("inf")}),
+    "attribute": Item("1.jpg", 1, attributes={"x" * 300: "y"}),
+    "comment": Item("1.jpg", 1, remarks=[Remark("comment", "x" * 3000)]),
+    "kind": Item("1.jpg", 1, remarks=[Remark("shout", "x")]),
+}
+
+
+@over(kind=list(BAD))
+def test_an_item_that_cannot_be_stored_is_named_with_its_place(tmp_path_factory, kind):
+    db = small(tmp_path_factory.mktemp("bad"))
+    sentences = wrong(db, [BAD[kind], Item("1.jpg", 2, [Given("fox", 1)])])
+    assert len(sentences) == 1 and sentences[0].startswith("line 1: "), sentences
+
+
+def test_the_file_is_private_and_gone_after_use_and_what_a_kill_left_is_swept(tmp_path):
+    left = tmp_path / "import-1-abc.staging"
+    left.touch()
+    with Staging(tmp_path, print) as staged:
+        assert not left.exists() and staged.path.stat().st_mode & 0o777 == 0o600
+        staging.sweep(tmp_path)
+        assert staged.path.exists(), "one that is in use stays"
+    assert not list(tmp_path.iterdir())
+
+
+def test_images_that_came_with_an_import_and_nobody_answered_are_asked_about_no_more(tmp_path):
+    db = small(tmp_path)
+    _, done = bring(db, [Item("1.jpg", 1, [Given("fox", 1)])], new_images=[1, 2, 3])
+    decisions.decide(db, [Decision("answer-two", "label", "Ann", "click", 2, 1, 1)])
+    undone = imports.undo(db, done.id, "Ann")
+    assert (undone.images, undone.images_kept) == (2, 1)
+    assert images_of.missing_ids(db) == {1: "taken back with import 1", 3: "taken back with import 1"}
