@@ -174,3 +174,15 @@ def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, text,
         contents, problems = read(FORMAT, folder)
         list(contents.items)
         raise problems.error("It cannot be read:")
+
+
+def test_the_card_is_one_that_the_hub_reads(datasets, tmp_path):
+    cards = pytest.importorskip("huggingface_hub").DatasetCard
+    for licence, expected in (("CC-BY-4.0", "cc-by-4.0"), ("ask: me", "other"), (None, None)):
+        view = view_of(np.array([[1, 0]]), ["null", "a: b # 'c' \u200b"], files=["a.jpg"])
+        view = type(view)(**{**vars(view), "card": {"license": licence}})
+        folder = write(FORMAT, view, tmp_path / str(expected))
+        card = cards.load(str(folder / "README.md")).data
+        assert card.license == expected
+        names = card.dataset_info["features"][5]["list"]["class_label"]["names"]
+        assert list(names.values()) == ["null", "a: b # 'c' \u200b"]

@@ -120,3 +120,13 @@ def test_of_a_cvat_file_datumaro_reads_the_tags_and_what_it_writes_we_read(reade
         name: set(tagged[f"{tmp_path}/images/{name}"]) for name in names
     }
     assert not problems.count
+
+
+def test_cvat_takes_the_labels_that_stand_beside_its_file(reader, tmp_path):
+    classes = ["dog", "dog (absent)", "a,b", "🦊 fox"]
+    path = write(FORMATS["cvat"], view_of(all_cells(2, 4), classes), tmp_path)
+    labels = reader("read_cvat_labels.py").read(path.with_name("labels.labels.json"))
+    assert len(labels) == 3 * len(classes)
+    assert [labels[name] for name in classes] == [{}] * len(classes)
+    meant = {(facts["class"], facts["state"]) for facts in labels.values() if facts}
+    assert meant == {(name, state) for name in classes for state in ("absent", "unsure")}

@@ -27,6 +27,29 @@ from annotator.exchange.formats.view import Block, Output, View
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LICENSES = frozenset(
+    (
+        "mit",
+        "apache-2.0",
+        "bsd-3-clause",
+        "gpl-3.0",
+        "odbl",
+        "odc-by",
+        "pddl",
+        "cc0-1.0",
+        "cc-by-3.0",
+        "cc-by-4.0",
+        "cc-by-sa-3.0",
+        "cc-by-sa-4.0",
+        "cc-by-nc-4.0",
+        "cc-by-nd-4.0",
+        "cc-by-nc-sa-4.0",
+        "cc-by-nc-nd-4.0",
+        "unlicense",
+        "unknown",
+    )
+)
+"""Those that the hub knows by name; any other is "other" there, with its name beside."""
 WHOLE, REST = "train", "unsplit"  # the split of a set without splits, and of images that are in none
 OWN = ("file_name", "image", "image_name", "sha256", "width", "height", *STATES, "probabilities")
 SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -197,7 +220,10 @@ def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
         "dataset_info": {"features": features},
     }
     if licence := view.card.get("license"):
-        head = {"license": str(licence)} | head
+        known = str(licence).lower() in LICENSES
+        head = (
+            {"license": str(licence).lower()} if known else {"license": "other", "license_name": str(licence)}
+        ) | head
     head_text = yaml.safe_dump(head, allow_unicode=True, sort_keys=False, width=1000)
     return f"""---
 {head_text}---
