@@ -110,7 +110,8 @@ def test_the_predictions_and_rankings_of_the_others_are_those_of_a_run_without_i
     assert snapshot.delta.open_rows(np.array([3, 4]), 0).tolist() == [3], "as of now"
     stored = stored_predictions(db)
     assert stored is not None and stored.run.class_ids == [FOX, HERON, DEER]
-    assert Basis.of_project(db, 24).without_decisions != Basis.of_run(stored.run).without_decisions, "a training is due"
+    before = Basis.of_run(db, stored.run)
+    assert Basis.of_project(db, 24).without_decisions != before.without_decisions, "a training is due"
     class_history.undo_change(db, "Ann")
     again = read_predictions(db)
     assert again is not None and np.array_equal(again.probabilities, published)

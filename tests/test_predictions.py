@@ -7,12 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.exchange import outside_predictions
 from annotator.exchange.outside_predictions import Choices
 from annotator.records import Batch, Decision
-from annotator.store import class_changes, classes, decisions, prediction_sources
+from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.suggestions import missing_positives
+from annotator.store import arrays, class_changes, classes, decisions, prediction_sources, runs
+from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.worker.incremental_update import Updater
+from annotator.worker.schedule import Schedule
+from annotator.worker.train import train
 
 WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
 
@@ -181,3 +187,79 @@ def test_a_writer_that_was_killed_leaves_the_version_before(db, tmp_path):
     reopened = Database(db.paths.project)
     assert said_of(reopened, "00.jpg", "fox") == {"yolo": 0.9}
     assert add(reopened, tmp_path).version == 2
+
+
+@pytest.fixture
+def cache(db):
+    """Features of all images: noise, but for one direction a class of the first two thirds."""
+    rng = np.random.default_rng(0)
+    regions = np.maximum(rng.normal(size=(24, 9, 12)), 0).astype(np.float16)
+    ids_ = np.array(sorted(ids(db)[0].values()))
+    arrays.add_features(db.paths.features("x"), ids_, regions.mean(1), regions)
+    cache = FeatureCache(db.paths.features("x"))
+    cache.refresh()
+    return cache
+
+
+def probability_of(db, image, class_name):
+    predictions = read_predictions(db)
+    images, named = ids(db)
+    value = predictions.aligned(predictions.probabilities, [images[image]], [named[class_name]])[0, 0]
+    return None if np.isnan(value) else round(float(value), 2)
+
+
+@pytest.mark.training
+def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, cache, tmp_path):
+    due = Schedule(None).due
+    add(db, tmp_path, "image,fox\n00.jpg,5\n", name="clip", scale="score")
+    assert not due(db, 24), "scores have an order and nothing to begin with"
+    with pytest.raises(NothingToLearn):
+        train(db, cache, "auto", {}, "x")
+    add(db, tmp_path)
+    assert due(db, 24) and not Schedule(None).due(db, 0)
+    run = train(db, cache, "auto", {}, "x")
+    assert probability_of(db, "00.jpg", "fox") == 0.9 and probability_of(db, "05.jpg", "fox") == 0.2
+    assert probability_of(db, "00.jpg", "deer") is None, "nobody says anything of deer"
+    assert missing_positives(db, limit=1)[0].image_id == ids(db)[0]["00.jpg"]
+    assert runs.sources_of(db, run.id) == prediction_sources.versions(db) and not due(db, 24)
+    images, named = ids(db)
+    cells = [(images[f"{number:02}.jpg"], named["fox"], -1, None) for number in range(6)]
+    decisions.decide(db, [Batch("six-cells", "Ann", "grid", cells)])
+    updated = Updater().update(db, cache)
+    assert updated.version == 1 and probability_of(db, "09.jpg", "fox") != 0.2, "updates go on from the guess"
+    add(db, tmp_path, "image,fox\n09.jpg,0.75\n")
+    assert due(db, 24), "they say something else now"
+    prediction_sources.remove(db, "yolo")
+    prediction_sources.remove(db, "clip")
+    assert due(db, 24)
+    train(db, cache, "auto", {}, "x")
+    assert probability_of(db, "00.jpg", "fox") is None and not due(db, 24)
+
+
+@pytest.mark.training
+def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(db, cache, tmp_path, annotator):
+    rng = np.random.default_rng(1)
+    images, named = ids(db)
+    truth = rng.random((24, 3)) < 0.4
+    rows = [
+        f"{image},{','.join(str(round(0.1 + 0.8 * there, 2)) for there in truth[number])}"
+        for number, image in enumerate(sorted(images))
+    ]
+    add(db, tmp_path, "\n".join(["image,fox,heron,deer", *rows]))
+    cells = [
+        (images[image], named[name], 1 if truth[number, column] else -1, None)
+        for number, image in enumerate(sorted(images)[:16])
+        for column, name in enumerate(("fox", "heron", "deer"))
+    ]
+    decisions.decide(db, [Batch("all-cells", "Ann", "grid", cells)])
+    train(db, cache, "auto", {}, "x")
+    (listed,) = json.loads(annotator("predictions", "project", "--json").stdout)
+    assert listed["used"] and min(listed["weights"].values()) > 0.5, listed
+    assert "fox +" in annotator("predictions", "project").stdout
+    chances = {there: [] for there in (True, False)}
+    for number, image in enumerate(sorted(images)[16:], start=16):
+        for column, name in enumerate(("fox", "heron", "deer")):
+            chances[bool(truth[number, column])].append(probability_of(db, image, name))
+    assert np.mean(chances[True]) > np.mean(chances[False]) + 0.2, "the images nobody has answered follow the source"
+    run = train(db, cache, "an", {}, "x")
+    assert runs.sources_of(db, run.id) == ()

@@ -158,9 +158,9 @@ def remove(db: Database, name: str) -> Source:
     return source
 
 
-def opened(db: Database) -> list[SourceScores]:
-    """All sources whose arrays can be read."""
-    keys = versions(db)
+def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
+    """All sources whose arrays can be read. keys: (source, version) of those to open; None: `versions`."""
+    keys = versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _by_key(db, key)) is not None]
 
 

@@ -36,12 +36,14 @@ def publish_run(
     losses: Sequence[float],
     started: float,
     left_out: Sequence[str],
+    sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> Run:
     """Write what the training made, and make its run the current one.
 
     run_id      of the row that runs.begin made
     started     time.perf_counter() when the training began
     left_out    what could not be used of the database, one sentence each
+    sources     predictions from elsewhere that it used (runs.publish)
 
     Raises DiskFull: the run before stays the current one.
     """
@@ -62,6 +64,7 @@ def publish_run(
         loss=losses,
         calibration=recorded and recorded.as_dict(),
         threshold=calibrate.threshold_of(calibration, method.threshold),
+        sources=sources,
     )
     runs.forget_old(db)
     note_left_out(db, [*cache.left_out, *left_out, *unusable])

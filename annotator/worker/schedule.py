@@ -13,8 +13,9 @@ import numpy as np
 from annotator.records import Run
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import classes, configuration, decisions, images, jobs, overview, runs
+from annotator.store import classes, configuration, decisions, images, jobs, overview, prediction_sources, runs
 from annotator.store.database import Database
+from annotator.worker import outside
 
 ENOUGH = 20  # decisions since the last training, and
 ENOUGH_OF_ALL = 0.03  # this share of all labels make the next one due; with fewer, updates are nearly as good
@@ -31,23 +32,24 @@ class Basis:
     class_ids: tuple[int, ...]
     method: str
     backbone: str
+    sources: tuple[tuple[int, int], ...] = ()  # predictions from elsewhere, and their versions
 
     @classmethod
     def of_project(cls, db: Database, embedded: int) -> "Basis":
         """The inputs of a run that began now; embedded: number of images with features."""
-        class_ids = tuple(class_.id for class_ in classes.all_classes(db))
-        return cls(
-            decisions.newest_decision(db), embedded, class_ids, configuration.method(db), configuration.backbone(db)
-        )
+        class_ids, method = tuple(class_.id for class_ in classes.all_classes(db)), configuration.method(db)
+        sources = prediction_sources.versions(db) if outside.is_used(method) else ()
+        return cls(decisions.newest_decision(db), embedded, class_ids, method, configuration.backbone(db), sources)
 
     @classmethod
-    def of_run(cls, run: Run) -> "Basis":
+    def of_run(cls, db: Database, run: Run) -> "Basis":
         """The inputs of a published run."""
-        return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone)
+        sources = runs.sources_of(db, run.id)
+        return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone, sources)
 
     @property
     def without_decisions(self) -> tuple:
-        """All but the decisions: a change here calls for a training at once."""
+        """All but decisions and predictions from elsewhere: a change here calls for a training at once."""
         return (self.images, self.class_ids, self.method, self.backbone)
 
 
@@ -67,6 +69,8 @@ class Schedule:
         self.ended = self.seconds = 0.0
         self.failed: Basis | None = None
         self._newest, self._quiet_since = 0, clock() if clock else 0.0
+        self._sources: tuple[tuple[int, int], ...] = ()
+        self._sources_since = self._quiet_since
 
     def due(self, db: Database, embedded: int) -> bool:
         """Whether to train now: a training is requested, or enough has changed and enough images are labeled.
@@ -80,6 +84,8 @@ class Schedule:
         basis = Basis.of_project(db, embedded)
         if self._clock and basis.newest_decision != self._newest:
             self._newest, self._quiet_since = basis.newest_decision, self._clock()
+        if self._clock and basis.sources != self._sources:
+            self._sources, self._sources_since = basis.sources, self._clock()
         if self._clock and self._clock() < self.ended + rest_after(self.seconds, asked):
             return False
         if asked:
@@ -87,20 +93,25 @@ class Schedule:
         run = runs.current_run(db)
         if basis == self.failed or (run is not None and not self._enough_changed(db, basis, run)):
             return False
-        return embedded - images.without_label(db) >= min(FIRST_RUN_AT, embedded)
+        if embedded - images.without_label(db) >= min(FIRST_RUN_AT, embedded):
+            return True
+        return bool(embedded) and outside.is_used(basis.method) and outside.guesses_changed(db, run, basis.sources)
 
     def note_end(self, seconds: float) -> None:
         """Record that a training that took so many seconds has ended, successful or not."""
         self.ended, self.seconds = self._clock() if self._clock else 0.0, seconds
 
     def _enough_changed(self, db: Database, basis: Basis, run: Run) -> bool:
-        before = Basis.of_run(run)
+        before = Basis.of_run(db, run)
         published = read_predictions(db)
         if published is None:  # its arrays are damaged
             return True
         if basis == before:
             return False
         if basis.without_decisions != before.without_decisions:
+            return True
+        # A program that sends predictions for hours is not followed at every step, but with the decisions.
+        if basis.sources != before.sources and (not self._clock or self._clock() >= self._sources_since + QUIET):
             return True
         counts = overview.class_counts(db)
         newer, labels = basis.newest_decision - before.newest_decision, sum(map(sum, counts.values()))

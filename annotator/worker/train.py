@@ -9,7 +9,7 @@ from annotator.records import Run
 from annotator.store import runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
-from annotator.worker import publish
+from annotator.worker import outside, publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.training_set import training_set
@@ -43,9 +43,13 @@ def train(
     """
     started = time.perf_counter()
     known = training_set(db, cache)
-    if not known.positives:
+    others = outside.read(db, cache, known.class_ids) if outside.is_used(method_name) else outside.NOTHING
+    before = runs.current_run(db)
+    is_to_forget = before is not None and runs.sources_of(db, before.id) != ()  # sources that were removed since
+    if not known.positives and not (others.can_guess or (is_to_forget and outside.is_used(method_name))):
         raise NothingToLearn(
-            "There is nothing to learn from yet: no image with features has a label 'present'. Label some images first."
+            "There is nothing to learn from yet: no image with features has a label 'present', and there are no "
+            "probabilities of another model (annotator predictions). Label some images first."
         )
     left_out = publish.rows_left_out(db)
     try:
@@ -65,9 +69,11 @@ def train(
     )
     images = ProjectImages(db, cache, backbone, load, regions or RegionCache())
     labels = TrainingLabels(known.rows, known.labels, known.mask, known.unbiased)
-    trainer = make_trainer(method, images, labels, seed=run_id, progress=between)
+    scores = [of_source for _, of_source in others.scores]
+    trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores)
     for epoch in trainer.epochs():
         between("training", epoch.number, epoch.of)
     outcome = trainer.outcome()
     losses = [epoch.loss for epoch in trainer.history]
-    return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out)
+    used = others.noted(known.class_ids, outcome.outside_weights)
+    return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)

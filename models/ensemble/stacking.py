@@ -15,7 +15,7 @@ still expected was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; 
 to a tenth.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +31,7 @@ from models.labels import PRESENT, UNSEEN
 from models.linear.training import Array, Epoch
 from models.methods.auto import Auto
 from models.statistics.calibration import raw_logits
+from models.statistics.outside_scores import OutsideScores, with_first_guesses
 from models.statistics.stacker import Scores, Stacker, fit_stacker, importance_weights, other_classes
 
 UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
@@ -62,16 +63,18 @@ def fit_stacked(
     batch: int | None = None,
     seed: int = 0,
     tell: Callable[[], None] = lambda: None,
+    outside: Sequence[OutsideScores] = (),
 ) -> "StackedModel":
     """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
 
     features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell    as in `models.ensemble.fit_ensemble`
     unbiased       (n, C) bool, which labels are unbiased answers, of the rows
     warm_start     weights of the training before
+    outside        scores of models from elsewhere, of all N images
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
-        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings
+        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside
     )
 
 
@@ -81,9 +84,10 @@ class StackedModel:
     ensemble        the two models of `auto`, trained on all labels
     probabilities   (N, C) float32, when `epochs` has ended
     calibrated      whether the stacker was fitted to unbiased answers
+    outside_weights     (C, K) what it believes of each model from elsewhere (models/statistics/stacker.py), None before
     """
 
-    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, settings):
+    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, settings, outside=()):
         self.method, self.features, self.region_codes = method, features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
         self.seed, self.tell = settings["seed"], settings["tell"]
@@ -92,6 +96,7 @@ class StackedModel:
         self.unbiased = unbiased & self.sure
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
+        self.outside, self.outside_weights = tuple(outside), None
 
     @property
     def has_enough_answers(self) -> bool:
@@ -100,12 +105,29 @@ class StackedModel:
         return min(present, int(self.unbiased.sum()) - present) >= FEWEST
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train; steps once an epoch of the head of `auto`, on all images."""
+        """Train; steps once an epoch of the head of `auto`, on all images.
+
+        Without a label "present" there are no epochs, and probabilities only where other models give some.
+        """
         self.ensemble = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
-        yield from self._fit(self.ensemble, np.arange(len(self.rows)))
-        self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
-        if self.has_enough_answers:
-            self._stack(raw_logits(self.probabilities))
+        if not (self.labels[self.sure] == PRESENT).any():
+            self.probabilities = np.full((len(self.features), self.labels.shape[1]), np.nan, np.float32)
+        else:
+            yield from self._fit(self.ensemble, np.arange(len(self.rows)))
+            self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
+            if self.has_enough_answers:
+                self._stack(raw_logits(self.probabilities))
+        if self.outside:
+            labels, unbiased = self._of_all(np.where(self.sure, self.labels, UNSEEN)), self._of_all(self.unbiased)
+            self.probabilities = with_first_guesses(
+                self.probabilities, labels, unbiased, self.outside, self.calibrated
+            ).astype(np.float32)
+
+    def _of_all(self, values: np.ndarray) -> np.ndarray:
+        """(N, C) with values (n, C) in the labeled rows, 0 elsewhere."""
+        result = np.zeros((len(self.features), values.shape[1]), values.dtype)
+        result[self.rows] = values
+        return result
 
     def _fit(self, model: Ensemble, some: np.ndarray) -> Iterator[Epoch]:
         mask = None if self.mask is None else self.mask[some]
@@ -117,12 +139,14 @@ class StackedModel:
         """Replace `probabilities` by those of the stacker; auto (N, C) are their logits."""
         centre = self.region_codes.basis.centre if self.region_codes is not None else _mean_root(self.features)
         known = self._known(centre, np.arange(len(self.rows)), -1, np.arange(len(self.features)))
-        scores = Scores(auto, known)
-        labels = np.zeros(auto.shape, np.int8)
-        labels[self.rows] = np.where(self.sure, self.labels, UNSEEN)
+        scores = Scores(auto, known, [source.inputs() for source in self.outside])
+        labels = self._of_all(np.where(self.sure, self.labels, UNSEEN).astype(np.int8))
         answered, columns = np.nonzero(self.unbiased)
         images = self.rows[answered]
         held_out = self._held_out(centre, answered, columns)
+        # Models from elsewhere have not seen any answer.
+        of_cells = [inputs[images, columns][:, None] for inputs in scores.outside]
+        held_out = Scores(held_out.auto, held_out.known, of_cells)
         weights = importance_weights(held_out.mean[:, 0], scores.mean[labels == UNSEEN])
         present = self.labels[answered, columns] == PRESENT
 
@@ -135,13 +159,14 @@ class StackedModel:
         for _ in range(ROUNDS - 1):
             others = other_classes(labels, expit(stacker.logits(scores, others)))
             stacker = fit(others)
+        self.outside_weights = stacker.outside_weights()
         probabilities = expit(stacker.logits(scores, others))
         probabilities[np.isnan(auto)] = np.nan
         # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat it,
         # and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
         modelled = ~np.isnan(auto[images, columns])
-        of_cells = expit(stacker.logits_of_cells(held_out, others[images, columns][:, None], columns))
-        probabilities[images[modelled], columns[modelled]] = of_cells[modelled]
+        unseen = expit(stacker.logits_of_cells(held_out, others[images, columns][:, None], columns))
+        probabilities[images[modelled], columns[modelled]] = unseen[modelled]
         self.probabilities, self.calibrated = probabilities.astype(np.float32), True
 
     def _held_out(self, centre: Tensor, answered: np.ndarray, columns: np.ndarray) -> Scores:

@@ -17,6 +17,9 @@ class Auto(GR):
 
     The constants were chosen on eight collections (photographs, cut-out objects, drawings; 160 to 2,000 images, 6 to
     60 classes, 1.4 to 5 labels an image), with one click on 2 to 100 % of the images: one set for all of them.
+
+    It alone uses predictions of other models (`annotator predictions`): how far it believes each is learned from
+    answers. Published methods are trained as published.
     """
 
     name = "auto"

@@ -5,14 +5,21 @@ fitted to answers of people by scores of models that had not seen the image; sco
 are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the cells
 nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
 log-likelihood function").
+
+Scores of models from elsewhere (outside_scores.py) are inputs like our own, with a weight that begins small. Where such
+a model says nothing its input is 0; a second input says whether it says anything, because a detector is silent where it
+finds nothing. Each class has a weight of its own, drawn towards that of all: a model that knows birds need not know
+fungi, and what random numbers add fades with the answers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.labels import PRESENT, UNSEEN
 from models.statistics.logistic import fit_logistic
+from models.statistics.outside_scores import PRIOR_WEIGHT
 
 TAIL = -3.5  # logit below which a score may be worth more than it says
 BINS = 12  # of scores, in which answered and unanswered cells are compared
@@ -25,37 +32,68 @@ PRIOR_PRECISION = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1.0])
 # follow its newest grids up and down.
 CLASS_PRECISION = np.array([8.0, 1.0])
 LEAST_SLOPE = 0.1
+# Of a model from elsewhere: its input, and whether it says anything; then of a class's own departure from the first.
+OUTSIDE_PRECISION = np.array([4.0, 2.0])
+OUTSIDE_CLASS_PRECISION = 2.0
+CHANCE = 2.0  # variances that the square of a weight must exceed before it counts
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Logits (n, C) of `auto`, nan where it has no model, and of the head trained on answered cells."""
+    """Logits (n, C) of `auto`, nan where it has no model, and of the head trained on answered cells.
+
+    outside    inputs (n, C) of each model from elsewhere, nan where it says nothing
+    """
 
     auto: np.ndarray
     known: np.ndarray
+    outside: Sequence[np.ndarray] = ()
 
     @property
     def mean(self) -> np.ndarray:
-        """(n, C) of both; of the second alone where the first has no model."""
+        """(n, C) of both of ours; of the second alone where the first has no model."""
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Stacker:
-    """A line through the inputs of a cell, (6,), then a slope and a shift of its class, (C,) each."""
+    """A line through the inputs of a cell, (6 + 2K,), then a slope and a shift of its class, (C,) each.
+
+    own    (C, K) what each class adds to the weight of each of K models from elsewhere; None without any
+    """
 
     line: np.ndarray
     slopes: np.ndarray
     shifts: np.ndarray
+    own: np.ndarray | None = None
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
         """(n, C) calibrated logits; others (n, C) how many other classes are on the image, from `other_classes`."""
-        return self.slopes * (_inputs(scores, others) @ self.line[:-1] + self.line[-1]) + self.shifts
+        result = self.slopes * self._on_line(scores, others) + self.shifts
+        for place, inputs in enumerate(scores.outside):
+            assert self.own is not None
+            result += np.nan_to_num(inputs) * self.own[:, place]
+        return result
 
     def logits_of_cells(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """(n,) the same of single cells: scores and others (n, 1), columns (n,) the class of each."""
-        values = (_inputs(scores, others) @ self.line[:-1] + self.line[-1])[:, 0]
-        return self.slopes[columns] * values + self.shifts[columns]
+        result = self.slopes[columns] * self._on_line(scores, others)[:, 0] + self.shifts[columns]
+        for place, inputs in enumerate(scores.outside):
+            assert self.own is not None
+            result += np.nan_to_num(inputs[:, 0]) * self.own[columns, place]
+        return result
+
+    def outside_weights(self) -> np.ndarray:
+        """(C, K) what one unit of the input of each model from elsewhere adds to the logit of each class."""
+        if self.own is None:
+            return np.zeros((len(self.slopes), 0))
+        return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
+
+    def _on_line(self, scores: Scores, others: np.ndarray) -> np.ndarray:
+        result = np.full(scores.known.shape, self.line[-1])
+        for values, weight in zip(_inputs(scores, others), self.line[:-1], strict=True):
+            result += weight * values
+        return result
 
 
 def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
@@ -73,12 +111,39 @@ def fit_stacker(
     others     (n, 1), from `other_classes`
     columns    (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts
     """
-    inputs = np.column_stack([_inputs(held_out, others)[:, 0], np.ones(len(columns))])
-    line = fit_logistic(inputs, present, PRIOR_MEAN, PRIOR_PRECISION, weights=weights).coefficients[0]
+    inputs = np.column_stack([*(values[:, 0] for values in _inputs(held_out, others)), np.ones(len(columns))])
+    outside = len(held_out.outside)
+    of_outside = np.tile([PRIOR_WEIGHT / max(outside, 1), 0.0], outside)
+    prior = np.concatenate([PRIOR_MEAN[:-1], of_outside, PRIOR_MEAN[-1:]])
+    precision = np.concatenate([PRIOR_PRECISION[:-1], np.tile(OUTSIDE_PRECISION, outside), PRIOR_PRECISION[-1:]])
+    fit = fit_logistic(inputs, present, prior, precision, weights=weights)
+    line, of_sources = fit.coefficients[0], slice(len(PRIOR_MEAN) - 1, -1)
+    variance = np.linalg.inv(fit.information[0]).diagonal()
+    line[of_sources] = _beyond_chance(line, prior, precision, variance)[of_sources]
     # Slopes and shifts of the classes, drawn towards 1 and 0 (Platt 1999, with a Gaussian prior).
-    by_class, mean = np.column_stack([inputs @ line, np.ones(len(columns))]), np.tile([1.0, 0.0], (classes, 1))
-    own = fit_logistic(by_class, present, mean, CLASS_PRECISION, weights=weights, groups=columns).coefficients
-    return Stacker(line, np.maximum(own[:, 0], LEAST_SLOPE), own[:, 1])
+    by_class = np.column_stack(
+        [inputs @ line, np.ones(len(columns)), *(np.nan_to_num(values[:, 0]) for values in held_out.outside)]
+    )
+    mean = np.tile([1.0, 0.0, *[0.0] * outside], (classes, 1))
+    of_class = np.concatenate([CLASS_PRECISION, np.full(outside, OUTSIDE_CLASS_PRECISION)])
+    fit = fit_logistic(by_class, present, mean, of_class, weights=weights, groups=columns)
+    own = fit.coefficients
+    if outside:
+        variance = np.linalg.inv(fit.information).diagonal(axis1=1, axis2=2)
+        own[:, 2:] = _beyond_chance(own, mean, of_class, variance)[:, 2:]
+    return Stacker(line, np.maximum(own[:, 0], LEAST_SLOPE), own[:, 1], own[:, 2:] if outside else None)
+
+
+def _beyond_chance(fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Coefficients without what chance explains of their distance from the prior; the same shape for all.
+
+    The prior's share of an estimate is precision * variance of it. What the answers added has variance (1 - that share)
+    * variance if the source says nothing, and is taken back by CHANCE times that.
+    """
+    share = np.clip(precision * variance, 0, 1)
+    of_prior = share * prior
+    added, chance = fitted - of_prior, CHANCE * (1 - share) * variance
+    return of_prior + added * np.maximum(0, 1 - chance / np.maximum(added * added, 1e-12))
 
 
 def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarray:
@@ -96,8 +161,13 @@ def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarr
     return weights * weights.sum() / (weights * weights).sum()
 
 
-def _inputs(scores: Scores, others: np.ndarray) -> np.ndarray:
-    """(n, C, 5) what the line goes through; a class that `auto` has no model of is judged by the other alone."""
+def _inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
+    """(n, C) each, what the line goes through; a class that `auto` has no model of is judged by the other alone."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
     tail = np.minimum(scores.mean - TAIL, 0)
-    return np.stack([auto, scores.known, np.minimum(others, 1), np.maximum(others - 1, 0), tail], -1)
+    outside = [
+        values
+        for inputs in scores.outside
+        for values in (np.nan_to_num(inputs), (~np.isnan(inputs)).astype(np.float32))
+    ]
+    return [auto, scores.known, np.minimum(others, 1), np.maximum(others - 1, 0), tail, *outside]

@@ -19,6 +19,7 @@ from torch import Tensor
 from models.ensemble.regions import RegionCodes
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
+from models.statistics.outside_scores import OutsideScores
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
 
@@ -109,11 +110,13 @@ class Outcome:
     head            linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it
     probabilities   (N, C) float32, nan for a class without a model
     calibrated      whether they were fitted to unbiased answers already
+    outside_weights    (C, K) how far each model from elsewhere is believed; None where nothing was learned of them
     """
 
     head: Head
     probabilities: np.ndarray
     calibrated: bool = False
+    outside_weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,8 @@ class Trainer(ABC):
     compared_batch: ClassVar[int | None] = None
     # Whether epochs take so long that comparisons keep each of them, and end where the method's paper would.
     long: ClassVar[bool] = False
+    # Whether it learns how far to believe models from elsewhere. Published methods are trained as published.
+    uses_outside: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -149,17 +154,20 @@ class Trainer(ABC):
         seed: int = 0,
         progress: Progress = no_progress,
         resume: Resume = Resume(),
+        outside: Sequence[OutsideScores] = (),
     ):
         """Checks and prepares; nothing is learned before `epochs` is stepped through.
 
         seed        decides the start and the order
         progress    called during long steps with (state, done, of); what it raises ends the training
         resume      used where `long` is True
+        outside     scores of models from elsewhere, of all N images; used where `uses_outside` is True
 
         Raises ValueError for inputs that do not fit together.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
+        self.outside = outside
         self.history: list[Epoch] = []
         self.prepare()
 

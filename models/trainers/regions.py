@@ -23,6 +23,8 @@ STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
 class RegionTrainer(Trainer):
     """`models.ensemble.stacking.fit_stacked` on features and region codes."""
 
+    uses_outside = True
+
     def prepare(self) -> None:
         labels, settings = self.labels, self.settings
         features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
@@ -44,6 +46,7 @@ class RegionTrainer(Trainer):
             batch=settings.batch,
             seed=self.seed,
             tell=self._tell,
+            outside=self.outside,
         )
 
     def epochs(self) -> Iterator[Epoch]:
@@ -64,7 +67,7 @@ class RegionTrainer(Trainer):
             raise ValueError("The training is not over: there are no probabilities yet.")
         some = np.sort(np.random.default_rng(self.seed).permutation(len(probabilities))[:STAND_IN_IMAGES])
         head = linear_stand_in(features[some], probabilities[some], self._tell)
-        return Outcome(head, probabilities, self.model.calibrated)
+        return Outcome(head, probabilities, self.model.calibrated, self.model.outside_weights)
 
     def _tell(self) -> None:
         self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)

@@ -1,0 +1,154 @@
+"""Scores of models from elsewhere as inputs of the stacker, and as a first guess where there is nothing to stack.
+
+A probability becomes its logit, less the mean of its class, narrowed to a standard deviation of 1 where it is wider.
+Any other score is standardised within its class, because only its order is meant. Both are clipped: a detector that
+says 0 nearly always must not outvote everything else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from models.labels import PRESENT
+from models.statistics.logistic import fit_logistic
+
+MOST = 4.0  # an input lies between -MOST and MOST
+SUREST = 1e-3  # probabilities are moved so far inside (0, 1) first
+PRIOR_WEIGHT = 0.25  # of all sources together, an input, before answers say more
+GUESS_IS_WORTH = 3.0  # positives of a class: with as many, a trusted first guess and our own model count alike
+TRUST_IS_WORTH = 5.0  # positives: so many must speak against a source before it is trusted half
+NO_TRUST = 0.2  # what noise earns by chance: from there on trust is counted
+GUESS_SHIFT_PRECISION = 1.0  # of the shift that "absent" answers give a guess
+COLUMNS = 16  # classes at once: no second copy of everything
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideScores:
+    """One model from elsewhere.
+
+    scores    (N, C) float, nan where it says nothing
+    scale     probability: in [0, 1]; score: any number of which only the order within a class counts
+    """
+
+    name: str
+    scores: np.ndarray
+    scale: str
+
+    @property
+    def is_probability(self) -> bool:
+        return self.scale == "probability"
+
+    def inputs(self) -> np.ndarray:
+        """(N, C) float32 in [-MOST, MOST], mean 0 in every class before clipping; nan where it says nothing."""
+        images, classes = self.scores.shape
+        result = np.full((images, classes), np.nan, np.float32)
+        for start in range(0, classes, COLUMNS):
+            columns = slice(start, start + COLUMNS)
+            values = self._logits(columns) if self.is_probability else np.array(self.scores[:, columns], np.float64)
+            known = ~np.isnan(values)
+            count = np.maximum(known.sum(0), 1)
+            values -= np.where(known, values, 0).sum(0) / count
+            spread = np.sqrt(np.square(np.where(known, values, 0)).sum(0) / count)
+            values /= np.maximum(spread, 1) if self.is_probability else np.where(spread > 1e-9, spread, 1)
+            result[:, columns] = np.clip(values, -MOST, MOST)
+        return result
+
+    def _logits(self, columns: slice) -> np.ndarray:
+        return logit(np.clip(np.array(self.scores[:, columns], np.float64), SUREST, 1 - SUREST))
+
+    def guess(self, column: int) -> np.ndarray:
+        """(N,) logits of a class by a source of probabilities, nan where it says nothing."""
+        return self._logits(slice(column, column + 1))[:, 0]
+
+
+def can_guess(outside: Sequence[OutsideScores]) -> bool:
+    """Whether any of them says something that is a probability."""
+    return any(source.is_probability and not np.isnan(source.scores).all() for source in outside)
+
+
+def with_first_guesses(
+    probabilities: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, outside: Sequence[OutsideScores], stacked: bool
+) -> np.ndarray:
+    """Probabilities (N, C) with what sources say where answers cannot tell yet how far to believe them.
+
+    probabilities    of our own model, nan in the columns of classes that nobody has marked
+    labels           (N, C) int8
+    unbiased         (N, C) bool, which labels are unbiased answers
+    stacked          the sources are in the probabilities already: only columns without a model are filled
+
+    A class that nobody has marked gets the mean of what sources of probabilities say, moved by its unbiased answers; an
+    image of which they say nothing gets the least that they say of any. A marked class, while nothing is stacked, gets
+    the average of our model and the guess, in logits, where a guess is worth GUESS_IS_WORTH positives, and other scores
+    add PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`).
+    """
+    if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
+        return probabilities
+    result = probabilities.copy()
+    inputs = [source.inputs() for source in outside]
+    trusted = [trust(values, labels) for values in inputs]
+    guessing = [
+        (source, weight)
+        for source, weight in zip(outside, trusted, strict=True)
+        if source.is_probability and weight > 0
+    ]
+    triples = zip(outside, inputs, trusted, strict=True)
+    orders = [(values, weight) for source, values, weight in triples if not source.is_probability]
+    for column in range(result.shape[1]):
+        guess, weight = _mean([(source.guess(column), weight) for source, weight in guessing], len(result))
+        own, has_guess = result[:, column], not np.isnan(guess).all()
+        if np.isnan(own).all():
+            if has_guess:
+                filled = np.where(np.isnan(guess), np.nanmin(guess), guess)
+                result[:, column] = expit(filled + _shift(filled, labels[:, column], unbiased[:, column]))
+        elif not stacked:
+            logits = logit(np.clip(own.astype(np.float64), 1e-6, 1 - 1e-6))
+            share = weight * GUESS_IS_WORTH / (GUESS_IS_WORTH + int((labels[:, column] == PRESENT).sum()))
+            logits = np.where(np.isnan(guess), logits, logits + share * (guess - logits))
+            order, weight = _mean([(values[:, column], weight) for values, weight in orders], len(result))
+            result[:, column] = expit(logits + PRIOR_WEIGHT * weight * np.nan_to_num(order))
+    return result
+
+
+def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
+    """How far to believe a source, in [0, 1], by the labels "present" alone, which are there before any sample is.
+
+    inputs    (N, C) of `OutsideScores.inputs`; labels (N, C) int8
+
+    How far its inputs of positives lie above those of all images, in standard deviations, at most 1; 1 without any
+    positive. Positives that people name unasked are no sample, but a source that is nothing but noise gives them no
+    higher scores than others, and an inverted one lower scores.
+    """
+    values = inputs[labels == PRESENT]
+    values = values[~np.isnan(values)]
+    spread = float(np.nanstd(inputs)) if not np.isnan(inputs).all() else 0.0
+    above = min(max(float(values.mean()) / spread, 0.0), 1.0) if len(values) and spread > 1e-9 else 0.0
+    earned = (TRUST_IS_WORTH + len(values) * above) / (TRUST_IS_WORTH + len(values))
+    return max(0.0, (earned - NO_TRUST) / (1 - NO_TRUST))
+
+
+def _mean(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
+    """(N,) the weighted mean of those columns that say something, nan where none does; and the mean of the weights."""
+    sums, total = np.zeros(images), np.zeros(images)
+    for values, weight in columns:
+        known = ~np.isnan(values)
+        sums[known] += weight * values[known]
+        total[known] += weight
+    mean = np.divide(sums, total, out=np.full(images, np.nan), where=total > 0)
+    return mean, sum(weight for _, weight in columns) / max(len(columns), 1)
+
+
+def _shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
+    """By how much the unbiased answers of a class move the guesses for it."""
+    rows = np.flatnonzero(unbiased)
+    if not len(rows):
+        return 0.0
+    fit = fit_logistic(
+        np.ones((len(rows), 1)),
+        labels[rows] == PRESENT,
+        np.zeros(1),
+        np.array([GUESS_SHIFT_PRECISION]),
+        offset=guess[rows],
+    )
+    return float(fit.coefficients[0, 0])

@@ -1,0 +1,91 @@
+"""How far `auto` believes models from elsewhere: good ones help from the first image on, bad ones fade."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from models.ensemble.stacking import fit_stacked
+from models.methods.auto import Auto
+from models.statistics.metrics import average_precision
+from models.statistics.outside_scores import OutsideScores, with_first_guesses
+
+IMAGES, DIMENSIONS, SHARES = 500, 40, np.array([0.4, 0.25, 0.15, 0.1])
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Features (N, D) of which half is noise, what is there (N, C), and sources of predictions by what they are."""
+    chance = np.random.default_rng(5)
+    truth = chance.random((IMAGES, len(SHARES))) < SHARES
+    truth[~truth.any(1), 0] = True
+    directions = chance.normal(size=(len(SHARES), DIMENSIONS))
+    features = np.maximum(truth @ directions + chance.normal(scale=1.6, size=(IMAGES, DIMENSIONS)), 0)
+    good = expit(np.where(truth, 0.5, -2.5) + chance.normal(scale=1.2, size=truth.shape))
+    scores = {
+        "good": (good, "probability"),
+        "good, as scores": (7 * np.log(good) + 100, "score"),
+        "silent on half": (np.where(chance.random(truth.shape) < 0.5, good, np.nan), "probability"),
+        "random": (chance.random(truth.shape), "probability"),
+        "random scores": (chance.normal(size=truth.shape), "score"),
+        "random yes and no": ((chance.random(truth.shape) < 0.2).astype(float), "probability"),
+        "inverted": (1 - good, "probability"),
+        "constant": (np.full(truth.shape, 0.3), "probability"),
+    }
+    sources = {name: OutsideScores(name, values.astype(np.float16), scale) for name, (values, scale) in scores.items()}
+    return features.astype(np.float32), truth, sources
+
+
+def hidden_ap(world, answered: int, clicks: int, *names: str):
+    """Mean average precision over the cells without an answer, and the model; the first images are answered whole."""
+    features, truth, sources = world
+    labels = np.zeros(truth.shape, np.int8)
+    labels[:answered] = np.where(truth[:answered], 1, -1)
+    unbiased = labels != 0
+    for row in range(answered, answered + clicks):
+        labels[row, np.flatnonzero(truth[row])[0]] = 1
+    rows = np.flatnonzero((labels != 0).any(1))
+    outside = [sources[name] for name in names]
+    model = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows], outside=outside)
+    for _ in model.epochs():
+        pass
+    assert model.probabilities is not None
+    open_ = labels == 0
+    found = [
+        average_precision(model.probabilities[open_[:, column], column], truth[open_[:, column], column])
+        for column in range(truth.shape[1])
+    ]
+    return 100 * float(np.mean(found)), model
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("answered", [0, 150])
+def test_a_good_source_helps_and_a_bad_one_does_no_harm_before_and_after_answers(world, answered):
+    alone, _ = hidden_ap(world, answered, 40)
+    gains = {name: round(hidden_ap(world, answered, 40, name)[0] - alone, 2) for name in world[2]}
+    good = {name: gain for name, gain in gains.items() if name in ("good", "good, as scores", "silent on half")}
+    assert min(good.values()) > 2, gains
+    assert min(gains.values()) > -0.5, gains
+
+
+@pytest.mark.training
+def test_each_class_learns_its_own_weight_and_a_bad_source_loses_its_own(world):
+    features, truth, sources = world
+    mixed = sources["good"].scores.copy()
+    mixed[:, 1] = sources["random"].scores[:, 1]
+    world = features, truth, sources | {"knows all but one": OutsideScores("mixed", mixed, "probability")}
+    _, model = hidden_ap(world, 200, 40, "knows all but one", "random")
+    weights = model.outside_weights
+    assert weights.shape == (4, 2) and weights[1, 0] < 0.75 * weights[[0, 2, 3], 0].min(), weights
+    assert np.abs(weights[:, 1]).max() < 0.25 * weights[[0, 2, 3], 0].min(), weights
+
+
+def test_a_class_that_nobody_has_marked_gets_the_first_guess_and_other_scores_guess_nothing():
+    own, labels = np.full((4, 2), np.nan), np.zeros((4, 2), np.int8)
+    guess = np.array([[0.9, np.nan], [0.2, np.nan], [np.nan, np.nan], [0.4, np.nan]])
+    sources = [OutsideScores("a", guess, "probability"), OutsideScores("b", np.arange(8.0).reshape(4, 2), "score")]
+    first = with_first_guesses(own, labels, labels != 0, sources, stacked=False)
+    np.testing.assert_allclose(first[:, 0], [0.9, 0.2, 0.2, 0.4], atol=1e-6)
+    assert np.isnan(first[:, 1]).all()
+    labels[1:, 0] = -1  # answers to questions that were not chosen by their answer move the guess
+    told = with_first_guesses(own, labels, labels != 0, sources, stacked=False)
+    assert told[0, 0] < first[0, 0]
