@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from tables import over
@@ -198,3 +199,24 @@ def test_a_killed_import_leaves_nothing_half_stored_and_the_next_one_everything(
     assert not consistency.problems(db)
     bring(project, tmp_path / "labels.csv")
     assert labels(db) == MEANT["wide"] and not list(project.glob("*.staging*"))
+
+
+def test_an_answer_that_a_person_gives_during_an_import_waits_for_it_and_is_kept(project, tmp_path):
+    (tmp_path / "labels.csv").write_text(SHAPES["wide"])
+    answers: list[threading.Thread] = []
+
+    def answer() -> None:
+        decisions.decide(Database(project), [Decision("ann-one", "label", "Ann", "click", 5, 1, 1)])
+
+    def trace(statement: str) -> None:
+        if "INSERT INTO label" in statement and not answers:  # in the middle of the transaction
+            answers.append(threading.Thread(target=answer))
+            answers[0].start()
+
+    with prepare(project, tmp_path / "labels.csv", Choices(), "Bob") as plan:
+        plan.db.sql.conn.set_trace_callback(trace)
+        plan.apply()
+        plan.db.sql.conn.set_trace_callback(None)
+    answers[0].join(60)
+    db = Database(project)
+    assert len(labels(db)) == len(MEANT["wide"]) + 1 and not consistency.problems(db)

@@ -19,6 +19,7 @@ from annotator.exchange.formats.class_map import read_class_map
 from annotator.exchange.formats.contents import Contents, Item, Problems
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.provenance import read_sidecars, sidecars
+from annotator.settings import DATABASE
 from annotator.store import staged_cells, staged_names
 from annotator.store.database import Database
 from annotator.store.files import Listing, content_of, escaped, list_files
@@ -124,7 +125,7 @@ class Plan:
         source = Source(str(self._source.resolve()), self.format.name, self._by, digest)
         over = self._choices.conflicts == "replace"
         imported = commit(self._staging, self.db, source, replace=over, new_images=new, version=version)
-        if registered:
+        if registered and self.db.paths.file == DATABASE:
             self.db.set_setting(BEGUN, None)
         self.done = Done(imported, registered)
         return self.done
@@ -158,11 +159,13 @@ class Plan:
 
     def _register(self, folder: Path, progress: Progress | None) -> tuple[Registered, list[int]]:
         """Register the images; returns the ids of those that are new, also to an import that was killed before."""
-        last = self.db.value("SELECT coalesce(max(id), 0) FROM image")
-        begun = self.db.setting(BEGUN)
-        if begun and begun["source"] == str(self._source.resolve()):
-            last = min(last, begun["after"])
-        self.db.set_setting(BEGUN, {"source": str(self._source.resolve()), "after": last})
+        name, last = str(self._source.resolve()), 0
+        if self.db.paths.file == DATABASE:  # all images of a new project came with the import
+            last = self.db.value("SELECT coalesce(max(id), 0) FROM image")
+            begun = self.db.setting(BEGUN)
+            if begun and begun["source"] == name:
+                last = min(last, begun["after"])
+            self.db.set_setting(BEGUN, {"source": name, "after": last})
         before = taken_back_images(self.db)
         shown = (lambda done, of: progress("Reading images", done, of)) if progress else None
         registered = register(self.db, folder, self._listing.paths, shown, self._listing.kept_out)
