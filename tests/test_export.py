@@ -200,6 +200,13 @@ def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(su
     assert all(sentence in on_page for sentence in told.stdout.splitlines()[:3])
 
 
+def test_the_page_says_what_a_format_cannot_hold(db, monkeypatch):
+    answer(db, 1, 1, 0)
+    page, _ = downloads_of(db, monkeypatch, "openimages")
+    assert any("no room for 'unsure': 1 pair would be lost" in one.value for one in page.warning)
+    assert not downloads_of(db, monkeypatch, "jsonl")[0].warning
+
+
 def test_impossible_limits_are_told_all_at_once(db, tmp_path):
     with pytest.raises(AnnotatorError) as told:
         export(db, tmp_path, "csv", Choices(unknown="modle", limits=Limits(2.0, 1.5, -1)))

@@ -15,6 +15,7 @@ from annotator.exchange.export import archive, card_of
 from annotator.exchange.formats import all_formats
 from annotator.exchange.formats.csv_table import WORDS
 from annotator.exchange.formats.view import View
+from annotator.exchange.losses import losses
 from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.shares import counted
 from annotator.ui import context, frame, tables
@@ -38,7 +39,7 @@ def _export() -> None:
     left, right = st.columns([1, 2])
     formats = {name: format_ for name, format_ in all_formats().items() if format_.write and format_.ending}
     with left:
-        kind = st.segmented_control("Format", list(formats), default="csv", required=True, key="format")
+        kind = st.selectbox("Format", list(formats), key="format")
         unknown = st.radio(
             "Unanswered image-class pairs",
             list(UNKNOWN),
@@ -61,6 +62,8 @@ def _export() -> None:
         return
     if data.fill:
         _expected(data.fill)
+    for sentence in losses(formats[kind], data.tallies):
+        st.warning(f"{sentence}.")
     name, db = f"{STEM}{formats[kind].ending}", context.db()
     st.download_button(
         f"Download {name}.zip",
