@@ -1,6 +1,7 @@
 """Files of Label Studio, CVAT, FiftyOne and Datumaro: what of them is an answer, and what is refused."""
 
 import json
+import random
 import zipfile
 
 import numpy as np
@@ -250,3 +251,30 @@ def test_a_file_of_a_source_is_never_one_outside_of_its_folder(tmp_path):
 )
 def test_the_name_of_an_image_is_what_its_address_ends_with(address, name):
     assert image_name(address) == name
+
+
+@over(name=[*NAMES, "huggingface", "webdataset"])
+def test_damaged_bytes_are_errors_or_problems_and_nothing_else(tmp_path_factory, name):
+    format_, chance = FORMATS[name], random.Random(name)
+    view = view_of(all_cells(6, 4), ["a", "é", "🦊", "c d"], files=FILES, splits=["x", "y"] * 3, written="link")
+    path = write(format_, view, tmp_path_factory.mktemp(name))
+    files = [
+        file for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file() and file.suffix != ".jpg"
+    ]
+    outcomes = set()
+    for _ in range(60):
+        file = chance.choice(files)
+        whole = file.read_bytes()
+        damaged = bytearray(whole)
+        for _ in range(chance.choice([1, 3, 20])):
+            damaged[chance.randrange(len(damaged))] = chance.choice([*b'"[{,0<>&', chance.randrange(256)])
+        file.write_bytes(damaged[: chance.randrange(len(damaged))] if chance.random() < 0.2 else damaged)
+        try:
+            assert format_.recognise
+            format_.recognise(path)
+            outcomes.add(bool(items_of(name, path)[1]))
+        except AnnotatorError as error:
+            assert str(path.parent) in str(error), error
+            outcomes.add(True)
+        file.write_bytes(whole)
+    assert outcomes == {True, False}, "nothing was damaged"

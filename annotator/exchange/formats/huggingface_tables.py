@@ -131,7 +131,7 @@ def _parquet_table(root: Path, file: Path, split: str, prefix: str, features: di
     found = _features_of(facts.get(b"huggingface"), file) or features
     try:
         splits = msgspec.json.decode(facts.get(KEY.encode(), b"{}"), type=dict[str, str])
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         splits = {}
     return Table(name, splits.get(split, split), prefix, _parquet_rows(file), found)
 
@@ -143,7 +143,7 @@ def _schema_facts(file: Path) -> dict[bytes, bytes]:
 
     try:
         return pq.read_schema(file, memory_map=False).metadata or {}
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{file} is no whole Parquet file: {error}.") from error
 
 
@@ -152,7 +152,7 @@ def _features_of(text: bytes | None, file: Path) -> dict[str, Any]:
         return {}
     try:
         features = msgspec.json.decode(text)["info"]["features"]
-    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise AnnotatorError(f"{file}: the features in its schema cannot be read: {error}.") from error
     return features if isinstance(features, dict) else {}
 
@@ -167,7 +167,7 @@ def _parquet_rows(file: Path) -> Rows:
                 columns = None if wanted is None else [name for name in opened.schema_arrow.names if name in wanted]
                 for batch in opened.iter_batches(AT_ONCE, columns=columns):
                     yield from batch.to_pylist()
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
 
     return rows
@@ -207,7 +207,7 @@ def _arrow_rows(file: Path) -> Rows:
                         batch = batch.select([name for name in batch.schema.names if name in wanted])
                     for start in range(0, batch.num_rows, AT_ONCE):
                         yield from batch.slice(start, AT_ONCE).to_pylist()
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
 
     return rows
@@ -221,7 +221,7 @@ def _json_rows(file: Path) -> Rows:
             if line.strip():
                 try:
                     yield decode(line)
-                except (msgspec.MsgspecError, RecursionError) as error:
+                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                     raise AnnotatorError(f"{file}, line {number}: {error}.") from error
 
     return rows
@@ -250,7 +250,7 @@ def _json(file: Path) -> dict[str, Any]:
         if file.stat().st_size > LARGEST:
             raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise AnnotatorError(f"{file} cannot be read: {error}.") from error
 
 
