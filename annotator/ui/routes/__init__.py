@@ -1,10 +1,11 @@
-"""The routes behind the components, one file a kind of answer. Every one checks a token.
+"""The routes behind the components, one file a kind of answer, and that for programs (predictions.py). Every one
+checks a token.
 
 They hold no rules: what comes next is asked of the engine. Anything that touches the disk runs in a thread, because a
 synchronous database call in an async route would stall every browser.
 """
 
-from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, work
+from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, predictions, work
 
 ROUTES = [
     *work.ROUTES,
@@ -15,4 +16,5 @@ ROUTES = [
     *history.ROUTES,
     *map.ROUTES,
     *pictures.ROUTES,
+    *predictions.ROUTES,
 ]

@@ -1,17 +1,20 @@
 """What every route does first and last: the token, the body, and what went wrong as JSON that a person can read."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
+from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from annotator.errors import AnnotatorError, DiskFull, NoAnswer, ProjectMoved
+from annotator.store import access_tokens
 from annotator.ui import context
 from annotator.ui.routes.requests import BadRequest
 
 LARGEST_BODY = 1_000_000
 
 IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
+NO_HEADERS: Mapping[str, str] = {}
 FRESH = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 Handler = Callable[[Request, str], Awaitable[Response]]
@@ -26,27 +29,49 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         annotator = context.tokens().annotator(token)
         if annotator is None:
             return error(401, "This page's pass is missing or has run out. Reload the page.")
-        try:
-            return await handler(request, annotator)
-        except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
-            return Response(status_code=400)
-        except DiskFull as problem:
-            return error(507, str(problem))
-        except ProjectMoved as problem:
-            return error(503, str(problem))
-        except NoAnswer as problem:
-            return error(504, str(problem))
-        except AnnotatorError as problem:
-            return error(409, str(problem))
-        except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
-            return error(400, f"The request is not as it should be: {problem}")
+        return await readable(handler(request, annotator))
 
     return route
 
 
-def error(status: int, text: str) -> JSONResponse:
+def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
+    """The handler, reached only with an access token that has this right (store/access_tokens.py); it is given the
+    token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""
+
+    async def route(request: Request) -> Response:
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        name = None
+        if scheme.lower() == "bearer" and secret:
+            name = await run_sync(access_tokens.holder, context.db(), secret.strip(), right)
+        if name is None:
+            text = f"This needs a valid token for {right}, sent as: Authorization: Bearer TOKEN."
+            return error(401, text, {"www-authenticate": "Bearer"})
+        return await readable(handler(request, name))
+
+    return route
+
+
+async def readable(answer: Awaitable[Response]) -> Response:
+    """The answer of a handler; what goes wrong becomes JSON that a person can read."""
+    try:
+        return await answer
+    except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
+        return Response(status_code=400)
+    except DiskFull as problem:
+        return error(507, str(problem))
+    except ProjectMoved as problem:
+        return error(503, str(problem))
+    except NoAnswer as problem:
+        return error(504, str(problem))
+    except AnnotatorError as problem:
+        return error(409, str(problem))
+    except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
+        return error(400, f"The request is not as it should be: {problem}")
+
+
+def error(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
     """{error: text}, which the page shows as it is."""
-    return JSONResponse({"error": text}, status_code=status, headers=FRESH)
+    return JSONResponse({"error": text}, status_code=status, headers={**FRESH, **headers})
 
 
 async def body_of(request: Request) -> bytes:

@@ -191,6 +191,27 @@ class ColorsRequest(Struct):
     class_id: IdOrNone = field(default=0, name="class")
 
 
+class ScoredImage(Struct):
+    """What another model says of an image, named by its name or by the sha256 of its file."""
+
+    scores: Annotated[dict[Path, float], Meta(max_length=10_000)]
+    image: Path = ""
+    sha256: Annotated[str, Meta(pattern=r"\A([0-9A-Fa-f]{64})?\Z")] = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.image) == bool(self.sha256):
+            raise ValueError("an image has either `image` or `sha256`")
+
+
+class PredictionsRequest(Struct):
+    """Scores of another model; scale: of store.prediction_sources.Source."""
+
+    name: Text
+    images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MOST_NAMED)]
+    scale: Literal["probability", "score"] = "probability"
+    only_known: bool = False
+
+
 class ImagePath(Struct):
     """An image in an address."""
 

@@ -1,0 +1,52 @@
+"""Scores that a program sends while it runs: an outside model beside the project, with a token of its own."""
+
+from functools import partial
+
+import numpy as np
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotator.exchange.outside_predictions import Choices, store_blocks
+from annotator.exchange.score_tables import ScoreBlock
+from annotator.store.access_tokens import PREDICTIONS
+from annotator.ui import context
+from annotator.ui.door import FOR_PROGRAMS
+from annotator.ui.routes.guard import FRESH, body_of, for_programs
+from annotator.ui.routes.requests import PredictionsRequest, parsed
+
+_one_at_a_time: list[CapacityLimiter] = []  # made in the server's loop
+
+
+async def predictions(request: Request, token: str) -> Response:
+    """POST {name, scale?, images: [{image | sha256, scores: {class: x}}], only_known?} -> {images, unknown_images,
+    version}: added to the source of this name, as `annotator predictions` does."""
+    given = parsed(await body_of(request), PredictionsRequest)
+    if not _one_at_a_time:
+        _one_at_a_time.append(CapacityLimiter(1))  # programs wait for each other, and never take the pages' threads
+    add = partial(_add, given, f"token {token}")
+    return JSONResponse(await run_sync(add, limiter=_one_at_a_time[0]), headers=FRESH)
+
+
+ROUTES = [Route(FOR_PROGRAMS, for_programs(predictions, PREDICTIONS), methods=["POST"])]
+
+
+def _add(given: PredictionsRequest, by: str) -> dict[str, int]:
+    choices = Choices(scale=given.scale, only_known=given.only_known)
+    source, found = store_blocks(context.db(), given.name, iter([_block(given)]), choices, by)
+    return {"images": found.images, "unknown_images": found.unknown_images.count, "version": source.version}
+
+
+def _block(given: PredictionsRequest) -> ScoreBlock:
+    columns: dict[str, int] = {}
+    for image in given.images:
+        for name in image.scores:
+            columns.setdefault(name, len(columns))
+    scores = np.full((len(given.images), len(columns)), np.nan)
+    for row, image in enumerate(given.images):
+        for name, score in image.scores.items():
+            scores[row, columns[name]] = score
+    names = [image.sha256 or image.image for image in given.images]
+    return ScoreBlock(names, range(1, len(names) + 1), list(columns), scores)
