@@ -1,16 +1,29 @@
 """An annotation tool for multi-label images: one click an image, a model that finds the missing labels.
 
-Imports nothing until it is asked to, so that the page stays free of torch and the worker free of Streamlit.
+What `__all__` lists is the public Python interface, described in docs/python.md and by the docstrings of Project; all
+else may change. Nothing is imported until it is asked for, so that the page stays free of torch and the worker free of
+Streamlit.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from annotator.errors import AnnotatorError
+    from annotator.exchange.choices import Choices
+    from annotator.exchange.thresholds import Limits
     from annotator.project import Project
 
+__all__ = ["AnnotatorError", "Choices", "Limits", "Project", "__version__", "open"]
 __version__ = "0.1.0"
+
+_LIES_IN = {
+    "AnnotatorError": "annotator.errors",
+    "Choices": "annotator.exchange.choices",
+    "Limits": "annotator.exchange.thresholds",
+    "Project": "annotator.project",
+}
 
 
 def open(path: "str | PathLike[str]") -> "Project":
@@ -21,3 +34,11 @@ def open(path: "str | PathLike[str]") -> "Project":
     from annotator.project import Project
 
     return Project(path)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LIES_IN:
+        raise AttributeError(f"module 'annotator' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LIES_IN[name]), name)

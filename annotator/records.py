@@ -52,6 +52,7 @@ SOURCES = {
         ),
         Source("done", "no other class is present", "person"),
         Source("gallery", "a person changed several images at once", "person", unbiased=False),
+        Source("script", "a person's own program chose the cell", "person", unbiased=False, claimable=False),
         Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
         Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),

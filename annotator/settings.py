@@ -3,6 +3,7 @@
 A project is one folder around one SQLite file; outside of it only exports are written, where a person names them.
 """
 
+import getpass
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,3 +126,11 @@ class Paths:
 def _file_name(backbone: str) -> str:
     # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
+
+
+def login() -> str:
+    """The login name, or "somebody" where the machine has none: who decides where nobody says."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"

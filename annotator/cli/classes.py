@@ -9,9 +9,9 @@ import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable
-from annotator.cli.work import login
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
+from annotator.settings import login
 from annotator.shares import counted
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_by_reason, print_table, printable, progress
-from annotator.cli.work import login
 from annotator.errors import AnnotatorError
 from annotator.exchange.importing import Choices, Done, Plan
+from annotator.settings import login
 from annotator.shares import counted
 from annotator.store.staged_cells import Preview, StagedClass, Tally
 

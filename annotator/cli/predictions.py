@@ -12,8 +12,8 @@ import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable, progress
-from annotator.cli.work import login
 from annotator.errors import AnnotatorError
+from annotator.settings import login
 from annotator.shares import counted, percent
 
 commands = typer.Typer(rich_markup_mode=None)

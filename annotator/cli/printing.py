@@ -10,6 +10,7 @@ import shutil
 import sys
 import textwrap
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -26,6 +27,7 @@ from annotator.shares import counted, percent
 from annotator.store.configuration import shown, source
 from annotator.store.image_history import Event
 from annotator.store.images import by_reason
+from models.plugins import PluginWarning
 
 PAGE = 110  # characters a line, where the terminal has as many
 ENDLESS = 1_000_000  # characters a line through a pipe
@@ -74,6 +76,19 @@ def guard_terminal() -> None:
     """Names of files and classes come from others: none of them reaches the terminal as a control sequence."""
     sys.stdout = Terminal(sys.stdout, "\n\t")
     sys.stderr = Terminal(sys.stderr, "\n\t\r")
+
+
+def print_plugin_warnings() -> None:
+    """Show warnings about plug-ins as one line each, without the place in the code that others have."""
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, PluginWarning):
+            sys.stderr.write(f"Warning: {message}\n")
+        else:
+            before(message, category, *place, **more)
+
+    warnings.showwarning = show
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -10,7 +10,9 @@ import typer
 from annotator.cli import printing
 from annotator.cli.options import AsJson, Project, examples
 from models import catalogue
+from models.backbones.packaged import PACKAGED, plugin_backbones
 from models.catalogue import Entry
+from models.plugins import package_of
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -93,6 +95,36 @@ def methods(
         return
     method = in_full(configuration.about(name))
     print(json.dumps(method)) if as_json else printing.print_method(method)
+
+
+@commands.command(epilog=examples("annotator formats", "annotator formats --json"))
+def formats(as_json: AsJson = False) -> None:
+    """List the formats that are read and written, those of plug-ins too."""
+    from annotator.exchange.formats import all_formats
+
+    rows = [
+        {"name": name, "reads": bool(format_.read), "writes": bool(format_.write), "about": format_.about}
+        for name, format_ in all_formats().items()
+    ]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        ways = " and ".join(way for way in ("reads", "writes") if row[way])
+        print(printing.printable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
+
+
+@commands.command(epilog=examples("annotator backbones", "annotator backbones --json"))
+def backbones(as_json: AsJson = False) -> None:
+    """List the networks that need no download; any classification network of timm or torchvision can be named, too."""
+    rows = [{"name": name, "package": "multilabel-annotator"} for name in PACKAGED]
+    rows += [{"name": name, "package": package_of(entry)} for name, entry in plugin_backbones().items()]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        print(printing.printable(f"{row['name']:<24}  {row['package']}"))
+    print("Also any classification network of timm or torchvision, whose weights are downloaded.")
 
 
 def asdict_of(entry: Entry) -> dict:

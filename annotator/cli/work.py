@@ -1,6 +1,5 @@
 """The commands that do in a script what people and the worker do in the app: train, decide, undo."""
 
-import getpass
 import uuid
 from enum import StrEnum
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 from annotator.cli.options import MethodName, Project, examples
 from annotator.cli.printing import printable, progress
 from annotator.records import STATES, Decision
+from annotator.settings import login
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -115,11 +115,3 @@ def undo(
     for row in decisions.undo(Database(project), None if anyone else name, by=name):
         state = next((name for name, value in STATES.items() if value == row["state"]), row["action"])
         print(f"Undid: {printable(row['image'])}: {row['class'] or ''} {state} (by {printable(row['annotator'])})")
-
-
-def login() -> str:
-    """The login name, or "somebody" where the machine has none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"

@@ -7,5 +7,6 @@ thresholds.py decides which unknown cells the model may fill in, splits.py which
 near_duplicates.py which stay together; image_files.py names and writes the images, losses.py says what a format cannot
 hold, data_card.py describes the export.
 tags.py gives an export a name, diff.py compares two, hub.py uploads one. outside_predictions.py stores scores of other
-models, which score_tables.py reads. May import quality, snapshot and store; begin with export.py.
+models, which score_tables.py and score_frames.py read. frames.py makes tables for programs, answers.py stores what
+programs decide. May import quality, snapshot and store; begin with export.py.
 """

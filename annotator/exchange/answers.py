@@ -1,0 +1,125 @@
+"""Answers that a person's program gives: names are looked up, and all are stored as one step or none.
+
+Such an answer is a decision of that person, whose source `script` says that a program chose the cell: no training may
+take it for a random sample, and no certificate rests on it.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.records import STATES, Batch
+from annotator.store import classes, decisions, images
+from annotator.store.database import Database
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CLEAR = "clear"
+WORDS = (*STATES, CLEAR)
+HEADLINE = "Nothing was stored:"
+COLUMNS = ("image", "class", "state")
+LOOKED_UP = 20  # names up to which each is looked up alone, without reading the names of all images
+
+
+def decide(
+    db: Database, image: "str | int | Sequence[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
+) -> int:
+    """Store answers as one step; returns how many.
+
+    image     a name or id, several, or a table with the columns image, class and state (then the other two are None)
+    class_    a name or id, or one for each image
+    state     present, absent, unsure, or clear for no answer any more; or one for each image
+
+    Raises AnnotatorError with all that is wrong with them.
+    """
+    columns = _of_table(image, class_, state) if hasattr(image, "columns") else _of_values(image, class_, state)
+    problems: list[str] = []
+    image_ids = _image_ids(db, columns[0], problems)
+    class_ids = _class_ids(db, columns[1], problems)
+    cells: list[tuple[int, int, int | None, float | None]] = []
+    for image_id, class_id, word in zip(image_ids, class_ids, columns[2], strict=True):
+        if not isinstance(word, str) or word not in WORDS:
+            problems.append(f"{word!r} is no state. {did_you_mean(str(word), WORDS)}")
+        elif image_id is not None and class_id is not None:
+            cells.append((image_id, class_id, STATES.get(word), None))
+    if problems:
+        raise several(HEADLINE, list(dict.fromkeys(problems)))
+    if not cells:
+        return 0
+    saved = decisions.decide(db, [Batch(str(uuid.uuid4()), annotator, "script", cells)])
+    if saved.refused:
+        raise several(HEADLINE, list(saved.refused.values()))
+    return len(cells)
+
+
+def _of_table(table: Any, class_: Any, state: Any) -> list[list[Any]]:
+    if class_ is not None or state is not None:
+        raise AnnotatorError("A table has the classes and states in its columns: give it alone.")
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise AnnotatorError(f"The table has no column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
+    return [table[name].tolist() for name in COLUMNS]
+
+
+def _of_values(*values: Any) -> list[list[Any]]:
+    """Three lists of one length; what is given once counts for all."""
+    if any(value is None for value in values):
+        raise AnnotatorError("An answer needs an image, a class and a state, or a table with these columns.")
+    lists = [None if isinstance(value, str) or not isinstance(value, Iterable) else list(value) for value in values]
+    lengths = {len(list_) for list_ in lists if list_ is not None} or {1}
+    if len(lengths) > 1:
+        raise AnnotatorError(f"Lists of {' and '.join(map(str, sorted(lengths)))} entries cannot be joined to answers.")
+    (length,) = lengths
+    return [list(repeat(value, length)) if list_ is None else list_ for value, list_ in zip(values, lists, strict=True)]
+
+
+def _image_ids(db: Database, given: list[Any], problems: list[str]) -> list[int | None]:
+    names = {name for name in given if isinstance(name, str)}
+    every = images.with_short_names(images.names_to_ids(db)) if len(names) > LOOKED_UP else {}
+    id_of: dict[Any, int] = {name: every[name] for name in names & every.keys()}
+    unknown = sorted(names - id_of.keys())
+    for name in unknown[:LOOKED_UP]:
+        try:
+            id_of[name] = images.find_image(db, name).id
+        except AnnotatorError as error:
+            problems.append(str(error))
+    if (more := len(unknown) - LOOKED_UP) > 0:
+        problems.append(f"{more:,} more images are not in the project.")
+    numbers = {int(number) for number in given if _is_number(number)}
+    known = numbers & _known_ids(db, numbers)
+    problems += [f"There is no image {number} in this project." for number in sorted(numbers - known)]
+    problems += [f"{value!r} is no name and no id of an image." for value in given if not _is_name(value)]
+    id_of |= {number: number for number in known}
+    return [id_of.get(value) for value in given]
+
+
+def _known_ids(db: Database, numbers: set[int]) -> set[int]:
+    some = sorted(numbers)
+    return {id_ for start in range(0, len(some), 10_000) for id_ in images.images(db, some[start : start + 10_000])}
+
+
+def _class_ids(db: Database, given: list[Any], problems: list[str]) -> list[int | None]:
+    by_id = {class_.id for class_ in classes.all_classes(db)}
+    id_of: dict[Any, int] = {}
+    for value in dict.fromkeys(given):
+        if isinstance(value, str):
+            try:
+                id_of[value] = classes.find_class(db, value).id
+            except AnnotatorError as error:
+                problems.append(str(error))
+        elif _is_number(value) and int(value) in by_id:
+            id_of[value] = int(value)
+        else:
+            problems.append(f"There is no class {value!r} in this project.")
+    return [id_of.get(value) for value in given]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) or _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)

@@ -1,0 +1,170 @@
+"""Labels, images and suggestions as pandas tables, for programs: every column has one type, whatever the project holds.
+
+Texts are pandas' `string`, so that a table is the same under pandas 2 and 3. What is not known is <NA>, never 0.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import data_set
+from annotator.exchange.formats.view import NOBODY, STATE_WORDS, UNKNOWN, Block, View
+from annotator.snapshot.suggestions import missing_positives
+from annotator.store import blocks, classes, images
+from annotator.store.database import Database
+from annotator.store.files import unescaped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPLIT = "split"
+READ_AT_ONCE = 10_000  # images
+
+
+def labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
+    """One row a cell, image by image and class by class.
+
+    unknown    also cells without an answer: images x classes rows
+
+    columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
+               decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64
+
+    Raises AnnotatorError for impossible choices.
+    """
+    import pandas as pd
+
+    with data_set(db, choices) as data:
+        view = data.view
+        parts = [_cells(block, view, unknown) for block in view.blocks()]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else _no_cells()
+    known = ~np.isnan(joined["decided_at"])
+    at = np.full(len(known), np.datetime64("NaT"), "datetime64[us]")
+    at[known] = np.round(joined["decided_at"][known] * 1e6).astype(np.int64).astype("datetime64[us]")
+    return pd.DataFrame(
+        {
+            "image": pd.array(joined["image"], dtype="string"),
+            "class": pd.Categorical.from_codes(joined["class"], [class_.name for class_ in view.classes]),
+            "state": pd.Categorical.from_codes(joined["state"] - 1, STATE_WORDS[1:]),
+            "source": pd.Categorical.from_codes(joined["source"].astype(int) - 1, view.sources[1:]),
+            "annotator": pd.Categorical.from_codes(joined["annotator"].astype(int) - 1, view.annotators[1:]),
+            "decided_at": pd.Series(at).dt.tz_localize("UTC"),
+            "probability": joined["probability"],
+            "split": pd.Categorical.from_codes(joined["split"], view.splits),
+            "image_id": joined["image_id"],
+        }
+    )
+
+
+def wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFrame":
+    """One row an image and one column a class, Int8: 1 present, 0 absent, <NA> unknown or unsure. The index is the name
+    of the image. Raises AnnotatorError for impossible choices."""
+    import pandas as pd
+
+    with data_set(db, choices) as data:
+        view = data.view
+        values, names = [np.zeros((0, len(view.classes)), np.int8)], []
+        for block in view.blocks():
+            values.append(block.values)
+            names += [image.name for image in block.images]
+    every = np.concatenate(values)
+    columns = {
+        class_.name: pd.arrays.IntegerArray(np.ascontiguousarray(column), column == UNKNOWN)
+        for class_, column in zip(view.classes, every.T, strict=True)
+    }
+    return pd.DataFrame(columns, index=pd.Index(names, dtype="string", name="image"))
+
+
+def image_table(db: Database) -> "pd.DataFrame":
+    """One row an image.
+
+    columns    id int64; name, path (of its file, <NA> without one), sha256 string; width, height int64, in pixels;
+               complete bool, every class is answered; problem string, why its file cannot be read, "" when it can;
+               split string, the attribute of that name; attribute.NAME string, of each other attribute
+    """
+    import pandas as pd
+
+    with db.reading():
+        ids = blocks.image_ids(db)
+        rows: list[tuple[int, str, str, int, int, str]] = []
+        paths: dict[int, str] = {}
+        facts: dict[str, dict[int, str]] = {SPLIT: {}} | {name: {} for name in blocks.attribute_names(db)}
+        for start in range(0, len(ids), READ_AT_ONCE):
+            some = ids[start : start + READ_AT_ONCE]
+            rows += blocks.image_rows(db, some)
+            paths |= {row[0]: f"{unescaped(row[1])}/{unescaped(row[2])}" for row in blocks.image_files(db, some)}
+            for image_id, name, value in blocks.attributes(db, some):
+                facts[name][image_id] = value
+        complete = np.isin(ids, blocks.complete_ids(db))
+    order = [row[0] for row in rows]
+    columns = {
+        "id": np.array(order, np.int64),
+        "name": _strings(row[1] for row in rows),
+        "path": _strings(_printable(paths.get(image_id)) for image_id in order),
+        "sha256": _strings(row[2] for row in rows),
+        "width": np.array([row[3] for row in rows], np.int64),
+        "height": np.array([row[4] for row in rows], np.int64),
+        "complete": complete,
+        "problem": _strings(row[5] for row in rows),
+    }
+    for name, values in facts.items():
+        columns[name if name == SPLIT else f"attribute.{name}"] = _strings(map(values.get, order))
+    return pd.DataFrame(columns)
+
+
+def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
+    """The unanswered cells most likely to be present, by falling probability; without rows before the first run.
+
+    columns    image, class string; probability float64; run, image_id int64
+
+    Raises AnnotatorError for an unknown class.
+    """
+    import pandas as pd
+
+    class_id = None if class_ is None else classes.find_class(db, class_).id
+    likely = missing_positives(db, class_id, n)
+    class_names = {known.id: known.name for known in classes.all_classes(db)}
+    shown = images.images(db, {suggestion.image_id for suggestion in likely})
+    return pd.DataFrame(
+        {
+            "image": _strings(shown[suggestion.image_id].name for suggestion in likely),
+            "class": _strings(class_names[suggestion.class_id] for suggestion in likely),
+            "probability": np.array([suggestion.probability for suggestion in likely], np.float64),
+            "run": np.array([suggestion.run_id for suggestion in likely], np.int64),
+            "image_id": np.array([suggestion.image_id for suggestion in likely], np.int64),
+        }
+    )
+
+
+def _cells(block: Block, view: View, unknown: bool) -> dict[str, np.ndarray]:
+    rows, columns = np.nonzero(np.full_like(block.states, 1) if unknown else block.states != NOBODY)
+    place = rows, columns
+    split_of = {name: number for number, name in enumerate(view.splits)}
+    return {
+        "image": np.array([image.name for image in block.images], object)[rows],
+        "class": columns,
+        "state": block.states[place],
+        "source": block.sources[place],
+        "annotator": block.annotators[place],
+        "decided_at": block.decided_at[place],
+        "probability": block.probabilities[place],
+        "split": np.array([split_of.get(split, -1) for split in block.splits], np.int64)[rows],
+        "image_id": np.array([image.id for image in block.images], np.int64)[rows],
+    }
+
+
+def _no_cells() -> dict[str, np.ndarray]:
+    kinds = {"image": object, "decided_at": np.float64, "probability": np.float64}
+    names = ("image", "class", "state", "source", "annotator", "decided_at", "probability", "split", "image_id")
+    return {name: np.zeros(0, kinds.get(name, np.int64)) for name in names}
+
+
+def _strings(values) -> "pd.api.extensions.ExtensionArray":
+    import pandas as pd
+
+    return pd.array(list(values), dtype="string")
+
+
+def _printable(path: str | None) -> str | None:
+    """A path whose bytes are not all UTF-8 cannot stand in a table; it is written with them escaped."""
+    return None if path is None else path.encode("utf-8", "backslashreplace").decode()

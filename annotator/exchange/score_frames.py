@@ -1,0 +1,63 @@
+"""Scores of another model in a pandas table, as the blocks that outside_predictions.py stores."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.score_tables import CLASS, ROWS, SCORE, ScoreBlock
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def score_blocks(table: "pd.DataFrame") -> Iterator[ScoreBlock]:
+    """The scores of a table: long (columns image, class and score or probability), or wide (the index names the images,
+    every column is a class). Raises AnnotatorError for a table that is neither, or that scores a cell twice."""
+    if "image" not in table.columns:
+        return _of_wide(table)
+    class_column, score_column = (_first(table, names) for names in (CLASS, SCORE))
+    if class_column is None or score_column is None:
+        raise AnnotatorError(
+            f"A table of scores has the columns image, class and one of {', '.join(SCORE)}; or its index names the "
+            "images and every column is a class."
+        )
+    return _of_long(table, class_column, score_column)
+
+
+def _of_long(table: "pd.DataFrame", class_column: str, score_column: str) -> Iterator[ScoreBlock]:
+    import pandas as pd
+
+    image_codes, images = pd.factorize(table["image"])
+    class_codes, names = pd.factorize(table[class_column])
+    if (image_codes < 0).any() or (class_codes < 0).any():
+        raise AnnotatorError("The table has rows without an image or without a class.")
+    twice = table.duplicated(["image", class_column])
+    if twice.any():
+        first = table[twice].iloc[0]
+        raise AnnotatorError(f"The table scores {first[class_column]!r} on {first['image']!r} twice.")
+    scores = table[score_column].to_numpy(np.float64, na_value=np.nan)
+    order = np.argsort(image_codes, kind="stable")
+    bounds = np.searchsorted(image_codes[order], np.arange(0, len(images) + ROWS, ROWS))
+    for block, (first, end) in enumerate(pairwise(bounds.tolist())):
+        some, start = order[first:end], block * ROWS
+        values = np.full((min(ROWS, len(images) - start), len(names)), np.nan)
+        values[image_codes[some] - start, class_codes[some]] = scores[some]
+        yield _block(images[start : start + ROWS], start, names, values)
+
+
+def _of_wide(table: "pd.DataFrame") -> Iterator[ScoreBlock]:
+    for start in range(0, len(table), ROWS):
+        part = table.iloc[start : start + ROWS]
+        yield _block(part.index, start, table.columns, part.to_numpy(np.float64, na_value=np.nan))
+
+
+def _block(images: Any, start: int, names: Any, values: np.ndarray) -> ScoreBlock:
+    texts = [str(image) for image in images]
+    return ScoreBlock(texts, range(start + 1, start + 1 + len(texts)), [str(name) for name in names], values)
+
+
+def _first(table: "pd.DataFrame", names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in table.columns), None)

@@ -1,0 +1,116 @@
+"""The labels of a project as a torch Dataset that reads the images where they lie.
+
+It loads torch, so only `Project.dataset` imports it, when it is called: pages open projects, too.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.choices import Choices
+from annotator.exchange.data_set import data_set
+from annotator.exchange.formats.view import UNKNOWN
+from annotator.store import blocks
+from annotator.store.database import Database
+from annotator.store.files import FileState, open_checked, unescaped
+from annotator.store.pixels import BadImage, open_rgb
+
+CODES = np.array([-1, 1, 0], np.int8)  # of a value: absent, present, UNKNOWN
+
+
+class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
+    """Gives (image, labels, mask) of each image; may be used by the workers of a DataLoader.
+
+    image      what `transform` makes of the picture (PIL, RGB, upright); without one, float32 (3, size, size) in
+               [0, 1], squashed to a square; with size None the picture itself
+    labels     (C,) float32: 1 present, -1 absent, 0 unknown (or unsure)
+    mask       (C,) float32: 1 where the label is known, else 0
+
+    classes    names of the C classes
+    names      names of the images, in their order
+    targets    (N, C) int8, the labels of all
+    missing    names of images of the split that are left out, because they have no file that can be read
+    """
+
+    def __init__(
+        self,
+        classes: list[str],
+        names: list[str],
+        targets: np.ndarray,
+        files: list[tuple[str, str, FileState, str]],
+        missing: list[str],
+        transform: Callable[[Any], Any] | None,
+        size: int | None,
+    ):
+        self.classes, self.names, self.targets, self.missing = classes, names, targets, missing
+        self._files, self._transform, self._size = files, transform, size
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
+        """Raises AnnotatorError when the file cannot be read, or holds another picture by now."""
+        row = range(len(self.names))[index]
+        labels = torch.from_numpy(self.targets[row].astype(np.float32))
+        return self._image(row), labels, labels.abs()
+
+    def _image(self, row: int) -> Any:
+        folder, path, recorded, sha256 = self._files[row]
+        square = (self._size, self._size) if self._size and self._transform is None else None
+        try:
+            place, _ = open_checked(Path(folder), path, recorded, sha256)
+            picture = open_rgb(place, square)
+        except (AnnotatorError, BadImage) as error:
+            raise AnnotatorError(f"{self.names[row]} cannot be read: {error}") from error
+        if self._transform is not None:
+            return self._transform(picture)
+        if square is None:
+            return picture
+        pixels = np.array(picture.resize(square, reducing_gap=None), np.float32) / 255
+        return torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
+
+
+def labeled_images(
+    db: Database,
+    split: str | None,
+    transform: Callable[[Any], Any] | None,
+    choices: Choices,
+    size: int | None,
+) -> LabeledImages:
+    """The data set with these choices, as it is now; without splits in the choices, those that the images have.
+
+    Raises AnnotatorError for impossible choices, and for a split that is not there.
+    """
+    if split is not None and not choices.splits:
+        choices = replace(choices, splits="existing")
+    files: list[tuple[str, str, FileState, str]] = []
+    names: list[str] = []
+    missing: list[str] = []
+    with data_set(db, choices) as data:
+        view = data.view
+        if split is not None and split not in view.splits:
+            raise AnnotatorError(f"No image is in the split {split!r}. {did_you_mean(split, view.splits)}")
+        targets = [np.zeros((0, len(view.classes)), np.int8)]
+        for block in view.blocks():
+            place_of = {
+                row[0]: row[1:] for row in blocks.image_files(db, np.array([image.id for image in block.images]))
+            }
+            rows = [row for row in range(len(block.images)) if split is None or block.splits[row] == split]
+            readable = [row for row in rows if block.images[row].id in place_of and not block.missing[row]]
+            missing += [block.images[row].name for row in sorted(set(rows) - set(readable))]
+            for row in readable:
+                folder, path, state = place_of[block.images[row].id]
+                files.append((unescaped(folder), path, state, block.images[row].sha256))
+                names.append(block.images[row].name)
+            targets.append(CODES[block.values[readable]])
+        classes = [class_.name for class_ in view.classes]
+    return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size)
+
+
+assert UNKNOWN == -1  # the last of CODES

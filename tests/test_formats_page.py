@@ -1,0 +1,135 @@
+"""docs/formats.md and the two stories: every command is run, and each row says what its format says of itself."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import CLASSES, draw
+
+import annotator as package
+from annotator.exchange.formats import FORMATS
+from annotator.exchange.setup import set_up
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
+LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
+TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
+ROWS = {row[0]: row[1:] for row in LINE.findall(re.sub(r"\| (?=\|)", "| - ", TEXT))}
+
+
+def test_the_table_has_every_format_and_says_what_each_of_them_says_itself():
+    assert list(ROWS) == list(FORMATS)
+    for name, (_, cannot, out, back, who) in ROWS.items():
+        format_ = FORMATS[name]
+        assert (bool(format_.write), bool(format_.read)) == (out != "-", back != "-" and name != "torch"), name
+        if format_.write:
+            lost = [word for word in ("unknown", "absent", "unsure") if getattr(format_.lost, word)]
+            assert cannot == (", ".join(lost) or "-"), name
+            assert who == ("beside it" if format_.lost.provenance else "in it"), name
+
+
+@pytest.fixture
+def birds(tmp_path, photos, class_file):
+    """The projects of the page, and a source of each format that is only read."""
+    for name in ("birds", "copy"):
+        set_up(tmp_path / name, images_folder=photos, class_file=class_file)
+    with package.open(tmp_path / "birds") as project:
+        project.decide([f"{number:02}.jpg" for number in range(6)], "fox", "present", annotator="Ann")
+        project.decide([f"{number:02}.jpg" for number in range(3, 9)], "heron", "absent", annotator="Ann")
+        project.decide(["00.jpg", "01.jpg", "09.jpg"], "deer", "present", annotator="Bob")
+    (tmp_path / "tags.tsv").write_text("image\tfox\theron\n00.jpg\t1\t\n03.jpg\t1\t0\n")
+    for number, class_ in enumerate(("fox", "fox", "deer")):
+        place = tmp_path / "sorted" / class_ / f"{number}.jpg"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(photos / f"{(0, 1, 9)[number]:02}.jpg", place)
+    for part in ("images", "labels"):
+        (tmp_path / "yolo-set" / part / "train").mkdir(parents=True)
+    (tmp_path / "yolo-set/data.yaml").write_text("train: images/train\nnames: [deer, fox]\n")
+    shutil.copy(photos / "00.jpg", tmp_path / "yolo-set/images/train/a.jpg")
+    (tmp_path / "yolo-set/labels/train/a.txt").write_text("0 0.5 0.5 0.1 0.1\n1 0.2 0.2 0.1 0.1\n")
+    images = [{"id": 1, "file_name": "00.jpg"}, {"id": 2, "file_name": "01.jpg"}]
+    labels = {"images": images, "categories": [{"id": 1, "name": "fox"}], "annotations": []}
+    (tmp_path / "annotations.json").write_text(json.dumps(labels))
+    scores = [{"image_id": 1, "category_id": 1, "score": 0.9}, {"image_id": 2, "category_id": 1, "score": 0.2}]
+    (tmp_path / "results.json").write_text(json.dumps(scores))
+    return tmp_path
+
+
+def answers(place: Path) -> dict[tuple[str, str], str]:
+    """Content and class -> state, of all cells that have one."""
+    with package.open(place) as project:
+        labels, images = project.labels(), project.images()
+    sha256 = dict(zip(images["id"], images["sha256"], strict=True))
+    cells = zip(labels["image_id"].map(sha256), labels["class"], labels["state"], strict=True)
+    return {(image, class_): state for image, class_, state in cells}
+
+
+def commands(cell: str) -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in re.findall(r"`(annotator [^`]+)`", cell)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_commands_of_a_row_run_and_bring_back_what_the_format_holds(birds, annotator, name):
+    _, cannot, out, back, _ = ROWS[name]
+    for words in commands(out):
+        annotator(*words)
+    before = answers(birds / "birds")
+    for words in commands(back):
+        annotator(*words)
+    after = answers(birds / "copy")
+    assert after.items() <= before.items()
+    if commands(out) and commands(back):  # what it cannot hold may come back with provenance.csv
+        assert {cell: state for cell, state in before.items() if state not in cannot}.items() <= after.items()
+    elif commands(back) and name != "coco-results":
+        assert after
+
+
+def tell(page: str, annotator) -> None:
+    """Run every line of every sh block of a page."""
+    for block in re.findall(r"^```sh\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+        for line in block.splitlines():
+            annotator(*shlex.split(line)[1:])
+
+
+@pytest.mark.training
+def test_the_story_of_single_labels_runs_and_calls_nothing_absent_that_nobody_said(tmp_path, annotator):
+    for number in range(24):
+        class_ = CLASSES[number % 3]
+        draw(tmp_path / "animals" / class_ / f"{number:02}.jpg", (class_, CLASSES[number % 2]), seed=number)
+    tell("single-label.md", annotator)
+    exported = pd.read_csv(tmp_path / "labels.csv").set_index("image")
+    truth = pd.DataFrame(float("nan"), index=exported.index, columns=sorted(CLASSES))
+    for name in truth.index:
+        truth.loc[name, name.partition("/")[0]] = 1.0
+    truth.loc["fox/00.jpg", ["heron", "deer"]] = 1.0, 0.0
+    assert exported[truth.columns].astype(float).equals(truth) and len(exported) == 24
+    assert len(list((tmp_path / "training-set/images").iterdir())) == 24
+    with package.open(tmp_path / "birds") as project:  # after the import was taken back
+        assert project.labels()[["class", "state"]].values.tolist() == [["deer", "absent"], ["heron", "present"]]
+
+
+@pytest.mark.training
+def test_the_story_of_label_studio_runs_and_comes_back_the_same(tmp_path, photos, annotator):
+    tasks = []
+    for number in range(23):
+        shows = [name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1][:1]
+        result = {"type": "choices", "from_name": "choice", "to_name": "image", "value": {"choices": shows}}
+        guess = {"type": "choices", "from_name": "choice", "to_name": "image", "value": {"choices": ["heron"]}}
+        tasks.append(
+            {
+                "id": number,
+                "data": {"image": f"/data/upload/1/1a2b3c4d-{number:02}.jpg"},
+                "annotations": [{"result": [result], "completed_by": 1}] if shows else [],
+                "predictions": [{"result": [guess], "score": number / 30}],
+            }
+        )
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    tell("label-studio.md", annotator)
+    one, two = (pd.read_csv(tmp_path / name).set_index("image") for name in ("one.csv", "two.csv"))
+    assert one.equals(two[one.columns].loc[one.index])
+    assert (one == 1).sum().sum() == sum(bool(task["annotations"]) for task in tasks) + 1
+    assert (one == 0).sum().sum() == 1 and one.loc["03.jpg", "fox"] == 0

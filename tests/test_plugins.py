@@ -1,0 +1,88 @@
+"""Plug-ins: tests/plugin is installed offline and used; what cannot be used is named and breaks nothing."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotator.exchange import formats
+from models import plugins
+from models.plugins import PluginWarning
+
+PLUGIN = Path(__file__).resolve().parent / "plugin"
+BROKEN = {
+    "csv": "annotator_example.tag_list:TAG_LIST",  # a name of ours
+    "no-such-module": "no_such_module:FORMAT",
+    "no-format": "annotator_example.tag_list:STATES",
+    "../escape": "annotator_example.tag_list:TAG_LIST",
+    "twice": "annotator_example.tag_list:TAG_LIST",
+}
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A folder with the plug-in as pip installs it, on the path of the processes that a test starts."""
+    source = shutil.copytree(PLUGIN, tmp_path / "source")  # pip leaves what it built beside the source
+    words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "pip", *words, "--target", tmp_path / "site", source], check=True)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
+    return tmp_path / "site"
+
+
+def declare(site: Path, package: str, named: dict[str, str]) -> None:
+    """What pip leaves of an installed package: its metadata."""
+    facts = site / f"{package}-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = [f"{name} = {value}\n" for name, value in named.items()]
+    (facts / "entry_points.txt").write_text("[annotator.formats]\n" + "".join(lines))
+
+
+@pytest.mark.process
+def test_an_installed_plugin_reads_writes_and_trains(installed, annotator_process, project, photos):
+    run = annotator_process
+    assert [row["name"] for row in json.loads(run("formats", "--json").stdout)][-1] == "tag-list"
+    assert {"name": "random-colours", "package": "annotator-example 1.0"} in json.loads(
+        run("backbones", "--json").stdout
+    )
+    (project.parent / "some.tags").write_text("00.jpg\t+fox\t-deer\n01.jpg\t+heron\n")
+    assert "Format: tag-list (its name ends in .tags)" in run("import", project, "some.tags", "--yes").stdout
+    run("export", project, "out.tags", "--format", "tag-list")
+    lines = (project.parent / "out.tags").read_text().splitlines()
+    assert lines[:3] == ["00.jpg\t+fox\t-deer", "01.jpg\t+heron", "02.jpg"] and len(lines) == 24
+    (project.parent / "bad.tags").write_text("00.jpg\tfox\n")
+    assert "bad.tags, line 1: 'fox' must be" in run("import", project, "bad.tags", "--yes", code=1).stderr
+    run("init", project, "--backbone", "random-colours")
+    assert "24 images published" in run("worker", project, "--once").stdout
+    assert (project / "features" / "random-colours").is_dir()
+
+
+@pytest.mark.process
+def test_a_plugin_that_cannot_be_used_is_named_and_breaks_nothing(installed, annotator_process):
+    declare(installed, "broken", BROKEN)
+    declare(installed, "other", {"twice": "elsewhere:FORMAT"})
+    done = annotator_process("formats", "--json")
+    names = [row["name"] for row in json.loads(done.stdout)]
+    assert names == [*formats.FORMATS, "tag-list"]
+    warned = done.stderr.splitlines()
+    assert len(warned) == len(BROKEN) and all(line.startswith("Warning: annotator.formats: ") for line in warned)
+    for name in BROKEN:
+        assert sum(repr(name) in line and "broken 1.0" in line for line in warned) == 1, name
+
+
+def test_a_plugin_whose_code_fails_is_left_out(tmp_path, monkeypatch):
+    (tmp_path / "failing_plugin.py").write_text("raise RuntimeError('no licence')")
+    declare(tmp_path, "failing", {"fails": "failing_plugin:FORMAT"})
+    monkeypatch.syspath_prepend(tmp_path)
+    for known in (plugins.plugins, formats._plugged_in):
+        known.cache_clear()
+    try:
+        with pytest.warns(PluginWarning, match=r"'fails' of failing 1\.0 cannot be loaded and is left out: no licence"):
+            assert list(formats.all_formats()) == list(formats.FORMATS)
+    finally:
+        for known in (plugins.plugins, formats._plugged_in):
+            known.cache_clear()

@@ -1,0 +1,172 @@
+"""The Python door: docs/python.md is run block by block, its types are checked, and what it leaves out is tested."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import draw
+
+import annotator
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.store.attributes import set_attributes
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.S | re.M)
+
+
+@pytest.fixture
+def opened(project):
+    with annotator.open(project) as opened:
+        yield opened
+
+
+def test_the_blocks_of_the_python_page_run_and_give_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "sample_data", "sample_data")
+    set_up(Path("birds"), images_folder=Path("sample_data/images"), class_file=Path("sample_data/classes.txt"))
+    names, compared = {}, 0
+    for block in BLOCKS:
+        lines: list[str] = []
+        for line in block.splitlines():
+            expression, arrow, wanted = line.partition("  # -> ")
+            if not arrow:
+                lines.append(line)
+                continue
+            exec("\n".join(lines), names)
+            lines, compared = [], compared + 1
+            _, equals, value = expression.partition(" = ")
+            given = eval(value if equals else expression, names)
+            assert repr(given) == wanted, line
+        exec("\n".join(lines), names)
+    assert compared > 25
+
+
+@pytest.mark.process
+def test_a_type_checker_knows_the_type_of_everything_that_the_python_page_uses(tmp_path):
+    """Strict, as a user's script would be checked: no name of ours is unknown."""
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(block.replace("  # -> ", "  # ") for block in BLOCKS))
+    settings = {
+        "include": ["script.py"],
+        "extraPaths": [str(ROOT)],
+        "typeCheckingMode": "strict",
+        "pythonVersion": "3.11",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    words = ["--pythonpath", sys.executable, "--outputjson", "--project", str(tmp_path)]
+    done = subprocess.run([Path(sys.executable).with_name("basedpyright"), *words], capture_output=True, text=True)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    ours = [
+        one for one in found if re.search(r"annotator|\bp\b|Project|certificate|preview|done|train\b", one["message"])
+    ]
+    assert not [f"{one['range']['start']['line']}: {one['message']}" for one in ours]
+    assert not [one for one in found if "could not be resolved" in one["message"]]
+
+
+def test_answers_of_a_script_say_so_and_are_one_step(opened):
+    assert opened.decide(["00.jpg", 2, np.int64(3)], ["fox", "heron", 3], ["present", "absent", "unsure"]) == 3
+    labels = opened.labels().set_index(["image", "class"])
+    assert labels["state"].tolist() == ["present", "absent", "unsure"] and set(labels["source"]) == {"script"}
+    assert opened.labels(wide=True).loc["00.jpg", "fox"] == 1 and opened.labels(wide=True).isna().sum().sum() == 70
+    assert opened.decide("00.jpg", "fox", "clear") == 1 and len(opened.labels()) == 2
+    assert (opened.undo(), opened.undo()) == (1, 3) and opened.labels().empty
+    with pytest.raises(AnnotatorError, match="no decision"):
+        opened.undo()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((["00.jpg", "zz.jpg"], "wolf", "yes"), ["zz.jpg", "wolf", "'yes' is no state"]),
+        ((99, 77, "absent"), ["no image 99", "no class 77"]),
+        ((["00.jpg", "01.jpg"], ["fox", "deer", "fox"], "absent"), ["2 and 3 entries"]),
+        ((["00.jpg", "00.jpg"], "fox", ["present", "absent"]), ["twice"]),
+        ((pd.DataFrame({"image": ["00.jpg"], "class": ["fox"], "state": [pd.NA]}), None, None), ["<NA> is no state"]),
+        ((pd.DataFrame({"image": ["00.jpg"]}), None, None), ["class, state"]),
+        (([f"no {number}.jpg" for number in range(500)], "fox", "present"), ["'no 0.jpg'", "480 more images"]),
+        (("00.jpg", "fox", None), ["needs an image, a class and a state"]),
+        ((True, "fox", "present"), ["True is no name"]),
+    ],
+)
+def test_a_bad_answer_is_refused_with_all_reasons_and_nothing_is_stored(opened, given, said):
+    with pytest.raises(AnnotatorError) as refused:
+        opened.decide(*given)
+    assert all(words in str(refused.value) for words in said), refused.value
+    assert opened.labels().empty
+
+
+def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opened):
+    empty = [opened.labels(), opened.labels(wide=True), opened.images(), opened.suggestions()]
+    for number, image in enumerate(("00.jpg", "01.jpg", "deep/23.png"), start=1):
+        opened.decide(image, ["fox", "heron", "deer"], "absent" if number % 2 else "present")
+    full = [opened.labels(), opened.labels(wide=True), opened.images(), opened.suggestions()]
+    for before, after in zip(empty, full, strict=True):
+        assert before.dtypes.astype(str).equals(after.dtypes.astype(str))
+    every = opened.labels(unknown=True)
+    assert len(every) == 72 and every["state"].isna().sum() == 63 and every["decided_at"].isna().sum() == 63
+    assert full[2].loc[full[2]["complete"], "name"].tolist() == ["00.jpg", "01.jpg", "deep/23.png"]
+
+
+def test_an_attribute_called_like_a_column_takes_no_columns_place(opened):
+    set_attributes(opened.db, 1, {"path": "elsewhere", "split": "val"})
+    first = opened.images().iloc[0]
+    assert (first["attribute.path"], first["split"]) == ("elsewhere", "val") and first["path"].endswith("00.jpg")
+
+
+@pytest.mark.process
+def test_a_dataset_has_each_image_with_its_own_labels_in_the_workers_of_a_loader_too(opened):
+    from torch.utils.data import DataLoader
+
+    opened.decide("00.jpg", ["fox", "deer"], ["present", "absent"])
+    opened.decide("deep/23.png", "heron", "unsure")
+    for number in range(1, 25):
+        set_attributes(opened.db, number, {"split": "train" if number % 2 else "val"})
+    data = opened.dataset(split="train", size=8)
+    assert len(data) == 12 and data.names[0] == "00.jpg" and data.classes == ["fox", "heron", "deer"]
+    pictures, labels, mask = next(iter(DataLoader(data, batch_size=12, num_workers=2)))
+    assert pictures.shape == (12, 3, 8, 8) and pictures.min() >= 0 and pictures.max() <= 1
+    assert labels[0].tolist() == [1, 0, -1] and mask[0].tolist() == [1, 0, 1] and mask.sum() == 2
+    everything = opened.dataset(transform=lambda picture: picture.size, unknown="absent")
+    assert everything[0][0] == (96, 72) and everything[0][1].tolist() == [1, -1, -1]
+    assert everything.targets[23].tolist() == [-1, 0, -1]  # unsure is not absent
+    with pytest.raises(AnnotatorError, match=r"split 'tset'.*There is: train, val"):
+        opened.dataset(split="tset")
+
+
+def test_a_dataset_never_gives_a_picture_that_replaced_another(opened, photos):
+    data = opened.dataset(size=None)
+    draw(photos / "00.jpg", seed=99)
+    (photos / "01.jpg").unlink()
+    with pytest.raises(AnnotatorError, match=r"00\.jpg cannot be read: its file holds another picture"):
+        data[0]
+    with pytest.raises(AnnotatorError, match=r"01\.jpg cannot be read"):
+        data[1]
+    assert data[2][0].size == (96, 72)
+
+
+def test_scores_of_a_table_belong_to_the_cells_that_it_names(opened):
+    from annotator.store import prediction_sources
+
+    long = pd.DataFrame(
+        {"image": ["00.jpg", "02.jpg", "00.jpg"], "class": ["fox", "deer", "deer"], "score": [0.9, 0.8, 0.7]}
+    )
+    wide = long.pivot(index="image", columns="class", values="score")
+    for name, table in (("long", long), ("wide", wide)):
+        source = opened.predictions(table, name)
+        assert (source.images, source.cells) == (2, 3)
+    for table, said in (
+        (long.assign(image="00.jpg"), "twice"),
+        (long.rename(columns={"score": "p"}), "columns"),
+        (wide.rename(columns={"fox": "wolf"}), "wolf"),
+        (wide * 2, "probab"),
+    ):
+        with pytest.raises(AnnotatorError, match=said):
+            opened.predictions(table, "bad")
+    assert [source.name for source in prediction_sources.sources(opened.db)] == ["long", "wide"]
