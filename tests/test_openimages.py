@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Given
+from annotator.exchange.formats.contents import Given, Problems
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.text_cells import escaped
+from annotator.exchange.score_tables import read_scores
 from annotator.records import ABSENT, PRESENT
 
 HEADER = "ImageID,Source,LabelName,Confidence\n"
@@ -28,10 +29,10 @@ def test_written_by_us_pandas_and_we_read_the_same_cells(tmp_path, names, classe
     cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
     path = write(OPENIMAGES, view_of(cells, classes, names, block=block), tmp_path)
     expected = np.where(cells == UNSURE_CELL, -1, cells)  # unsure has no place in it, which Format.lost says
-    table = pd.read_csv(path, keep_default_na=False, dtype={"Confidence": int})
+    table = pd.read_csv(path, keep_default_na=False, dtype={"ImageID": str, "LabelName": str, "Confidence": int})
     rows = {escaped(name.removesuffix(".jpg")): row for row, name in enumerate(names)}
     rows |= {escaped(name): row for row, name in enumerate(names)}
-    described = pd.read_csv(path.with_name("labels.class-descriptions.csv"), keep_default_na=False)
+    described = pd.read_csv(path.with_name("labels.class-descriptions.csv"), keep_default_na=False, dtype=str)
     assert described.DisplayName.tolist() == [escaped(name) for name in classes]
     columns = {label: column for column, label in enumerate(described.LabelName)}
     found = np.full(cells.shape, -1)
@@ -69,6 +70,14 @@ def test_what_nobody_answered_comes_back_as_a_score(tmp_path):
     (item,) = read(OPENIMAGES, path)[0].items
     assert [label.class_name for label in item.labels] == ["class 0"]
     assert item.scores == {"class 1": 1.0, "class 2": 0.0}
+
+
+def test_machine_labels_are_predictions_of_another_model(tmp_path):
+    path = saved(tmp_path / "machine.csv", f"{HEADER}a,machine,cat,0.7\nb,machine,dog,1.0\n")
+    file = read_scores(path, Problems())
+    (block,) = file.blocks
+    assert (file.format, block.images, block.classes) == ("openimages", ["a.jpg", "b.jpg"], ["cat", "dog"])
+    assert np.array_equal(block.scores, [[0.7, np.nan], [np.nan, 1.0]], equal_nan=True)
 
 
 @over(

@@ -101,6 +101,7 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
         if name not in OWN and name not in formats:
             raise AnnotatorError(f"No format with scores is called {name!r}. {did_you_mean(name, [*OWN, *formats])}")
         return name, "as you say"
+    start = b""
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(8)
@@ -108,11 +109,12 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-        if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and "image" in first_line(path).lower():
-            return "csv", "a table with a column of images"
-    for key, format_ in formats.items():
+    for key, format_ in formats.items():  # before tables: a CSV of Open Images has columns of its own
         if format_.recognise and (why := format_.recognise(path)):
             return key, why
+    is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+    if not is_json and "image" in first_line(path).lower():
+        return "csv", "a table with a column of images"
     if path.is_file() and first_line(path):
         return "csv", "a text file"
     raise AnnotatorError(f"{path} is of no format that holds scores. Known are: {', '.join([*OWN, *formats])}.")
