@@ -188,6 +188,7 @@ class Suggestion:
 
     probability, run_id    None only of an annotator disagreement on a cell that the model has no probability for
     said                   the answers of an annotator disagreement: (person, state), the newest last
+    models                 what models from elsewhere say of it: (name, score)
     """
 
     image_id: int
@@ -196,6 +197,7 @@ class Suggestion:
     run_id: int | None
     known: int | None = None
     said: tuple[tuple[str, int], ...] = ()
+    models: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

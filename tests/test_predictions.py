@@ -1,6 +1,7 @@
 """Predictions of other models: stored, found, logged with every answer, and believed as far as answers confirm them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +11,14 @@ import pytest
 from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.exchange import outside_predictions
 from annotator.exchange.outside_predictions import Choices
-from annotator.records import Batch, Decision
+from annotator.queues import grid, review
+from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import missing_positives
 from annotator.store import arrays, class_changes, classes, decisions, prediction_sources, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.image_history import history_of
 from annotator.worker.incremental_update import Updater
 from annotator.worker.schedule import Schedule
 from annotator.worker.train import train
@@ -263,3 +266,22 @@ def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(d
     assert np.mean(chances[True]) > np.mean(chances[False]) + 0.2, "the images nobody has answered follow the source"
     run = train(db, cache, "an", {}, "x")
     assert runs.sources_of(db, run.id) == ()
+
+
+@pytest.mark.training
+def test_pages_are_told_what_sources_say_but_never_where_predictions_are_hidden(db, cache, tmp_path):
+    add(db, tmp_path)
+    train(db, cache, "auto", {}, "x")
+    images, named = ids(db)
+    fox = named["fox"]
+    chips = dict(review.next_to_review(db, Wanted("review", "a", "Ann", (), 30), 0.3))[images["00.jpg"]]
+    assert [chip.models for chip in chips if chip.class_id == fox] == [(("yolo", 0.8999),)]
+    asked = WantedGrids("b", "Ben", fox, 24, (), 1)
+    (shown,) = grid.next_grids(db, asked).items
+    models = {tile.image.id: tile.models for tile in shown.tiles}
+    assert models[images["01.jpg"]] == (("yolo", 0.2),) and models[images["05.jpg"]] == ()
+    every = [(image_id, None) for image_id in images.values()]
+    hidden = grid.take_tiles(db, replace(asked, holder="c", hide_predictions=True), named["heron"], every)
+    assert hidden and {tile.models for tile in hidden} == {()}
+    decisions.decide(db, [Decision("c" * 8, "label", "Ann", "click", image_id=images["00.jpg"], class_id=fox, state=1)])
+    assert [event.models for event in history_of(db, images["00.jpg"])] == [(("yolo", 0.8999),)]

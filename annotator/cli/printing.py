@@ -217,6 +217,7 @@ def _in_words(event: Event) -> str:
     answer = "no answer any more" if event.state is None else STATE_NAMES.get(event.state, str(event.state))
     about = SOURCES[event.source].about if event.source in SOURCES else event.source
     details = [about, f"the model said {percent(event.score)}" if event.score is not None else ""]
+    details += [f"{printable(name)} said {score:.2f}" for name, score in event.models]
     details.append(f"counts for {event.merged_into}" if event.merged_into else "")
     return f"{event.class_name}: {answer} ({', '.join(filter(None, details))})"
 

@@ -14,6 +14,7 @@ from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
 from annotator.store.database import Database
+from annotator.store.prediction_sources import in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
 DEPTH = 2  # of every class, so many times the tiles of a grid are read to find the best class
@@ -23,12 +24,14 @@ _number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pag
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a grid. probability: None without a model; state, by: its answer and who gave it, or None."""
+    """One image of a grid. probability: None without a model; state, by: its answer and who gave it, or None; models:
+    what models from elsewhere say of it, (name, score)."""
 
     image: Image
     probability: float | None
     state: int | None
     by: str | None = None
+    models: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -260,14 +263,17 @@ def take_tiles(
             excluded |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
             excluded |= {image_id for image_id, _ in answers}
         records = images.images(db, image_ids)
-        for image_id in image_ids:
+        models = [()] * len(image_ids)
+        if not wanted.hide_predictions:
+            models = in_words(db, image_ids, [class_id] * len(image_ids))
+        for image_id, of_others in zip(image_ids, models, strict=True):
             if image_id not in excluded:
                 probability = probabilities[image_id]
                 state, by = answers.get((image_id, class_id), (None, None))
                 if wanted.hide_predictions:
                     state, by = None, None
                 rounded = None if probability is None else round(probability, 4)
-                tiles.append(Tile(records[image_id], rounded, state, by))
+                tiles.append(Tile(records[image_id], rounded, state, by, of_others))
     return tiles
 
 

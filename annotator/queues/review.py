@@ -5,6 +5,7 @@ after they have been leased.
 """
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -20,6 +21,7 @@ from annotator.snapshot.rankings import first_below
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, cells, leases
 from annotator.store.database import Database
+from annotator.store.prediction_sources import in_words
 
 KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
 SCAN = 64  # images read in one query
@@ -129,7 +131,10 @@ class Missing:
         for image_id, class_ids in cells.answered(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(class_ids)
         only = self.only
-        return suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
+        chips = suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
+        shown = [chip for of_image in chips.values() for chip in of_image]
+        models = iter(in_words(self.db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
+        return {id_: [replace(chip, models=next(models)) for chip in of_image] for id_, of_image in chips.items()}
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

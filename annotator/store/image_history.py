@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from annotator.store.database import Database
 from annotator.store.history import covered
+from annotator.store.prediction_sources import logged
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class Event:
     merged_into    the class that the answer counts for, where that is another one by now; ""
     covered        of "nothing else here": the names of the classes that it answered
     score          the probability that was shown, None where there was none
+    models         what models from elsewhere said of the cell then: (name, score)
     undone_by      who took it back, and when; None while it holds
     """
 
@@ -33,6 +35,7 @@ class Event:
     covered: tuple[str, ...]
     undone_by: str | None
     undone_at: float | None
+    models: tuple[tuple[str, float], ...] = ()
 
 
 def history_of(db: Database, image_id: int) -> list[Event]:
@@ -49,4 +52,5 @@ def history_of(db: Database, image_id: int) -> list[Event]:
         )
         names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
         answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
-    return [Event(**row, covered=answered.get(row["id"], ())) for row in rows]
+        models = logged(db, image_id)
+    return [Event(**row, covered=answered.get(row["id"], ()), models=tuple(models.get(row["id"], ()))) for row in rows]

@@ -187,6 +187,15 @@ def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.
     return result
 
 
+def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
+    """The same as pages show it: for each cell (name, score) of the sources that say anything of it."""
+    result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
+    for source, values in said(db, image_ids, class_ids):
+        for place in np.flatnonzero(~np.isnan(values)).tolist():
+            result[place] = (*result[place], (source.name, round(float(values[place]), 4)))
+    return result
+
+
 def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
     """The scores of a source in the order of other images and classes: (N, C) of the file's type, nan for none."""
     merged = _merged(db)

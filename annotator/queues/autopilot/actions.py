@@ -16,6 +16,7 @@ from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store import cells, leases
 from annotator.store.database import Database
+from annotator.store.prediction_sources import in_words
 
 IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
 """Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""
@@ -33,6 +34,7 @@ class Action:
     labels     expected new positives; decided: cells settled; seconds: expected time of this annotator
     preset     image: the classes that start as present
     scores     image and click: class id and probability of each open class, logged with the answer
+    models     image: of the classes that start as present, what models from elsewhere say: class id, name, score
     others     what the other kinds would have brought, one line each
     """
 
@@ -47,6 +49,7 @@ class Action:
     item: WorkItem | None = None
     preset: tuple[int, ...] = ()
     scores: tuple[tuple[int, float], ...] = ()
+    models: tuple[tuple[int, str, float], ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -129,8 +132,10 @@ class Leasing:
         scores = (
             tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
         )
+        said = in_words(self.db, [image_id] * len(preset), preset)
+        models = tuple((class_id, *one) for class_id, every in zip(preset, said, strict=True) for one in every)
         action_id = f"i{image_id}-{next(_number)}"
-        return self._described(action_id, candidate, others, item=item, preset=preset, scores=scores)
+        return self._described(action_id, candidate, others, item=item, preset=preset, scores=scores, models=models)
 
     def _described(self, action_id: str, candidate: Candidate, others: tuple[str, ...], **content: Any) -> Action:
         kind = "grid" if candidate.kind == "relabel" else candidate.kind

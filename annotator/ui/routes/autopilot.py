@@ -58,4 +58,5 @@ def _action(action: Action) -> dict[str, Any]:
         "item": action.item and shapes.item(action.item),
         "preset": action.preset,
         "scores": action.scores,
+        "models": action.models,
     }

@@ -43,6 +43,7 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
         "source": event.source,
         "about": source.about if source else event.source,
         "score": event.score,
+        "models": event.models,
         "covered": event.covered,
         "undone_by": event.undone_by,
         "undone_at": event.undone_at,

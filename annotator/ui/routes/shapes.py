@@ -53,7 +53,8 @@ def grid(grid_: Grid) -> dict[str, Any]:
         "start": grid_.start,
         "waiting": grid_.waiting,
         "tiles": [
-            image(tile.image) | {"probability": tile.probability, "state": tile.state, "by": tile.by}
+            image(tile.image)
+            | {"probability": tile.probability, "state": tile.state, "by": tile.by, "models": tile.models}
             for tile in grid_.tiles
         ],
     }

@@ -6,7 +6,7 @@
 
 import { ClassList, likelihoods } from "../annotate/classlist.js";
 import { Finder } from "../annotate/finder.js";
-import { STATE_WORDS, el, kbd, keyButton, whenDrawn } from "../shared/dom.js";
+import { STATE_WORDS, el, kbd, keyButton, modelsInWords, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
 import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
@@ -97,7 +97,20 @@ export class Picture {
   /** The image's name, and how many comments it has. */
   name() {
     const item = this.action?.item;
-    if (item) this.caption.textContent = [item.name, commentsInWords(item)].filter(Boolean).join(" · ");
+    if (!item) return;
+    const models = Object.entries(this.#models()).map(([name, said]) => `${name}: ${modelsInWords(said)}`);
+    this.caption.textContent = [item.name, commentsInWords(item), ...models].filter(Boolean).join(" · ");
+  }
+
+  /** What models from elsewhere say of the classes that start as present: name of the class -> name and score of each. */
+  #models() {
+    /** @type {{[name: string]: [string, number][]}} */
+    const said = {};
+    for (const [id, model, score] of this.action.models ?? []) {
+      const name = this.session.classes.find((/** @type {Class} */ class_) => class_.id === id)?.name;
+      if (name) (said[name] ??= []).push([model, score]);
+    }
+    return said;
   }
 
   /** Something else is on screen. */

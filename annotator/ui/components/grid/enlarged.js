@@ -1,7 +1,7 @@
 // @ts-check
 /** One tile of the grid, large: to look closely, to turn it, and to go on to its neighbours without leaving. */
 
-import { chance, el, kbd, keyButton } from "../shared/dom.js";
+import { chance, el, kbd, keyButton, modelsInWords } from "../shared/dom.js";
 import { FIX_KEY, fixButton } from "../shared/fix.js";
 import { HISTORY_KEY } from "../shared/history.js";
 import { Stage } from "../shared/stage.js";
@@ -58,7 +58,8 @@ export class Enlarged {
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
     this.item = item;
     const sure = tile.probability == null ? "" : ` · ${name} ${chance(tile.probability)}`;
-    this.name.replaceChildren(`${tile.name}${sure}`, this.note);
+    const others = tile.models?.length ? ` · ${modelsInWords(tile.models)}` : "";
+    this.name.replaceChildren(`${tile.name}${sure}${others}`, this.note);
     this.stage.show(item);
     this.history.hidden = hidesHistory;
     this.marked(tile.mark);

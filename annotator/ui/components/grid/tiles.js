@@ -17,7 +17,7 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
- *            mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            models?: [string, number][], mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
  *            will be decided as
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
  *            waiting?: number | null, hidesPredictions?: boolean, at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid

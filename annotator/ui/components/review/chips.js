@@ -4,7 +4,7 @@
  * are accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
  */
 
-import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, el, kbd, modelsInWords } from "../shared/dom.js";
 
 /** Words for the answers to a suggestion, and to a cell that was answered before. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
@@ -27,6 +27,7 @@ export class Chips {
         at < 9 ? kbd(String(at + 1)) : el("span"),
         el("span", { class: "name" }, name(chip.class_id)),
         el("span", { class: "percent" }, chip.probability == null ? "" : chance(chip.probability)));
+      if (chip.models?.length) pick.append(el("span", { class: "against models" }, modelsInWords(chip.models)));
       if (chip.known != null) pick.append(el("span", { class: "against" }, disagreement(item, chip)));
       const said = el("span", { class: "said" });
       const answers = [1, -1].map((state) => el("button",

@@ -65,6 +65,14 @@ export function chance(probability) {
   return whole > 99 ? ">99\u00a0%" : whole < 1 ? "<1\u00a0%" : `${whole}\u00a0%`;
 }
 
+/**
+ * What models from elsewhere say: "yolo-world 0.83".
+ * @param {[string, number][]} models name and score
+ */
+export function modelsInWords(models) {
+  return models.map(([name, score]) => `${name} ${score.toFixed(2)}`).join(" \u00b7 ");
+}
+
 export const STATE_WORDS = { 1: "present", "-1": "absent", 0: "unsure" };
 
 /**

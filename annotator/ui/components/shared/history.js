@@ -4,7 +4,7 @@
  * another comment. The page opens it with `;`, where no earlier answers are hidden.
  */
 
-import { STATE_WORDS, chance, counted, el, kbd } from "./dom.js";
+import { STATE_WORDS, chance, counted, el, kbd, modelsInWords } from "./dom.js";
 
 export const HISTORY_KEY = ";";
 /** The row about it in the help of a page. @type {[string, string]} */
@@ -14,7 +14,7 @@ const LONGEST = 2000; // letters of a comment, as the store keeps
 
 /**
  * @typedef {{id: number, at: number, annotator: string, action: string, name: string, merged_into: string, state: number | null,
- *            note: string, source: string, about: string, score: number | null, covered: string[], undone_by: string | null,
+ *            note: string, source: string, about: string, score: number | null, models?: [string, number][], covered: string[], undone_by: string | null,
  *            undone_at: number | null, uuid?: string}} Event
  */
 
@@ -124,12 +124,13 @@ function whatInWords({ action, name, state, note, covered }) {
 }
 
 /** Where an answer came from, and what it covers. @param {Event} event */
-function detailsOf({ action, about, score, covered, merged_into }) {
+function detailsOf({ action, about, score, models, covered, merged_into }) {
   if (action === "done") return covered.length ? [covered.join(", ")] : [];
   if (action !== "label" && action !== "clear") return [];
   return [
     about,
     ...(score == null ? [] : [`the model said ${chance(score)}`]),
+    ...(models?.length ? [modelsInWords(models)] : []),
     ...(merged_into ? [`counts for ${merged_into}`] : []),
   ];
 }
