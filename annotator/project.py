@@ -6,7 +6,7 @@ method needs is imported when it is called: pages open projects, and start quick
 work.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from annotator.store.staged_cells import Preview
     from annotator.torch_dataset import LabeledImages
 
-OneOrMany = str | int | Sequence[str] | Sequence[int]
+OneOrMany = str | int | Iterable[str | int]
 State = Literal["present", "absent", "unsure", "clear"]
 
 
@@ -109,7 +109,7 @@ class Project:
         self,
         image: "OneOrMany | pd.DataFrame",
         class_: OneOrMany | None = None,
-        state: State | Sequence[State] | None = None,
+        state: State | Iterable[State] | None = None,
         *,
         annotator: str | None = None,
     ) -> int:

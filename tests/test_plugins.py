@@ -25,12 +25,23 @@ BROKEN = {
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """A folder with the plug-in as pip installs it, on the path of the processes that a test starts."""
+    """A folder with the plug-in as pip installs it, on the path of this process and of those that a test starts."""
     source = shutil.copytree(PLUGIN, tmp_path / "source")  # pip leaves what it built beside the source
     words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     subprocess.run([sys.executable, "-m", "pip", *words, "--target", tmp_path / "site", source], check=True)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
+    monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "site"
+
+
+@pytest.fixture(autouse=True)
+def looked_at_anew():
+    """Installed packages are looked at once a process, and here before and after each test."""
+    for known in (plugins.plugins, formats._plugged_in):
+        known.cache_clear()
+    yield
+    for known in (plugins.plugins, formats._plugged_in):
+        known.cache_clear()
 
 
 def declare(site: Path, package: str, named: dict[str, str]) -> None:
@@ -43,21 +54,20 @@ def declare(site: Path, package: str, named: dict[str, str]) -> None:
 
 
 @pytest.mark.process
-def test_an_installed_plugin_reads_writes_and_trains(installed, annotator_process, project, photos):
-    run = annotator_process
-    assert [row["name"] for row in json.loads(run("formats", "--json").stdout)][-1] == "tag-list"
+def test_an_installed_plugin_reads_writes_and_trains(installed, annotator, project):
+    assert [row["name"] for row in json.loads(annotator("formats", "--json").stdout)][-1] == "tag-list"
     assert {"name": "random-colours", "package": "annotator-example 1.0"} in json.loads(
-        run("backbones", "--json").stdout
+        annotator("backbones", "--json").stdout
     )
     (project.parent / "some.tags").write_text("00.jpg\t+fox\t-deer\n01.jpg\t+heron\n")
-    assert "Format: tag-list (its name ends in .tags)" in run("import", project, "some.tags", "--yes").stdout
-    run("export", project, "out.tags", "--format", "tag-list")
+    assert "Format: tag-list (its name ends in .tags)" in annotator("import", project, "some.tags", "--yes").stdout
+    annotator("export", project, "out.tags", "--format", "tag-list")
     lines = (project.parent / "out.tags").read_text().splitlines()
     assert lines[:3] == ["00.jpg\t+fox\t-deer", "01.jpg\t+heron", "02.jpg"] and len(lines) == 24
     (project.parent / "bad.tags").write_text("00.jpg\tfox\n")
-    assert "bad.tags, line 1: 'fox' must be" in run("import", project, "bad.tags", "--yes", code=1).stderr
-    run("init", project, "--backbone", "random-colours")
-    assert "24 images published" in run("worker", project, "--once").stdout
+    assert "bad.tags, line 1: 'fox' must be" in annotator("import", project, "bad.tags", "--yes", code=1).stderr
+    annotator("init", project, "--backbone", "random-colours")
+    assert "24 images published" in annotator("worker", project, "--once").stdout
     assert (project / "features" / "random-colours").is_dir()
 
 
@@ -78,11 +88,5 @@ def test_a_plugin_whose_code_fails_is_left_out(tmp_path, monkeypatch):
     (tmp_path / "failing_plugin.py").write_text("raise RuntimeError('no licence')")
     declare(tmp_path, "failing", {"fails": "failing_plugin:FORMAT"})
     monkeypatch.syspath_prepend(tmp_path)
-    for known in (plugins.plugins, formats._plugged_in):
-        known.cache_clear()
-    try:
-        with pytest.warns(PluginWarning, match=r"'fails' of failing 1\.0 cannot be loaded and is left out: no licence"):
-            assert list(formats.all_formats()) == list(formats.FORMATS)
-    finally:
-        for known in (plugins.plugins, formats._plugged_in):
-            known.cache_clear()
+    with pytest.warns(PluginWarning, match=r"'fails' of failing 1\.0 cannot be loaded and is left out: no licence"):
+        assert list(formats.all_formats()) == list(formats.FORMATS)

@@ -5,7 +5,7 @@ take it for a random sample, and no certificate rests on it.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ LOOKED_UP = 20  # names up to which each is looked up alone, without reading the
 
 
 def decide(
-    db: Database, image: "str | int | Sequence[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
+    db: Database, image: "str | int | Iterable[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
 ) -> int:
     """Store answers as one step; returns how many.
 
