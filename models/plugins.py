@@ -39,11 +39,11 @@ def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
     for name, entries in sorted(wanted.items()):
         packages = " and ".join(sorted({package_of(entry) for entry in entries}))
         if name in taken:
-            _warn(f"{group}: {packages} cannot add {name!r}: there is one of that name already, and it stays.")
+            left_out(f"{group}: {packages} cannot add {name!r}: there is one of that name already, and it stays.")
         elif len({entry.value for entry in entries}) > 1:
-            _warn(f"{group}: {packages} both add {name!r}. None of them is used; uninstall one.")
+            left_out(f"{group}: {packages} both add {name!r}. None of them is used; uninstall one.")
         elif not _NAME.fullmatch(name):
-            _warn(f"{group}: {packages} cannot add {name!r}: a name is letters, digits, '.', '_' and '-'.")
+            left_out(f"{group}: {packages} cannot add {name!r}: a name is letters, digits, '.', '_' and '-'.")
         else:
             found[name] = entries[0]
     return found
@@ -55,11 +55,11 @@ def load(entry: EntryPoint, kind: type | None = None) -> Any:
         thing = entry.load()
     except Exception as error:  # whatever the plug-in's own code raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        _warn(f"{entry.group}: {entry.name!r} of {package_of(entry)} cannot be loaded and is left out: {reason}")
+        left_out(f"{entry.group}: {entry.name!r} of {package_of(entry)} cannot be loaded and is left out: {reason}")
         return None
     if kind is not None and not isinstance(thing, kind):
         named = f"{kind.__module__}.{kind.__qualname__}"
-        _warn(f"{entry.group}: {entry.name!r} of {package_of(entry)} is left out: {entry.value} is no {named}.")
+        left_out(f"{entry.group}: {entry.name!r} of {package_of(entry)} is left out: {entry.value} is no {named}.")
         return None
     return thing
 
@@ -69,5 +69,6 @@ def package_of(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
 
 
-def _warn(sentence: str) -> None:
+def left_out(sentence: str) -> None:
+    """Say that a plug-in is left out, and why."""
     warnings.warn(sentence, PluginWarning, stacklevel=3)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import annotator as package
 from annotator.exchange import formats
 from models import plugins
 from models.plugins import PluginWarning
@@ -82,6 +83,21 @@ def test_a_plugin_that_cannot_be_used_is_named_and_breaks_nothing(installed, ann
     assert len(warned) == len(BROKEN) and all(line.startswith("Warning: annotator.formats: ") for line in warned)
     for name in BROKEN:
         assert sum(repr(name) in line and "broken 1.0" in line for line in warned) == 1, name
+
+
+def test_a_plugin_that_fails_while_it_recognises_does_not_stop_an_import(tmp_path, monkeypatch, project):
+    (tmp_path / "confused_plugin.py").write_text(
+        "from annotator.exchange.formats.format import Format\n"
+        "FORMAT = Format('mine', 'confused', recognise=lambda path: 1 / 0, read=lambda path, problems: None)\n"
+    )
+    declare(tmp_path, "confused", {"confused": "confused_plugin:FORMAT"})
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,fox,present\n")
+    with (
+        package.open(project) as opened,
+        pytest.warns(PluginWarning, match="'confused' cannot say whether .*labels.csv"),
+    ):
+        assert opened.import_(tmp_path / "labels.csv").imported.answers == 1
 
 
 def test_a_plugin_whose_code_fails_is_left_out(tmp_path, monkeypatch):

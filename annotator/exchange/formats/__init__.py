@@ -9,8 +9,10 @@ spml_arrays.py those of the literature, label_arrays.py reads both, and torch_da
 export contains.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
@@ -31,7 +33,7 @@ from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
-from models.plugins import load, plugins
+from models.plugins import left_out, load, plugins
 
 FORMATS: dict[str, Format] = {
     format_.name: format_
@@ -72,7 +74,26 @@ def all_formats() -> dict[str, Format]:
 @cache
 def _plugged_in() -> dict[str, Format]:
     loaded = {name: load(entry, Format) for name, entry in plugins(GROUP, tuple(FORMATS)).items()}
-    return {name: replace(format_, name=name) for name, format_ in loaded.items() if format_ is not None}
+    return {
+        name: replace(format_, name=name, recognise=_guarded(name, format_.recognise))
+        for name, format_ in loaded.items()
+        if format_ is not None
+    }
+
+
+def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
+    """Every format is asked whether it recognises a source: a plug-in that fails there must not fail the others."""
+    if recognise is None:
+        return None
+
+    def guarded(path: Path) -> str | None:
+        try:
+            return recognise(path)
+        except Exception as error:  # whatever the plug-in's own code raises
+            left_out(f"{GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}")
+            return None
+
+    return guarded
 
 
 def find_format(name: str, doing: str = "") -> Format:
