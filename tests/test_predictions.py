@@ -120,6 +120,10 @@ def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_pa
     done = json.loads(annotator(*words, "--json").stdout)
     assert (done["images"], done["unknown_images"], done["unknown_classes"]) == (1, 1, ["wolf"])
     assert said_of(db, "00.jpg", "fox") == {"more": 3.0} and said_of(db, "00.jpg", "heron") == {"more": -1.0}
+    (tmp_path / "map.csv").write_text("source,class\nwolf,fox\nfox,\n")
+    words = ("predictions", "project", "more.csv", "--name", "mapped", "--scale", "score", "--class-map", "map.csv")
+    annotator(*words)
+    assert said_of(db, "00.jpg", "fox") == {"more": 3.0, "mapped": 4.0}
 
 
 def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_path):
