@@ -76,7 +76,8 @@ class Project:
 
         wide       one row an image (the index), one Int8 column a class: 1 present, 0 absent, <NA> unknown or unsure.
                    Otherwise one row a cell: image, class, state (present, absent, unsure; <NA> unknown), source,
-                   annotator, decided_at (UTC), probability (of the current run), split, image_id
+                   annotator, decided_at (UTC), probability (of the current run), split, image_id, origin_source,
+                   origin_annotator (of an imported answer)
         unknown    of the long table: also the cells that nobody has answered
         choices    which cells count, as for an export
 
@@ -236,6 +237,7 @@ class Project:
         class_map     a CSV of two columns: name in the source, class of the project (empty: left out)
         conflicts     keep: answers of the project stay where the source says something else; replace: they do not
         exhaustive    the source names all that is present: its other classes are absent
+        annotator     who imports, for the history; None: your login name. The answers are those of "import"
 
         Raises AnnotatorError for all that is wrong with the source; then nothing is stored.
         """

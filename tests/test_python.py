@@ -135,6 +135,17 @@ def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opene
     assert full[2].loc[full[2]["complete"], "name"].tolist() == ["00.jpg", "01.jpg", "deep/23.png"]
 
 
+def test_an_imported_answer_says_who_gave_it_where_it_comes_from(opened, tmp_path, photos, class_file):
+    opened.decide("00.jpg", "fox", "present", annotator="Ann")
+    opened.export(tmp_path / "labels.jsonl", "jsonl")
+    set_up(tmp_path / "second", images_folder=photos, class_file=class_file)
+    with annotator.open(tmp_path / "second") as second:
+        second.import_(tmp_path / "labels.jsonl")
+        second.decide("01.jpg", "deer", "absent", annotator="Cid")
+        labels = second.labels()[["source", "annotator", "origin_source", "origin_annotator"]]
+    assert labels.fillna("").values.tolist() == [["import", "import", "script", "Ann"], ["script", "Cid", "", ""]]
+
+
 def test_an_attribute_called_like_a_column_takes_no_columns_place(opened):
     set_attributes(opened.db, 1, {"path": "elsewhere", "split": "val"})
     first = opened.images().iloc[0]

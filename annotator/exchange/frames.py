@@ -28,7 +28,8 @@ def labels(db: Database, choices: Choices | None = None, *, unknown: bool = Fals
     unknown    also cells without an answer: images x classes rows
 
     columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
-               decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64
+               decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
+               origin_source, origin_annotator string: how and by whom an imported answer was given where it comes from
 
     Raises AnnotatorError for impossible choices.
     """
@@ -52,6 +53,8 @@ def labels(db: Database, choices: Choices | None = None, *, unknown: bool = Fals
             "probability": joined["probability"],
             "split": pd.Categorical.from_codes(joined["split"], view.splits),
             "image_id": joined["image_id"],
+            "origin_source": pd.array(joined["origin_source"], dtype="string"),
+            "origin_annotator": pd.array(joined["origin_annotator"], dtype="string"),
         }
     )
 
@@ -140,6 +143,9 @@ def _cells(block: Block, view: View, unknown: bool) -> dict[str, np.ndarray]:
     rows, columns = np.nonzero(np.full_like(block.states, 1) if unknown else block.states != NOBODY)
     place = rows, columns
     split_of = {name: number for number, name in enumerate(view.splits)}
+    origins = np.full((2, *block.states.shape), None, object)
+    for cell, origin in block.origins.items():
+        origins[0][cell], origins[1][cell] = origin.source or None, origin.annotator or None
     return {
         "image": np.array([image.name for image in block.images], object)[rows],
         "class": columns,
@@ -150,13 +156,16 @@ def _cells(block: Block, view: View, unknown: bool) -> dict[str, np.ndarray]:
         "probability": block.probabilities[place],
         "split": np.array([split_of.get(split, -1) for split in block.splits], np.int64)[rows],
         "image_id": np.array([image.id for image in block.images], np.int64)[rows],
+        "origin_source": origins[0][place],
+        "origin_annotator": origins[1][place],
     }
 
 
 def _no_cells() -> dict[str, np.ndarray]:
-    kinds = {"image": object, "decided_at": np.float64, "probability": np.float64}
-    names = ("image", "class", "state", "source", "annotator", "decided_at", "probability", "split", "image_id")
-    return {name: np.zeros(0, kinds.get(name, np.int64)) for name in names}
+    texts, floats = ("image", "origin_source", "origin_annotator"), ("decided_at", "probability")
+    numbers = ("class", "state", "source", "annotator", "split", "image_id")
+    kinds = dict.fromkeys(texts, object) | dict.fromkeys(floats, np.float64) | dict.fromkeys(numbers, np.int64)
+    return {name: np.zeros(0, kind) for name, kind in kinds.items()}
 
 
 def _strings(values) -> "pd.api.extensions.ExtensionArray":
