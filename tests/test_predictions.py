@@ -15,12 +15,12 @@ from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import missing_positives
-from annotator.store import arrays, class_changes, classes, decisions, prediction_sources, runs
+from annotator.store import arrays, class_changes, classes, configuration, decisions, prediction_sources, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
 from annotator.store.image_history import history_of
 from annotator.worker.incremental_update import Updater
-from annotator.worker.schedule import Schedule
+from annotator.worker.schedule import QUIET, Schedule
 from annotator.worker.train import train
 
 WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
@@ -104,6 +104,14 @@ def test_what_is_wrong_is_said_together_and_stores_nothing(db, tmp_path, annotat
     for words in ("row 1: 1.5", "row 2: the score 'x'", "row 2: the score inf", "'hern'", "Did you mean 'heron'"):
         assert words in done.stderr.replace("'inf'", "inf"), words
     assert prediction_sources.sources(db) == [] and not list(tmp_path.glob("project/import-*"))
+    ragged = [
+        (b"image,fox\n00.jpg,0.5,1\n", "Row #2"),
+        (b"image,fox\n" + b"0" * 3_000_000, "cannot be read as a table"),
+    ]
+    for content, words in [*ragged, (b"image,fox\n\xff.jpg,1\n", "UTF8"), (b"fox,fox\n", "It needs image,class,score")]:
+        (tmp_path / "ragged.csv").write_bytes(content)
+        done = annotator("predictions", "project", "ragged.csv", "--format", "csv", "--name", "x", code=1)
+        assert words in done.stderr or "several columns" in done.stderr, done.stderr
     (tmp_path / "strange.csv").write_text("image,fox\nelsewhere.jpg,0.5\n")
     assert "none of its 1 images" in annotator("predictions", "project", "strange.csv", "--name", "x", code=1).stderr
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
@@ -241,6 +249,21 @@ def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, 
     assert due(db, 24)
     train(db, cache, "auto", {}, "x")
     assert probability_of(db, "00.jpg", "fox") is None and not due(db, 24)
+
+
+@pytest.mark.training
+def test_a_program_that_sends_all_the_time_is_not_followed_at_every_step(db, cache, tmp_path):
+    now = [100.0]
+    schedule = Schedule(lambda: now[0])
+    add(db, tmp_path)
+    assert schedule.due(db, 24)
+    train(db, cache, "auto", {}, configuration.backbone(db))
+    for _ in range(3):
+        add(db, tmp_path)
+        assert not schedule.due(db, 24)
+        now[0] += QUIET - 1
+    now[0] += 2
+    assert schedule.due(db, 24)
 
 
 @pytest.mark.training

@@ -29,6 +29,7 @@ BYTES = 1 << 20  # of a CSV in one block
 IMAGE = ("image", "sha256", "file", "filename", "file_name", "path")
 CLASS = ("class", "label", "category", "tag")
 SCORE = ("score", "probability", "confidence", "logit")
+INDEX = ("", "__index_level_0__")  # columns that pandas writes and nobody means
 OWN = ("csv", "parquet", "npy")
 
 
@@ -239,7 +240,7 @@ def _of_table(
     if class_ and score:
         said = [f"One row a cell: {image}, {class_}, {score}."]
         return ScoreFile(name, why, "row", said, _long(batches(), (image, class_, score), problems))
-    columns = [column for column in header if column.strip().lower() not in IMAGE]
+    columns = [column for column in header if column.strip().lower() not in (*IMAGE, *INDEX)]
     return ScoreFile(
         name, why, "row", [f"{len(columns)} columns of classes."], _wide(batches(), image, columns, problems)
     )

@@ -113,6 +113,8 @@ class Schedule:
         # A program that sends predictions for hours is not followed at every step, but with the decisions.
         if basis.sources != before.sources and (not self._clock or self._clock() >= self._sources_since + QUIET):
             return True
+        if basis.newest_decision == before.newest_decision:
+            return False
         counts = overview.class_counts(db)
         newer, labels = basis.newest_decision - before.newest_decision, sum(map(sum, counts.values()))
         if newer >= max(ENOUGH, ENOUGH_OF_ALL * labels):
