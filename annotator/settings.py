@@ -33,6 +33,7 @@ DEFAULT_PORT = 8501
 
 
 DATABASE = "project.db"
+IMPORTED = "imported"  # the folder of what was unpacked or downloaded into the project
 UNFINISHED = "project.db.unfinished"  # the name of a new project's database until it is complete
 
 

@@ -3,18 +3,16 @@
 import json
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
-from annotator.cli.printing import print_by_reason, print_table, printable, progress
+from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.exchange.importing import Choices, Done, Plan
 from annotator.settings import login
@@ -44,11 +42,13 @@ class Conflicts(StrEnum):
         "annotator import birds labels.csv",
         "annotator import birds instances.json --format coco --class-map classes.csv --yes",
         "annotator import new-project ~/data/imagefolder   (makes the project)",
+        "annotator import birds photos.zip",
+        "annotator import birds s3://bucket/birds   (again: what is new or has changed)",
     ),
 )
 def import_(
     project: Project,
-    source: Annotated[Path, typer.Argument(help="File or folder to import.", show_default=False)],
+    source: Annotated[str, typer.Argument(help="File, folder, archive or address to import.", show_default=False)],
     format_: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="Its format [default: recognised].")
     ] = None,
@@ -78,24 +78,18 @@ def import_(
     done: Done | None = None
     with ExitStack() as stack:
         with progress("Reading") as show:
-            read = partial(_show, show)
-            plan = stack.enter_context(prepare(project, source, choices, by or login(), read))
+            plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
         if not as_json:
             _print_preview(plan, conflicts.value)
-        if not dry_run and (yes or (plan.preview.changes and _is_confirmed())):
+        if not dry_run and (yes or (plan.changes and _is_confirmed())):
             with progress("Reading images") as show:
-                done = plan.apply(partial(_show, show))
+                done = plan.apply(show_steps(show))
     if as_json:
         print(json.dumps(_as_json(plan, done), ensure_ascii=False))
     elif done is None:
         print("Nothing was changed.")
     else:
         _print_done(project, done)
-
-
-def _show(show: Callable[[int, int], None], what: str, done: int, of: int) -> None:
-    if done:
-        show(done, of or done)
 
 
 def _is_confirmed() -> bool:

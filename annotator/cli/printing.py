@@ -124,8 +124,8 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of)."""
+def progress(title: str) -> Iterator[Callable[..., None]]:
+    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of), and a new title."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -140,7 +140,12 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         redirect_stderr=False,
     ) as bar:
         task = bar.add_task(title, visible=False)
-        yield lambda done, of: bar.update(task, completed=done, total=of, visible=True)
+        yield lambda done, of, what=title: bar.update(task, completed=done, total=of, description=what, visible=True)
+
+
+def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
+    """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar."""
+    return lambda what, done, of: show(done, of or done, what) if done else None
 
 
 def print_status(status: dict) -> None:

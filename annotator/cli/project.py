@@ -7,7 +7,7 @@ import typer
 
 from annotator import settings
 from annotator.cli.options import MethodName, Project, examples
-from annotator.cli.printing import print_by_reason, printable, progress
+from annotator.cli.printing import print_by_reason, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
 
@@ -18,11 +18,18 @@ commands = typer.Typer(rich_markup_mode=None)
     epilog=examples(
         "annotator init birds --images ~/photos/birds --classes classes.txt",
         "annotator init birds --images ~/photos/more   (adds new images; none is added twice)",
+        "annotator init birds --images photos.zip",
     )
 )
 def init(
     project: Project,
-    images: Annotated[Path | None, typer.Option(help="Folder with images, searched recursively.")] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Folder with images, searched recursively; or a .zip, a list of paths, an address, ...",
+        ),
+    ] = None,
     classes: Annotated[Path | None, typer.Option(help="Text file, one class per line: name or name<TAB>text.")] = None,
     labels: Annotated[
         Path | None, typer.Option(help="CSV of known labels: image,class,state or image,labels (separated by '|').")
@@ -44,6 +51,7 @@ def init(
         done = set_up(
             project,
             images_folder=images,
+            fetching=show_steps(show),
             class_file=classes,
             label_file=labels,
             method=method,
@@ -51,6 +59,8 @@ def init(
             progress=show,
         )
     files = done.registered
+    for sentence in done.said:
+        print(printable(sentence))
     print(f"{project}: {registered_in_words(files)}.")
     print_by_reason(files.bad, "skipped")
     print_by_reason(files.missing, "missing")

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.folders import listed as listed_folders
+from annotator.exchange.folders import registered as register_folders
 from annotator.exchange.formats.class_list import read_classes
-from annotator.exchange.importing import Choices, Plan
+from annotator.exchange.importing import Choices, Plan, refuse_other_things
+from annotator.exchange.origin import Origin, choose_format
+from annotator.exchange.sources import fetch
+from annotator.exchange.sources.source import Paths, Progress
 from annotator.records import BadFile
 from annotator.settings import IMPORTER
 from annotator.shares import counted
@@ -19,12 +24,17 @@ from annotator.store.registration import Registered, register
 from annotator.store.staged_cells import Tally
 from annotator.store.staged_names import Rules
 from annotator.store.staging import Staging
-from annotator.store.unfinished import holds_other_things, making
+from annotator.store.unfinished import making
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What `set_up` did. labels_known: answers that the project had; labels_skipped: of files that were skipped."""
+    """What `set_up` did.
+
+    labels_known      answers that the project had
+    labels_skipped    of files that were skipped
+    said              what was unpacked or downloaded, gone or changed, in sentences
+    """
 
     registered: Registered
     classes_added: list[str]
@@ -32,19 +42,24 @@ class Setup:
     labels_added: int
     labels_known: int
     labels_skipped: Tally
+    said: Sequence[str] = ()
 
 
 def set_up(
     project: Path,
     *,
-    images_folder: Path | None,
+    images_folder: Path | str | None,
     class_file: Path | None = None,
     label_file: Path | None = None,
     method: str | None = None,
     backbone: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    fetching: Progress | None = None,
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
+
+    images_folder    or what sources/ makes files of: an archive, a table, a list of paths, an address
+    fetching         told while it does
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -53,28 +68,28 @@ def set_up(
     for labels that contradict each other on one picture with several names.
     """
     exists = (project / "project.db").exists()
-    if not exists and project.exists() and (not project.is_dir() or holds_other_things(project)):
-        raise AnnotatorError(
-            f"{project} holds other things already and is not a project. Give a new folder's name, or an empty one."
-        )
+    if not exists:
+        refuse_other_things(project)
     if images_folder is None and not exists:
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
     if method is not None:
         configuration.about(method)
-    listing = list_files(images_folder, leave_out=project) if images_folder else Listing([], [])
-    if images_folder and not exists:
-        _refuse_without_images(images_folder, listing)
+    fetched = fetch(str(images_folder), project, fetching) if images_folder else None
+    paths: Paths = fetched.folders if fetched else [(Path(images_folder), None)] if images_folder else []
     listed = read_classes(class_file) if class_file else []
+    known_db = Database(project) if exists else None
+    folders = listed_folders(known_db, paths, project, images_only=fetched is not None)
+    if folders and not exists and not any(folder.listing.images() for folder in folders):
+        _refuse_without_images(folders[0].path, folders[0].listing)
     with ExitStack() as stack:
-        db = Database(project) if exists or not images_folder else stack.enter_context(making(project, images_folder))
+        db = known_db or (stack.enter_context(making(project, folders[0].path)) if folders else Database(project))
+        said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
         plan = None
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
-            coming = [path for path in listing.paths if path not in known]
+            coming = [path for folder in folders for path in folder.listing.paths if path not in known]
             plan = stack.enter_context(_planned(db, label_file, coming, listed))
-        registered = Registered()
-        if images_folder:
-            registered = register(db, images_folder, listing.paths, progress, listing.kept_out)
+        registered = register_folders(db, folders, progress)
         if not exists and not registered.added and not registered.known:
             raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))
         if plan:
@@ -89,12 +104,12 @@ def set_up(
         warnings += classes.name_warnings((name for name, _ in listed), classes.by_name(db))
         added = classes.add_classes(db, listed)
         if plan is None:
-            return Setup(registered, added, warnings, 0, 0, Tally())
+            return Setup(registered, added, warnings, 0, 0, Tally(), said)
         preview = plan.preview
         known = preview.answers_known + preview.conflicts_with_people.count + preview.conflicts_with_imports.count
         done = plan.apply().imported if preview.changes else None
         added = [*added, *(done.classes if done else ())]
-        return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped)
+        return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
 
 
 @contextmanager
@@ -103,7 +118,8 @@ def _planned(
 ) -> Generator[Plan]:
     """The import of a label file, whose images and classes must be there, or listed. Raises AnnotatorError."""
     with Staging(db.paths.project, print) as staging:
-        plan = Plan(db, staging, label_file, Choices(), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)]))
+        origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
+        plan = Plan(db, staging, origin, Choices(), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)]))
         plan.read(coming=coming)
         yield plan
 

@@ -18,6 +18,7 @@ Database:
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
     staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
     imports.py attributes.py                                       imports and their undo; facts that are no labels
+    manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send
     leases.py selections.py answer_times.py                        open work, map selections, times of answers
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents

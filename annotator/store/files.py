@@ -200,6 +200,14 @@ def is_there(folder: str, path: str) -> bool:
     return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
 
 
+def state_of(folder: Path, path: str) -> FileState | None:
+    """The state of a file by its escaped path; None where it cannot be looked at."""
+    try:
+        return _state((folder / unescaped(path)).stat())
+    except (OSError, ValueError):
+        return None
+
+
 def content_of(path: Path) -> str:
     """The sha256 of a file. Raises OSError."""
     with open_file(path) as file:

@@ -5,7 +5,7 @@ old names stay valid as aliases. Two images never share a name: the second is pr
 its sha256 as a suffix. An image without a file keeps its decisions and is marked as missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,17 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import Database
-from annotator.store.files import GONE, FileState, FoundFile, Known, escaped, inspect_files, is_there
+from annotator.store.files import (
+    GONE,
+    NOT_READ,
+    FileState,
+    FoundFile,
+    Known,
+    escaped,
+    inspect_files,
+    is_there,
+    state_of,
+)
 from annotator.store.name_keys import name_key
 
 BATCH = 200  # files registered in one transaction: a kill loses at most this many
@@ -98,6 +108,28 @@ def register(
     # Tells the worker to look for images without features, which is too expensive to repeat all the time.
     db.set_setting("registrations", db.setting("registrations", 0) + 1)
     return scan.result
+
+
+def files_of(db: Database, folder: Path) -> dict[str, FileState]:
+    """The registered files of a folder, those that hold images in the state of then, others as NOT_READ."""
+    rows = db.tuples(
+        """SELECT f.path, bytes, modified_ns, stamp, image_id FROM file f JOIN folder d ON d.id = f.folder_id
+        WHERE d.path = ?""",
+        [escaped(str(folder.resolve()))],
+    )
+    return {row[0]: FileState(*row[1:4]) if row[4] else NOT_READ for row in rows}
+
+
+def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files that are not there any more, and those that look different from outside: what a scan would look into.
+
+    known    as `files_of` gives them; files that were kept out are in the state NOT_READ and are not compared
+    """
+    listed = set(paths)
+    images = {path: state for path, state in known.items() if state != NOT_READ}
+    gone = sorted(path for path in images if path not in listed)
+    changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
+    return gone, sorted(changed)
 
 
 class _Scan:

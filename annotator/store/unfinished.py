@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
-from annotator.settings import UNFINISHED, Paths
+from annotator.settings import IMPORTED, UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
 from annotator.store.folders import sync_folder
@@ -25,7 +25,7 @@ FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-jo
 
 def holds_other_things(project: Path) -> bool:
     """Whether a folder without a project holds anything but an attempt to make one."""
-    return any(entry.name not in FILES and not is_staging(entry.name) for entry in project.iterdir())
+    return any(entry.name not in (*FILES, IMPORTED) and not is_staging(entry.name) for entry in project.iterdir())
 
 
 @contextmanager

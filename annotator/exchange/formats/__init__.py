@@ -1,12 +1,12 @@
 """One file per format that is read or written, one line a format in the table FORMATS.
 
 format.py says what a format is, contents.py what is read, view.py what is written; provenance.py writes the files
-beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. label_table.py and
-label_lines.py read labels that people have in tables and JSON lines, class_map.py and class_list.py lists of classes.
-json_stream.py, lines.py and npy.py read what may be large, broken or hostile; safe_names.py and xml_text.py decide
-about names; coco_images.py keeps the ids of a COCO file. growing.py writes arrays whose length is not known before,
-spml_arrays.py those of the literature, label_arrays.py reads both, and torch_dataset.py is the Dataset that a torch
-export contains.
+beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. images.py is a folder
+without labels. label_table.py and label_lines.py read labels that people have in tables and JSON lines, class_map.py
+and class_list.py lists of classes. json_stream.py, lines.py and npy.py read what may be large, broken or hostile;
+safe_names.py and xml_text.py decide about names; coco_images.py keeps the ids of a COCO file. growing.py writes arrays
+whose length is not known before, spml_arrays.py those of the literature, label_arrays.py reads both, and
+torch_dataset.py is the Dataset that a torch export contains.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
+from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
@@ -52,6 +53,7 @@ FORMATS: dict[str, Format] = {
         YOLO,
         YOLO_CLS,
         IMAGEFOLDER,
+        IMAGES,
         CVAT,
         DATUMARO,
         FIFTYONE,

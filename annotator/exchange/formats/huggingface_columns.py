@@ -119,6 +119,8 @@ class Columns:
         """One row. Raises ValueError that says what is wrong with it."""
         named = row.get(self.image)
         image = named.get("path") if isinstance(named, dict) else named
+        if not image and isinstance(named, dict) and named.get("bytes"):
+            image = place
         if not isinstance(image, str) or not image:
             raise ValueError(f"the column {self.image!r} names no image")
         labels: dict[tuple[str, int], Given] = {}

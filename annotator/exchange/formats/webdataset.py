@@ -58,7 +58,7 @@ class Sample(msgspec.Struct, rename={"extras": KEY}):
     extras: Extras | None = None
 
 
-class _Member(tarfile.TarInfo):
+class Member(tarfile.TarInfo):
     """A member whose headers are no larger than a long name needs."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
@@ -71,7 +71,7 @@ def recognise(path: Path) -> str | None:
     """A shard, or a folder of shards, whose first sample has a .json or .cls."""
     try:
         for shard in _shards(path)[:1]:
-            with tarfile.open(shard, "r:", tarinfo=_Member) as archive:
+            with tarfile.open(shard, "r:", tarinfo=Member) as archive:
                 found = [member.name for _ in range(4) if (member := archive.next())]
             if (keys := [_key(name) for name in found]) and any(
                 ending in ("json", "cls") and key == keys[0][0] for key, ending in keys
@@ -181,7 +181,7 @@ def _samples(shard: Path, problems: Problems) -> Iterator[tuple[str, _Files]]:
     """(Key, files) of each sample; only labels are read, pictures are passed over."""
     key, found = "", _Files()
     try:
-        with open_file(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=_Member) as archive:
+        with open_file(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Member) as archive:
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps all that it has seen
                 if member.isdir():

@@ -1,0 +1,80 @@
+"""The folders of images that a source has become: listed, compared with what the project knows, and registered."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from annotator.exchange.sources.source import Paths
+from annotator.shares import counted
+from annotator.store.database import Database
+from annotator.store.files import Listing, list_files, looks_like_image
+from annotator.store.registration import Registered, differences, files_of, register
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One folder with images.
+
+    listing    of its files
+    new        images of it that are not registered
+    gone       registered files that are not there any more
+    changed    registered files that look different from outside: size, time or place on the disk
+    """
+
+    path: Path
+    listing: Listing
+    new: Sequence[str]
+    gone: Sequence[str] = ()
+    changed: Sequence[str] = ()
+
+    def said(self) -> Iterator[str]:
+        """What a person should know before it is registered."""
+        if self.gone:
+            yield f"{counted(len(self.gone), 'file')} of {self.path} are gone, such as {self.gone[0]!a}."
+        if self.changed:
+            yield f"{counted(len(self.changed), 'file')} of {self.path} may have changed, such as {self.changed[0]!a}."
+
+
+def listed(db: Database | None, folders: Paths, project: Path, images_only: bool) -> list[Folder]:
+    """List the folders.
+
+    db             the project, None where it is still to be made
+    images_only    what else lies in a data set is no image that was skipped
+
+    Raises AnnotatorError for a folder that is missing or cannot be read.
+    """
+    return [_listed(db, path, wanted, project, images_only) for path, wanted in folders]
+
+
+def _listed(db: Database | None, path: Path, wanted: list[str] | None, project: Path, images_only: bool) -> Folder:
+    known = files_of(db, path) if db else {}
+    if wanted is None:
+        listing = list_files(path, leave_out=project)
+        if images_only:
+            paths = [file for file in listing.paths if file in known or looks_like_image(file)]
+            listing = Listing(paths, listing.kept_out)
+    else:  # files of this folder that are registered and not in the list stay what they are
+        there = [file for file in known if (path / file).exists()]
+        listing = Listing(sorted({*wanted, *there}), [])
+    gone, changed = differences(path, known, listing.paths)
+    new = [file for file in listing.images() if file not in known]
+    return Folder(path, listing, new, gone, changed)
+
+
+def registered(
+    db: Database, folders: Sequence[Folder], progress: Callable[[int, int], None] | None = None
+) -> Registered:
+    """Register what was listed; the results of all folders as one. Repeating it changes nothing."""
+    result = Registered()
+    for folder in folders:
+        one = register(db, folder.path, folder.listing.paths, progress, folder.listing.kept_out)
+        result = replace(
+            result,
+            added=result.added + one.added,
+            known=result.known + one.known,
+            moved=result.moved + one.moved,
+            copies=result.copies + one.copies,
+            bad=[*result.bad, *one.bad],
+            missing=[*result.missing, *one.missing],
+        )
+    return result

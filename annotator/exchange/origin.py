@@ -1,0 +1,119 @@
+"""Where an import comes from: what a person names is fetched if it has to be, and its format is recognised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, several
+from annotator.exchange.formats import all_formats, find_format
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.images import IMAGES
+from annotator.exchange.sources import fetch
+from annotator.exchange.sources.addresses import is_address, redacted
+from annotator.exchange.sources.source import Fetched, Progress
+from annotator.store.files import looks_like_image
+
+GLANCED = 200  # files of a folder that may be its labels
+LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an import comes from.
+
+    name       for the history and for messages: a path, or an address without its secrets
+    path       that labels are read from
+    format     how, and `why`
+    fetched    what was unpacked or downloaded; None for what lies ready
+    said       sentences about it
+    """
+
+    name: str
+    path: Path
+    format: Format
+    why: str
+    fetched: Fetched | None = None
+    said: Sequence[str] = ()
+
+
+def origin_of(project: Path, named: Path | str, format_: str | None, progress: Progress | None = None) -> Origin:
+    """What a person names, unpacked or downloaded where it has to be.
+
+    format_    the name of its format, None: recognised
+
+    Raises AnnotatorError where there is nothing, where no format or several fit, and with all that is wrong with an
+    archive.
+    """
+    named = str(named)
+    if not is_address(named) and not Path(named).exists():
+        raise AnnotatorError(f"There is nothing at {named} to import. Is the path spelled right?")
+    name = redacted(named) if is_address(named) else str(Path(named).resolve())
+    fetched = fetch(named, project, progress)
+    if fetched is None:
+        path, chosen, why, said = _recognised([Path(named)], format_)
+        return Origin(name, path, chosen, why, None, said)
+    if not fetched.labels:
+        return Origin(name, Path(named), IMAGES, "a list of paths", fetched, fetched.said)
+    path, chosen, why, said = _recognised(fetched.labels, format_)
+    return Origin(name, path, chosen, why, fetched, [*fetched.said, *said])
+
+
+def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, str, Sequence[str]]:
+    """The first of these places that a format fits, or a file in the last one, a folder; else a folder of images."""
+    if name is not None:
+        format_ = find_format(name, "read")
+        fits = (path for path in paths if format_.recognise and format_.recognise(path))
+        return next(fits, paths[-1]), format_, "as you say", ()
+    for path in paths:
+        if found := formats_of(path):
+            return path, *_only(path, found), ()
+    folder = paths[-1]
+    if not folder.is_dir():
+        return folder, *choose_format(folder, None), ()
+    inside = [(file, found) for file in _files(folder) if (found := formats_of(file))]
+    if len(inside) == 1:
+        file, found = inside[0]
+        return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.",)
+    if not inside and not _holds_images(folder):
+        return folder, *choose_format(folder, None), ()
+    said = [f"Labels may be in {file}, and are not read: import it next." for file, _ in inside[:5]]
+    return folder, IMAGES, "a folder of images", said
+
+
+def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
+    """The format of a source, and why. Raises AnnotatorError where none or several fit."""
+    if name is not None:
+        return find_format(name, "read"), "as you say"
+    readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
+    found = formats_of(source)
+    if not found and source.suffix.lower() in (".csv", ".tsv"):
+        return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
+    if not found:
+        raise AnnotatorError(
+            f"{source} is of no format that is known. Known are: {', '.join(readable)}. Name one with --format."
+        )
+    return _only(source, found)
+
+
+def formats_of(source: Path) -> list[tuple[Format, str]]:
+    """The formats that fit, and why."""
+    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
+    return [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
+
+
+def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
+    if len(found) > 1:
+        fits = [f"{format_.name}: {why}" for format_, why in found]
+        raise several(f"{source} fits several formats. Say which with --format:", fits)
+    return found[0]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files that may hold labels, in the folder and those in it."""
+    found = (file for level in ("*", "*/*") for file in folder.glob(level) if file.suffix.lower() in LABELS)
+    return sorted(islice((file for file in found if file.is_file() and not file.name.startswith(".")), GLANCED))
+
+
+def _holds_images(folder: Path) -> bool:
+    return any(looks_like_image(file.name) for file in islice(folder.rglob("*"), 100_000))

@@ -1,0 +1,46 @@
+"""Where images come from when they are no folder: one file a kind of source, one line in the table SOURCES.
+
+source.py says what a source is; landing.py is the folder <project>/imported/<name>/ that what is unpacked or downloaded
+lands in, and bombs.py the limits of archives. zip_archive.py, tar_archive.py and tables.py (Parquet, Arrow) unpack,
+path_list.py reads lists of paths, urls.py downloads; addresses.py decides about addresses and hides what is secret in
+them. A folder, and what none of them recognises, is for formats/ as it is.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from annotator.exchange.sources.path_list import PATHS
+from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.exchange.sources.tables import TABLES
+from annotator.exchange.sources.tar_archive import TAR
+from annotator.exchange.sources.urls import URLS
+from annotator.exchange.sources.zip_archive import ZIP
+
+SOURCES: dict[str, Source] = {source.name: source for source in (URLS, ZIP, TAR, TABLES, PATHS)}
+"""Name -> the source, in the order in which they are tried."""
+
+
+def source_of(named: str) -> Source | None:
+    """The kind of source that a person names, None for what lies ready: a folder, or a file of labels."""
+    return next((source for source in SOURCES.values() if source.recognise(named)), None)
+
+
+def fetch(named: str, project: Path, progress: Progress | None = None) -> Fetched | None:
+    """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
+
+    An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
+    """
+    source = source_of(named)
+    if source is None:
+        return None
+    found = source.fetch(named, project, progress)
+    if source is not URLS:
+        return found
+    folder = found.folders[0][0]
+    only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+    inside = only[0] if len(only) == 1 and only[0].is_file() else folder
+    further = source_of(str(inside))
+    if further is None or further is PATHS:  # paths of another machine
+        return found
+    unpacked = further.fetch(str(inside), project, progress)
+    return replace(unpacked, said=[*found.said, *unpacked.said])

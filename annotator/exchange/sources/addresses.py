@@ -1,0 +1,95 @@
+"""Addresses: which are allowed, and how they are shown and kept: never with a password, key or signature."""
+
+import ipaddress
+import re
+import socket
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+from annotator.errors import AnnotatorError
+
+SCHEMES = {
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+}
+"""Scheme -> the package beside fsspec that reads it. Schemes by which an address leads to files of this machine or into
+another address (file, local, memory, github, simplecache::...) are not among them."""
+HIDDEN = "***"
+LONGEST_VALUE = 12  # letters of a value in a query that is shown
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+_SECRET = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|policy|^s[a-z]$", re.IGNORECASE)
+
+
+def is_address(named: str) -> bool:
+    """Whether what a person names is an address, of whatever scheme."""
+    match = _SCHEME.match(named)
+    return bool(match) and len(match[1]) > 1  # C:\ is a disk
+
+
+def check_address(named: str) -> str:
+    """The scheme. Raises AnnotatorError for an address that is not allowed, or is none."""
+    shown = redacted(named)
+    if "::" in named:
+        raise AnnotatorError(f"{shown} chains addresses with '::', which may lead to files of this machine. Name one.")
+    scheme = named.split("://", 1)[0].lower()
+    if scheme not in SCHEMES:
+        raise AnnotatorError(f"Addresses of {scheme}:// are not read ({shown}). Read are: {', '.join(SCHEMES)}.")
+    try:
+        parts = urlsplit(named)
+        port_is_good = parts.port is None or parts.port > 0
+    except ValueError:
+        raise AnnotatorError(f"{shown} is no address.") from None
+    if not parts.hostname or not port_is_good or re.search(r"[\x00-\x20\x7f]", named):
+        raise AnnotatorError(f"{shown} is no address: it names no host or bucket, or has blanks in it.")
+    return scheme
+
+
+def redacted(address: str) -> str:
+    """The address without user, password, and what in its query may be a secret."""
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return re.sub(r"//[^/@]*@", f"//{HIDDEN}@", address.split("?")[0])
+    place = f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
+    kept = "&".join(
+        f"{quote(name)}={HIDDEN if _SECRET.search(name) or len(value) > LONGEST_VALUE else quote(value)}"
+        for name, value in query
+    )
+    return urlunsplit((parts.scheme, place, parts.path, kept, ""))
+
+
+def without_secrets(text: str, address: str) -> str:
+    """A message of a library about this address, without what `redacted` hides."""
+    text = text.replace(address, redacted(address))
+    parts = urlsplit(address)
+    secrets = {parts.query, *(value for _, value in parse_qsl(parts.query) if len(value) > 3)}
+    for value in (parts.username, parts.password):
+        secrets |= {value, unquote(value)} if value else set()
+    for secret in sorted((secret for secret in secrets if secret), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def check_host(host: str, may_be_own: bool) -> None:
+    """Raises AnnotatorError for a host where only services of the machine or cloud answer: link-local addresses, as of
+    the metadata of a cloud's machine, and unless may_be_own also addresses of this machine and private ones."""
+    try:
+        found = {info[4][0] for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return  # it cannot be reached either
+    for text in found:
+        address = ipaddress.ip_address(str(text).partition("%")[0])
+        address = getattr(address, "ipv4_mapped", None) or address
+        is_own = address.is_loopback or address.is_private or address.is_unspecified
+        if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
+            raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
+
+
+METADATA = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16")

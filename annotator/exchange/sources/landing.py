@@ -1,0 +1,280 @@
+"""Where what is unpacked or downloaded lands: <project>/imported/<name>/, file by file, so that it can be gone on with.
+
+A file appears under its name when it is whole. Only images and files that may hold labels are brought in. The folder
+belongs to one archive or address, which its manifest names; another one of the same name gets ~2.
+"""
+
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.safe_names import safe_name
+from annotator.exchange.sources.source import Fetched, Progress
+from annotator.settings import IMPORTED
+from annotator.shares import counted
+from annotator.store.files import looks_like_image
+from annotator.store.manifest import MANIFEST, Entry, Manifest, opened
+
+LABEL_SUFFIXES = frozenset(
+    {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
+)
+LONGEST_PATH = 1000  # bytes
+LONGEST_PART = 200  # bytes of one folder or file
+RESERVE = 1 << 30  # bytes that stay free on the disk
+SHOWN = 3
+PART = ".part"
+_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_DRIVE = re.compile(r"^[A-Za-z]:")
+
+
+class UnsafeNameError(Exception):
+    """A name that leads out of its folder; the message says how."""
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a file of this name is brought in: an image, or what may hold labels. Hidden files are not."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or "__MACOSX" in parts or any(part.startswith(".") and part not in (".", "..") for part in parts):
+        return False
+    return looks_like_image(name) or Path(parts[-1]).suffix.lower() in LABEL_SUFFIXES
+
+
+def safe_path(name: str) -> str:
+    """A path below a folder for the name of an entry: the same, but for characters and lengths that files cannot have.
+
+    Raises UnsafeNameError for names that lead out of the folder.
+    """
+    slashed = name.replace("\\", "/")
+    if slashed.startswith("/") or _DRIVE.match(slashed):
+        raise UnsafeNameError("its name is an absolute path")
+    parts = [part for part in slashed.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise UnsafeNameError("its name leads out of the folder ('..')")
+    path = "/".join(_safe_part(part) for part in parts)
+    if not path or len(os.fsencode(path)) > LONGEST_PATH:
+        raise UnsafeNameError(f"its name has {len(name):,} letters, which no path may have")
+    return path
+
+
+def _safe_part(part: str) -> str:
+    part = _CONTROL.sub("_", part)
+    if len(part.encode()) <= LONGEST_PART:
+        return part
+    stem, dot, ending = part.rpartition(".")
+    if not dot or len(ending) > 10:
+        stem, ending = part, ""
+    short = stem.encode()[: LONGEST_PART - 30].decode(errors="ignore")
+    return f"{short}~{zlib.crc32(part.encode()):08x}{dot if ending else ''}{ending}"
+
+
+class Landing:
+    """The folder of one source while it is filled.
+
+    problems    what is wrong with the source: when there is any at the end, nothing of it is registered
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, address: str, progress: Progress | None):
+        self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
+        self.problems = Problems()
+        self.new = self.changed = self.known = self.bytes = self.passed_over = 0
+        self.renamed: list[str] = []
+        self.renamed_count = 0
+        self._free = shutil.disk_usage(folder).free - RESERVE
+
+    def key_of(self, name: str) -> str:
+        """The key of an entry: its name; a second one of that name in one source gets another."""
+        key, number = name.encode("utf-8", "backslashreplace").decode(), 1
+        first = key
+        while self.manifest.is_met(key):
+            number += 1
+            key = f"{first}\0{number}"
+        return key
+
+    def met(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
+        """Keep that the source has this entry; returns it where its file has to be fetched, else None.
+
+        Raises UnsafeNameError. A size of -1: not known.
+        """
+        known = self.manifest.entry(key)
+        if known and known.done and stamp == known.stamp != "" and size in (-1, known.bytes) and self._is_whole(known):
+            self.known += 1
+            self.manifest.keep(known)
+            return None
+        wanted = safe_path(name)
+        path = known.path if known else self.manifest.free_path(key, wanted)
+        if path != PurePosixPath(name.replace("\\", "/")).as_posix():
+            self.renamed_count += 1
+            if len(self.renamed) < SHOWN:
+                self.renamed.append(f"{name!a} is {path!a}")
+        self.new, self.changed = self.new + (not (known and known.done)), self.changed + bool(known and known.done)
+        entry = Entry(key, path, size, stamp, False)
+        self.manifest.keep(entry)
+        return entry
+
+    def write(self, entry: Entry, chunks: Iterable[bytes]) -> None:
+        """Write the file of an entry as a whole. Raises what the chunks raise, DiskFull."""
+        target, part = self.folder / entry.path, self.folder / PART
+        size = 0
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.unlink(missing_ok=True)
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                for chunk in chunks:
+                    size += len(chunk)
+                    self.check_room(self.bytes + size)
+                    file.write(chunk)
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        self.landed(entry, size)
+
+    def landed(self, entry: Entry, size: int) -> None:
+        """Keep that the file of an entry is there."""
+        self.bytes += size
+        self.manifest.keep(entry._replace(bytes=size, done=True))
+
+    def check_room(self, size: int) -> None:
+        """Raises DiskFull where so many bytes of this source do not fit on the disk."""
+        if size > self._free:
+            raise DiskFull(
+                f"{self.address} needs more room than there is in {self.folder}: {max(self._free, 0):,} bytes are free "
+                f"besides the {RESERVE:,} that are kept. Make room and give the same command again: it goes on."
+            )
+
+    def show(self, what: str, done: int, of: int = 0) -> None:
+        """Tell the progress. What it raises ends the work."""
+        if self._progress:
+            self._progress(f"{what} ({size_in_words(self.bytes)})", done, of)
+
+    def sentences(self) -> list[str]:
+        """What this pass has found, for the person."""
+        parts = [(self.new, "new"), (self.changed, "changed"), (self.known, "as before")]
+        listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
+        said = [f"{self.address}: {listed}, {size_in_words(self.bytes)} written to {self.folder}."]
+        gone, paths = self.manifest.gone(SHOWN)
+        if gone:
+            examples = ", ".join(f"{path!a}" for path in paths)
+            verb = "is" if gone == 1 else "are"
+            said.append(f"{counted(gone, 'file')} {verb} gone from the source, and kept here: {examples}.")
+        if self.renamed_count:
+            said.append(f"{counted(self.renamed_count, 'file')} got another name: {', '.join(self.renamed)}.")
+        if self.passed_over:
+            said.append(f"{counted(self.passed_over, 'file')} passed over, neither images nor labels.")
+        return said
+
+    def finish(self) -> None:
+        """Raises AnnotatorError with all problems."""
+        self.manifest.commit()
+        if self.problems.count:
+            raise self.problems.error(f"{self.address} cannot be imported, and nothing of it was registered:")
+
+    def _is_whole(self, entry: Entry) -> bool:
+        try:
+            return (self.folder / entry.path).lstat().st_size == entry.bytes
+        except OSError:
+            return False
+
+
+def size_in_words(size: int) -> str:
+    """Bytes, with the unit that fits."""
+    number, units = float(size), ["bytes", "kB", "MB", "GB"]
+    while number >= 1000 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    return f"{number:,.0f} {units[0]}" if units[0] == "bytes" else f"{number:,.1f} {units[0]}"
+
+
+def room(project: Path, address: str, name: str) -> Path:
+    """The folder for this archive or address, made where there is none."""
+    base = project.resolve() / IMPORTED
+    name = safe_name(name).lstrip(".~") or "images"
+    number = 1
+    while True:
+        folder = base / (name if number == 1 else f"{name}~{number}")
+        if not folder.exists():
+            _make(project, folder)
+            break
+        if (folder / MANIFEST).exists():
+            with opened(folder) as manifest:
+                if manifest.fact("address") in ("", address):
+                    break
+        elif not any(folder.iterdir()):
+            break
+        number += 1
+    return folder
+
+
+def _make(project: Path, folder: Path) -> None:
+    try:
+        project.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise AnnotatorError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error
+
+
+@contextmanager
+def landing(project: Path, address: str, name: str, progress: Progress | None) -> Generator[Landing]:
+    """A pass over a source, whose files land in its folder. An interruption says that it can be gone on with.
+
+    Raises AnnotatorError with all problems of the source at its end, and AlreadyRunning.
+    """
+    folder = room(project, address, name)
+    with opened(folder) as manifest:
+        manifest.keep_fact("address", address)
+        manifest.begin_pass()
+        place = Landing(folder, manifest, address, progress)
+        try:
+            yield place
+            place.finish()
+        except KeyboardInterrupt:
+            manifest.commit()
+            raise AnnotatorError(
+                f"Interrupted. What has come of {address} stays in {folder}: "
+                f"{counted(manifest.done(), 'file')}. Give the same command again to go on."
+            ) from None
+        except OSError as error:
+            raise AnnotatorError(
+                f"{address} cannot be brought into {folder}: {error.strerror or error}. What is there stays; give the "
+                "same command again to go on."
+            ) from error
+
+
+def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> Fetched:
+    """What has landed: labels are looked for in these places, then in the folder itself."""
+    root = _root(place)
+    return Fetched([(root, None)], [*labels, root], [*said, *place.sentences()])
+
+
+def _root(place: Landing) -> Path:
+    """The folder with the images: the one that holds everything. Kept, so that a later pass finds the same."""
+    kept = place.manifest.fact("root")
+    if kept:
+        return place.folder / kept
+    root = place.folder
+    while True:
+        visible = [entry for entry in root.iterdir() if not entry.name.startswith(".")]
+        if len(visible) != 1 or not visible[0].is_dir() or visible[0].is_symlink():
+            break
+        root = visible[0]
+    place.manifest.keep_fact("root", root.relative_to(place.folder).as_posix())
+    return root
+
+
+def path_of(folder: Path, root: Path) -> Callable[[str], str]:
+    """What an entry became: key -> path of its file below the root, "" where there is none. For after the landing."""
+    manifest: list[Manifest] = []
+
+    def path(key: str) -> str:
+        if not manifest:
+            manifest.append(Manifest(folder))
+        entry = manifest[0].entry(key)
+        inside = entry and entry.done and (folder / entry.path).is_relative_to(root)
+        return (folder / entry.path).relative_to(root).as_posix() if entry and inside else ""
+
+    return path

@@ -1,0 +1,100 @@
+"""A list of paths: one a line (.txt, .lst), or a .csv or .tsv of one column. The images stay where they lie.
+
+Their folders are those that hold all listed files: one, or one for each disk or tree where only / holds all. Relative
+paths are relative to the list. Absolute paths are what a person names on their own machine, so they are allowed here;
+of a file that belongs to a data set they are not.
+"""
+
+import os
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.contents import Problems
+from annotator.exchange.formats.lines import lines
+from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.shares import counted
+from annotator.store.files import escaped, looks_like_image
+
+HEADERS = ("path", "paths", "file", "file_name", "filename", "filepath", "image", "images", "image_path")
+ENDINGS = (".txt", ".lst", ".csv", ".tsv")
+GLANCED = 8192  # bytes
+
+
+def recognise(named: str) -> bool:
+    """A text whose first line that is no header ends as images do, and has nothing else in it."""
+    path = Path(named)
+    try:
+        if path.suffix.lower() not in ENDINGS or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            text = file.read(GLANCED).decode(errors="surrogateescape")
+    except OSError:
+        return False
+    first = [_unquoted(line) for line in text.lstrip("\ufeff").splitlines() if line.strip()][:2]
+    if first and first[0].lower() in HEADERS:
+        first = first[1:]
+    separators = {".csv": ",;\t", ".tsv": "\t"}.get(path.suffix.lower(), "\t")
+    return bool(first) and looks_like_image(first[0]) and not set(separators) & set(first[0])
+
+
+def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+    """The folders and the paths in them. Raises AnnotatorError for all paths that are no image files."""
+    source = Path(named).resolve()
+    problems = Problems()
+    found: dict[str, None] = {}
+    twice = 0
+    for number, line in enumerate(lines(source), start=1):
+        text = _unquoted(line.lstrip("\ufeff"))
+        if not text or (number == 1 and text.lower() in HEADERS):
+            continue
+        problem, real = _checked(source.parent, text)
+        if problem:
+            problems.add(f"line {number}: {text!a} {problem}")
+        twice += real in found
+        found[real] = None
+        if progress and number % 1000 == 0:
+            progress("Reading the list", number, 0)
+    if problems.count:
+        raise problems.error(f"{source} cannot be imported, and nothing of it was registered:")
+    if not found:
+        raise AnnotatorError(f"{source} names no file.")
+    said = [f"{counted(len(found), 'image')} of the list stay where they lie."]
+    if twice:
+        said.append(f"{counted(twice, 'path')} of the list named the same file again.")
+    return Fetched([(folder, paths) for folder, paths in _by_folder(list(found))], (), said)
+
+
+def _unquoted(line: str) -> str:
+    line = line.strip()
+    return line[1:-1].replace('""', '"') if len(line) > 1 and line[0] == line[-1] == '"' else line
+
+
+def _checked(folder: Path, text: str) -> tuple[str, str]:
+    """What is wrong with a path, and the path without links in its folders."""
+    if "\0" in text or len(text) > 4096:
+        return "is no path", text
+    path = folder / text
+    try:
+        real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118  a million paths
+        if not looks_like_image(text):
+            return "does not end as an image file does", real
+        return ("" if path.is_file() else "is no file; is the path relative to the list?"), real
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror})", text
+
+
+def _by_folder(paths: list[str]) -> list[tuple[Path, list[str]]]:
+    """(Folder, paths in it): one folder, unless that were / or the like."""
+    common = Path(os.path.commonpath([os.path.dirname(path) for path in paths]))  # noqa: PTH120
+    if common != Path(common.anchor):
+        return [(common, sorted(escaped(os.path.relpath(path, common)) for path in paths))]
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        parts = Path(path).parts
+        groups.setdefault(parts[1] if len(parts) > 2 else "", []).append(path)
+    if "" in groups:
+        raise AnnotatorError(f"{groups[''][0]} lies in {common} itself; images are registered with a folder below it.")
+    return [pair for group in groups.values() for pair in _by_folder(group)]
+
+
+PATHS = Source("paths", "a .txt or .csv that lists the paths of images", recognise, fetch)

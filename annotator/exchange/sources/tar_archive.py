@@ -1,0 +1,131 @@
+"""Tar, also compressed, and the shards of WebDataset (a folder of .tar): read as streams, member by member.
+
+Format: POSIX pax and ustar, GNU's long names, by the standard library's tarfile; only its headers are used, nothing is
+extracted by it. Where labels are read from the shards themselves, formats/webdataset.py names a member
+"<shard>/<member>", which is the key here as well.
+"""
+
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from lzma import LZMAError
+from pathlib import Path
+from typing import IO
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats.webdataset import Member
+from annotator.exchange.formats.webdataset import recognise as recognise_shards
+from annotator.exchange.sources.bombs import LARGEST_MEMBER, Limits
+from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, path_of, safe_path
+from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.store.files import looks_like_image
+from annotator.store.reading import open_file
+
+ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+CHUNK = 1 << 20
+IN_MEMORY = 64 << 20  # bytes of a member whose checksum is worked out; larger ones are known by their time
+_BROKEN = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError)
+
+
+def recognise(named: str) -> bool:
+    """A file that ends as tars do, or a folder of shards without images."""
+    return bool(_shards(Path(named)))
+
+
+def _shards(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            return sorted(file for file in path.glob("*.tar") if file.is_file())
+        return [path] if path.name.lower().endswith(ENDINGS) and path.is_file() else []
+    except OSError:
+        return []
+
+
+def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+    """Unpack what is new or has changed, shard by shard; one that is as it was is not read again."""
+    path = Path(named).resolve()
+    shards = _shards(path)
+    images_only = recognise_shards(path) is not None  # whose labels are read from the shards themselves
+    name = path.name if path.is_dir() else path.name[: -len(_ending(path))]
+    with landing(project, str(path), name, progress) as place:
+        for shard in shards:
+            _unpack_shard(shard, place, images_only)
+        place.finish()
+        found = fetched(place, [path])
+        return replace(found, path_of=path_of(place.folder, found.folders[0][0]))
+
+
+def _ending(path: Path) -> str:
+    return max((ending for ending in ENDINGS if path.name.lower().endswith(ending)), key=len)
+
+
+def _unpack_shard(shard: Path, place: Landing, images_only: bool) -> None:
+    """Raises AnnotatorError that names the member where it ends too early."""
+    last = "the first"
+    limits = Limits(shard)
+    try:
+        with open_file(shard) as file, tarfile.open(fileobj=file, mode="r|*", tarinfo=Member) as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps all that it has seen
+                last = f"after the member {member.name!a}"
+                limits.add(member.size)  # also what is passed over is unpacked where the archive is compressed
+                if not member.isdir() and _may_be_unpacked(member, place, images_only):
+                    last = f"in the member {member.name!a}"
+                    _unpack(archive, member, shard, place)
+                place.show("Unpacking", place.new + place.changed + place.known)
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise AnnotatorError(
+            f"{shard} is no whole tar, {last}: {error}. Was it copied or downloaded to its end? Nothing of it was "
+            f"registered; what was unpacked stays in {place.folder}."
+        ) from error
+
+
+def _may_be_unpacked(member: tarfile.TarInfo, place: Landing, images_only: bool) -> bool:
+    name = member.name
+    if not member.isreg():
+        kind = "a link" if member.issym() or member.islnk() else "a device or pipe"
+        place.problems.add(f"{name!a} is {kind}")
+        return False
+    try:
+        safe_path(name)
+    except UnsafeNameError as error:
+        place.problems.add(f"{name!a}: {error}")
+        return False
+    if not is_wanted(name) or (images_only and not looks_like_image(name)):
+        place.passed_over += 1
+        return False
+    if member.size > LARGEST_MEMBER:
+        place.problems.add(
+            f"{name!a} has {member.size:,} bytes, more than the {LARGEST_MEMBER:,} of an image or labels"
+        )
+        return False
+    return not place.problems.count  # once something is wrong, the rest is only looked at
+
+
+def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: Landing) -> None:
+    """Tar has no checksums of contents: that of a file is worked out while it is read."""
+    opened = archive.extractfile(member)
+    assert opened is not None  # isreg
+    chunks: Iterable[bytes] = _chunks(opened, member.size)
+    stamp = f"mtime:{member.mtime}"
+    if member.size <= IN_MEMORY:
+        content = b"".join(chunks)
+        chunks, stamp = [content], f"crc:{zlib.crc32(content):08x}"
+    entry = place.met(place.key_of(f"{shard.name}/{member.name}"), member.name, member.size, stamp)
+    if entry is not None:
+        place.write(entry, chunks)
+
+
+def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
+    while size > 0:
+        chunk = opened.read(min(CHUNK, size))
+        if not chunk:
+            raise EOFError(f"{size:,} bytes are missing")
+        size -= len(chunk)
+        yield chunk
+
+
+TAR = Source("tar", "a .tar, .tar.gz, ... with images, or a folder of WebDataset shards", recognise, fetch)

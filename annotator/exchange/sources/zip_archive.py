@@ -1,0 +1,103 @@
+"""Zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, by the standard library's zipfile.
+
+The directory is checked as a whole before anything is unpacked: names that lead out, links, devices, encrypted members
+and sizes that no image has. What is unpacked is counted as well, because a directory may lie. The checksum (CRC-32) and
+the size of a member say whether it has changed, without unpacking it.
+"""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources.bombs import Limits
+from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, safe_path
+from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.store.reading import open_file
+
+CHUNK = 1 << 20
+_KINDS = {stat.S_IFLNK: "a link", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a named pipe"}
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def recognise(named: str) -> bool:
+    """A file that ends as zips do, or begins as one and has no ending of another kind."""
+    return Path(named).suffix.lower() == ".zip" and Path(named).is_file()
+
+
+def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+    """Unpack what is new or has changed."""
+    path = Path(named).resolve()
+    with landing(project, str(path), path.stem, progress) as place:
+        try:
+            with open_file(path) as file, zipfile.ZipFile(file) as archive:
+                limits = Limits(path)
+                members = _checked(archive, place, limits)
+                place.finish()
+                for number, member in enumerate(members, start=1):
+                    _unpack(archive, member, place, limits)
+                    place.show("Unpacking", number, len(members))
+                return fetched(place, [path])
+        except _BROKEN as error:
+            raise AnnotatorError(f"{path} is no whole zip: {error}. Was it copied or downloaded to its end?") from error
+
+
+def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> list[zipfile.ZipInfo]:
+    """The members that are to be unpacked; what is wrong with any member is a problem of the source."""
+    members = []
+    for member in archive.infolist():
+        name, kind = member.filename, stat.S_IFMT(member.external_attr >> 16)
+        if member.is_dir():
+            continue
+        if kind not in (0, stat.S_IFREG):
+            place.problems.add(f"{name!a} is {_KINDS.get(kind, 'no file')}")
+            continue
+        try:
+            safe_path(name)
+        except UnsafeNameError as error:
+            place.problems.add(f"{name!a}: {error}")
+            continue
+        if not is_wanted(name):
+            place.passed_over += 1
+            continue
+        if member.flag_bits & 1:
+            place.problems.add(f"{name!a} is encrypted; unpack the archive yourself and import the folder")
+        elif problem := limits.problem_of(member.file_size, member.compress_size):
+            place.problems.add(f"{name!a}: {problem}")
+        members.append(member)
+    place.check_room(sum(member.file_size for member in members if not _is_there(place, member)))
+    return members
+
+
+def _is_there(place: Landing, member: zipfile.ZipInfo) -> bool:
+    known = place.manifest.entry(member.filename.encode("utf-8", "backslashreplace").decode())
+    return bool(known and known.done and known.bytes == member.file_size)
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Landing, limits: Limits) -> None:
+    name = member.filename
+    entry = place.met(place.key_of(name), name, member.file_size, f"crc:{member.CRC:08x}")
+    if entry is None:
+        return
+    try:
+        place.write(entry, _chunks(archive, member, limits))
+    except _BROKEN as error:
+        raise zipfile.BadZipFile(f"the member {name!a}: {error}") from error
+
+
+def _chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: Limits) -> Iterator[bytes]:
+    size = 0
+    with archive.open(member) as opened:
+        while chunk := opened.read(CHUNK):
+            size += len(chunk)
+            if size > member.file_size:
+                raise zipfile.BadZipFile(f"it unpacks to more than the {member.file_size:,} bytes that it states")
+            limits.add(len(chunk))
+            yield chunk
+    if size != member.file_size:
+        raise zipfile.BadZipFile(f"it has {size:,} of {member.file_size:,} bytes")
+
+
+ZIP = Source("zip", "a .zip with images, unpacked into the project", recognise, fetch)

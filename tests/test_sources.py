@@ -1,0 +1,501 @@
+"""Images from archives, tables, lists and addresses: wherever they come from, the same images with the same labels.
+
+What is hostile, broken or cut off is an error that names it, and leaves nothing half registered.
+"""
+
+import hashlib
+import http.server
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources import addresses, bombs, fetch, urls
+from annotator.exchange.sources.landing import safe_path
+from annotator.store.database import Database
+
+CLASSES = ("cat", "dog")
+
+
+def picture(number: int) -> bytes:
+    """A small PNG of its own content."""
+    pixels = np.random.default_rng(number).integers(0, 255, (8, 8, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+PICTURES = [picture(number) for number in range(6)]
+EXPECTED = {hashlib.sha256(content).hexdigest(): CLASSES[number % 2] for number, content in enumerate(PICTURES)}
+MEMBERS = {f"set/{CLASSES[number % 2]}/{number}.png": content for number, content in enumerate(PICTURES)}
+
+
+def make_zip(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def make_tar(path: Path, members: dict[str, bytes], mode: str = "w") -> Path:
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def make_shards(path: Path) -> Path:
+    path.mkdir()
+    for shard in range(2):
+        members = {}
+        for number in range(shard * 3, shard * 3 + 3):
+            members |= {f"{number:03}.png": PICTURES[number], f"{number:03}.cls": CLASSES[number % 2].encode()}
+        make_tar(path / f"train-{shard:06}.tar", members)
+    return path
+
+
+def hugging_face(path: Path, with_path: bool) -> Path:
+    """Saved, or as one Parquet file, by `datasets` itself."""
+    import datasets
+
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=list(CLASSES))})
+    images = [
+        {"bytes": content, "path": f"{number}.png" if with_path else None} for number, content in enumerate(PICTURES)
+    ]
+    rows = {"image": images, "label": [number % 2 for number in range(len(PICTURES))]}
+    data = datasets.Dataset.from_dict(rows, features)
+    if path.suffix == ".parquet":
+        data.to_parquet(path)
+    else:
+        data.save_to_disk(path)
+    return path
+
+
+def folder_zip(path: Path) -> Path:
+    """An image folder of Hugging Face, zipped: metadata.jsonl names files and classes."""
+    lines = [{"file_name": f"i/{number}.png", "labels": [CLASSES[number % 2]]} for number in range(len(PICTURES))]
+    members = {f"i/{number}.png": content for number, content in enumerate(PICTURES)}
+    return make_zip(path, members | {"metadata.jsonl": "\n".join(map(json.dumps, lines)).encode()})
+
+
+LABELED = {
+    "zip": lambda folder: make_zip(folder / "a.zip", MEMBERS),
+    "zip of metadata.jsonl": lambda folder: folder_zip(folder / "a.zip"),
+    "tar": lambda folder: make_tar(folder / "a.tar", MEMBERS),
+    "tar.gz": lambda folder: make_tar(folder / "a.tar.gz", MEMBERS, "w:gz"),
+    "shards": lambda folder: make_shards(folder / "shards"),
+    "one shard": lambda folder: make_shards(folder / "shards").rename(folder / "s"),
+    "saved data set": lambda folder: hugging_face(folder / "saved", True),
+    "parquet": lambda folder: hugging_face(folder / "a.parquet", True),
+    "parquet without names": lambda folder: hugging_face(folder / "a.parquet", False),
+}
+
+
+def cells(project: Path) -> dict[str, str]:
+    """sha256 of each image -> its present class, "" for none."""
+    rows = Database(project).tuples(
+        """SELECT i.sha256, coalesce(c.name, '') FROM image i LEFT JOIN label l ON l.image_id = i.id AND l.state = 1
+        LEFT JOIN class c ON c.id = l.class_id WHERE i.problem = ''"""
+    )
+    return dict(rows)
+
+
+@pytest.mark.parametrize("kind", LABELED)
+def test_every_kind_brings_its_images_with_their_labels_and_nothing_when_repeated(kind, annotator, tmp_path):
+    source = LABELED[kind](tmp_path)
+    annotator("import", "p", source, "--yes")
+    assert cells(tmp_path / "p") == EXPECTED
+    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "p/imported").rglob("*.png")}
+    assert len(files) == len(PICTURES)
+    said = annotator("import", "p", source, "--yes").stdout
+    assert "0 images added" in said
+    assert f"{6 + ('metadata' in kind)} as before" in said
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "p/imported").rglob("*.png")} == files
+    assert cells(tmp_path / "p") == EXPECTED
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+def test_a_list_registers_files_where_they_lie_and_no_others(ending, annotator, tmp_path):
+    for name, content in MEMBERS.items():
+        file = tmp_path / "far" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    named = sorted(MEMBERS)[:4]
+    lines = ["path"] * (ending == "csv") + [str(tmp_path / "far" / named[0]), *(f"far/{name}" for name in named)]
+    (tmp_path / f"list.{ending}").write_text("\n".join(lines))
+    annotator("init", "p", "--images", f"list.{ending}")
+    assert len(cells(tmp_path / "p")) == 4
+    assert not (tmp_path / "p/imported").exists()
+    (tmp_path / f"list.{ending}").write_text("\n".join([*lines, f"far/{sorted(MEMBERS)[5]}"]))
+    assert "1 image added, 4 already there" in annotator("import", "p", f"list.{ending}", "--yes").stdout
+    (tmp_path / f"list.{ending}").write_text("far/nothing.png\nfar/set/none.txt\n")
+    said = annotator("import", "p", f"list.{ending}", "--yes", code=1).stderr
+    assert "line 1: 'far/nothing.png' is no file" in said
+    assert "line 2" in said
+
+
+def test_new_changed_and_gone_members_of_an_archive_are_said(annotator, tmp_path):
+    make_zip(tmp_path / "a.zip", {f"{number}.png": PICTURES[number] for number in range(4)})
+    annotator("import", "p", "a.zip", "--yes")
+    make_zip(
+        tmp_path / "a.zip", {"1.png": PICTURES[1], "2.png": PICTURES[4], "3.png": PICTURES[3], "5.png": PICTURES[5]}
+    )
+    said = annotator("import", "p", "a.zip", "--yes").stdout
+    assert "1 new, 1 changed, 2 as before" in said
+    assert "1 file is gone from the source, and kept here: '0.png'" in said
+    digests = {hashlib.sha256(PICTURES[number]).hexdigest() for number in (0, 1, 3, 4, 5)}
+    assert cells(tmp_path / "p").keys() == digests  # 2 is missing: its file holds another picture
+
+
+def test_files_of_a_folder_that_are_gone_or_changed_are_noticed(annotator, tmp_path):
+    (tmp_path / "far").mkdir()
+    for number in range(4):
+        (tmp_path / f"far/{number}.png").write_bytes(PICTURES[number])
+    annotator("import", "p", "far", "--yes")
+    (tmp_path / "far/0.png").unlink()
+    (tmp_path / "far/1.png").write_bytes(PICTURES[5])
+    said = annotator("import", "p", "far", "--dry-run").stdout
+    assert "1 file of" in said
+    assert "'0.png'" in said
+    assert "may have changed, such as '1.png'" in said
+    said = annotator("import", "p", "far", "--yes").stdout
+    assert "1 image added, 2 already there" in said
+    assert "2 missing" in said
+
+
+def with_link(kind: str, path: Path, type_: bytes) -> Path:
+    """An archive of one image, and a link or device."""
+    if kind == "zip":
+        member = zipfile.ZipInfo("evil.png")
+        member.create_system, member.external_attr = (
+            3,
+            ((stat.S_IFLNK if type_ in (b"1", b"2") else stat.S_IFCHR) << 16),
+        )
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("good.png", PICTURES[0])
+            archive.writestr(member, "/etc/passwd")
+        return path
+    with tarfile.open(path, "w") as archive:
+        good, member = tarfile.TarInfo("good.png"), tarfile.TarInfo("evil.png")
+        good.size, member.type, member.linkname = len(PICTURES[0]), type_, "/etc/passwd"
+        archive.addfile(good, io.BytesIO(PICTURES[0]))
+        archive.addfile(member)
+    return path
+
+
+OUTSIDE = ["../evil.png", "a/../../evil.png", "/tmp/evil.png", "..\\evil.png", "C:\\evil.png", "\\\\host\\evil.png"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_names_that_lead_out_links_and_devices_are_errors_named_together(kind, annotator, tmp_path):
+    make = make_zip if kind == "zip" else make_tar
+    source = make(tmp_path / f"a.{kind}", {"good.png": PICTURES[0]} | dict.fromkeys(OUTSIDE, PICTURES[1]))
+    said = annotator("import", "p", source, "--yes", code=1).stderr
+    assert said.count("evil.png") == len(OUTSIDE)
+    for number, type_ in enumerate((tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE)):
+        source = with_link(kind, tmp_path / f"{number}.{kind}", type_)
+        assert "evil.png' is a" in annotator("import", "p", source, "--yes", code=1).stderr
+    assert not (tmp_path / "p/project.db").exists()
+    assert not list(tmp_path.rglob("evil.png"))
+    assert not Path("/tmp/evil.png").exists()
+
+
+def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(bombs, "ALWAYS", 1 << 20)
+    monkeypatch.setattr(bombs, "MEMBER_ALWAYS", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(5 << 20))
+    with pytest.raises(AnnotatorError, match=r"'a.png': it would unpack from .* kB to 5.2 MB, more than 200 times"):
+        fetch(str(tmp_path / "a.zip"), tmp_path / "p")
+    make_tar(tmp_path / "b.tar.gz", {"README": bytes(5 << 20), "a.png": PICTURES[0]}, "w:gz")
+    with pytest.raises(AnnotatorError, match=r"more than 1\.\d MB, 200 times the .* kB of the archive"):
+        fetch(str(tmp_path / "b.tar.gz"), tmp_path / "p")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz"])
+def test_half_an_archive_is_an_error_and_the_whole_one_goes_on(name, annotator, tmp_path):
+    make = {"a.zip": make_zip, "a.tar": make_tar, "a.tar.gz": partial(make_tar, mode="w:gz")}[name]
+    whole = make(tmp_path / name, MEMBERS).read_bytes()
+    (tmp_path / name).write_bytes(whole[: 2000 if name == "a.tar" else int(len(whole) * 0.6)])
+    said = annotator("import", "p", name, "--yes", code=1).stderr
+    assert f"{name} is no whole {name.split('.')[1]}" in said
+    assert "member" in said or name == "a.zip"  # without its end a zip has no list of members
+    assert not (tmp_path / "p/project.db").exists()
+    (tmp_path / name).write_bytes(whole)
+    said = annotator("import", "p", name, "--yes").stdout
+    assert cells(tmp_path / "p") == EXPECTED
+
+
+def test_a_damaged_member_of_a_zip_is_named_and_nothing_is_registered(annotator, tmp_path):
+    content = bytearray(make_zip(tmp_path / "a.zip", MEMBERS).read_bytes())
+    place = content.index(PICTURES[3]) + 60
+    content[place] ^= 255
+    (tmp_path / "a.zip").write_bytes(content)
+    assert "the member 'set/dog/3.png'" in annotator("import", "p", "a.zip", "--yes", code=1).stderr
+    assert not (tmp_path / "p/project.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names_that_clash_or_are_odd_keep_every_image(kind, annotator, tmp_path):
+    names = ["a.png", "A.png", "a.png", "new\nline\x1b[31m.png", f"{'x' * 230}.png", "\u202egnp.png"]
+    if kind == "zip":
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+            for name, content in zip(names, PICTURES, strict=True):
+                archive.writestr(name, content)
+    else:
+        with tarfile.open(tmp_path / "a.tar", "w") as archive:
+            for name, content in zip(names, PICTURES, strict=True):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    done = annotator("import", "p", f"a.{kind}", "--yes")
+    assert cells(tmp_path / "p").keys() == EXPECTED.keys()
+    assert "4 files got another name: 'A.png' is 'A~2.png'" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "0 images added, 6 already there" in annotator("import", "p", f"a.{kind}", "--yes").stdout
+
+
+def test_safe_paths_stay_below_their_folder_and_are_stable():
+    from hypothesis import given
+    from hypothesis import strategies as st
+
+    @given(st.text(alphabet=st.sampled_from("ab./\\ :~\0\n\udcff\u202eé"), max_size=30))
+    def holds(name):
+        try:
+            path = safe_path(name)
+        except Exception as error:
+            assert type(error).__name__ == "UnsafeNameError"
+            return
+        assert (Path("/base") / path).resolve().is_relative_to("/base")
+        assert path
+        assert safe_path(path) == path
+
+    holds()
+
+
+@pytest.mark.process
+def test_a_killed_import_goes_on_where_it_was(annotator, tmp_path):
+    members = {f"{number}.png": picture(number) for number in range(3000)}
+    make_zip(tmp_path / "a.zip", members)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "annotator", "import", "p", "a.zip", "--yes"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+    )
+    folder = tmp_path / "p/imported/a"
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("*.png"))) < 600 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "p/project.db").exists()
+    said = annotator("import", "p", "a.zip", "--yes").stdout
+    known = int(said.split(" as before")[0].split()[-1].replace(",", ""))
+    assert 500 <= known < 3000  # transactions hold 500
+    assert cells(tmp_path / "p").keys() == {hashlib.sha256(content).hexdigest() for content in members.values()}
+
+
+class Web(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder, counts what it sends, and can redirect, ask for a password, or stand still."""
+
+    sent: list[str]
+    redirect = ""
+    password = ""
+    still = False
+
+    def do_GET(self):
+        if self.command == "GET":
+            type(self).sent.append(self.path)
+        if self.still:
+            threading.Event().wait(1)
+        if self.redirect and self.path.endswith(".png"):
+            self.send_response(302)
+            self.send_header("Location", self.redirect)
+            self.end_headers()
+        elif self.password and self.headers.get("Authorization") != self.password:
+            self.send_error(401)
+        elif self.command == "HEAD":
+            super().do_HEAD()
+        else:
+            super().do_GET()
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *values):
+        pass
+
+
+@pytest.fixture
+def web(tmp_path, monkeypatch):
+    """(address, its handler): serves tmp_path/web, with six images in two folders."""
+    monkeypatch.setattr(urls, "WAIT_SECONDS", 0)
+    for name, content in MEMBERS.items():
+        file = tmp_path / "web" / name.replace("set/", "a set/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    handler = type("Handler", (Web,), {"sent": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(tmp_path / "web")))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", handler
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_web_folder_is_downloaded_once_and_later_what_is_new(web, annotator, tmp_path, monkeypatch):
+    address, handler = web
+    monkeypatch.setattr(urls, "CHUNK", 100)  # several requests a file, of a server that sends no parts
+    annotator("import", "p", f"{address}/a%20set/", "--yes")
+    assert cells(tmp_path / "p") == EXPECTED
+    handler.sent.clear()
+    (tmp_path / "web/a set/cat/new.png").write_bytes(picture(99))
+    said = annotator("import", "p", f"{address}/a%20set/", "--yes").stdout
+    assert {path for path in handler.sent if path.endswith(".png")} == {"/a%20set/cat/new.png"}
+    assert "1 new, 6 as before" in said
+    assert "1 image added" in said
+
+
+def test_an_archive_of_a_web_server_is_downloaded_and_unpacked(web, annotator, tmp_path):
+    make_zip(tmp_path / "web/photos.zip", MEMBERS)
+    annotator("init", "p", "--images", f"{web[0]}/photos.zip?key=very-secret-value-1")
+    assert cells(tmp_path / "p").keys() == EXPECTED.keys()
+
+
+def test_passwords_and_signatures_are_neither_shown_nor_kept(web, annotator, tmp_path):
+    address, handler = web
+    handler.password = "Basic YW5uOnMzY3IzdHB3"  # ann:s3cr3tpw
+    secret = address.replace("http://", "http://ann:s3cr3tpw@")
+    shown = [annotator("import", "p", f"{secret}/a%20set/?X-Amz-Signature=abcdef0123456789abcdef", "--yes")]
+    assert cells(tmp_path / "p") == EXPECTED
+    shown.append(annotator("imports", "p"))
+    handler.password = "other"
+    for wrong in (f"{secret}/a%20set/", f"{secret}/none.zip?token=s3cr3tpw", f"ftp://ann:s3cr3tpw@{address[7:]}/x"):
+        shown.append(annotator("import", "p", wrong, "--yes", code=1))
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "p").rglob("*") if file.is_file())
+    everything = kept.decode("latin-1") + "".join(done.stdout + done.stderr for done in shown)
+    assert "s3cr3tpw" not in everything
+    assert "abcdef0123456789" not in everything
+
+
+def test_what_is_not_there_refuses_or_does_not_answer_is_an_error_with_the_address(web, annotator, monkeypatch):
+    address, handler = web
+    said = annotator("import", "p", f"{address}/none/", "--yes", code=1).stderr
+    assert f"{address}/none/ cannot be read" in said
+    assert "There is nothing of this name" in said
+    monkeypatch.setattr(urls, "READ_SECONDS", 0.2)
+    handler.still = True
+    said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
+    assert "There was no answer within" in said
+    monkeypatch.setattr(urls, "CONNECT_SECONDS", 1)
+    assert "cannot be read" in annotator("import", "p", "http://127.0.0.1:1/x/", "--yes", code=1).stderr
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "ftp://h/x.png"])
+def test_redirects_into_the_cloud_or_to_files_are_not_followed(target, web, annotator, tmp_path):
+    address, handler = web
+    handler.redirect = target
+    said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
+    assert "address inside of" in said or "not followed" in said
+    assert not list((tmp_path / "p").rglob("*.png"))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file:///etc",
+        "local:///etc",
+        "memory://x",
+        "simplecache::file:///etc",
+        "zip://a.png::http://127.0.0.1/a.zip",
+        "http://169.254.169.254/latest/",
+        "http://[::ffff:169.254.169.254]/latest/",
+        "s3://key:secret@bucket/x",
+        "https:///x",
+        "reference://x",
+    ],
+)
+def test_addresses_by_which_files_or_metadata_could_be_read_are_refused(address, tmp_path):
+    with pytest.raises(AnnotatorError):
+        fetch(address, tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_what_is_secret_in_an_address_is_hidden():
+    shown = addresses.redacted("https://u:p%40w@h.org:80/a/b.zip?id=3&sig=abc&X-Amz-Credential=k&long=0123456789abcdef")
+    assert shown == "https://***@h.org:80/a/b.zip?id=3&sig=***&X-Amz-Credential=***&long=***"
+    assert "p@w" not in addresses.without_secrets("refused p@w and u:p%40w", "https://u:p%40w@h.org/")
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """An S3 server of its own with six images below birds/."""
+    server_of = pytest.importorskip("moto.server").ThreadedMotoServer
+    import boto3
+
+    server = server_of(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="photos")
+    for name, content in MEMBERS.items():
+        client.put_object(Bucket="photos", Key=f"birds/{name}", Body=content)
+    yield client
+    server.stop()
+
+
+def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
+    bucket, annotator, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(urls, "PAGE", 2)
+    monkeypatch.setattr(urls, "CHUNK", 100)  # several parts a file
+    annotator("import", "p", "s3://photos/birds", "--yes")
+    assert cells(tmp_path / "p") == EXPECTED
+    bucket.put_object(Bucket="photos", Key="birds/set/cat/0.png", Body=picture(50))
+    bucket.delete_object(Bucket="photos", Key="birds/set/dog/1.png")
+    said = annotator("import", "p", "s3://photos/birds", "--yes").stdout
+    assert "1 changed, 4 as before" in said
+    assert "1 file is gone from the source, and kept here: 'set/dog/1.png'" in said
+    said = annotator("import", "p", "s3://no-such-bucket/birds", "--yes", code=1).stderr
+    assert "s3://no-such-bucket/birds cannot be read" in said
+    assert "Is the bucket and the path spelled right?" in said
+
+
+def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, monkeypatch):
+    monkeypatch.setattr(urls, "CHUNK", 1 << 16)
+    content = os.urandom(5 << 16)
+    bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)
+    calls, real = [], urls._tried
+
+    def cut(call, *values, **options):
+        if getattr(call, "__name__", "").endswith("cat_file"):
+            calls.append(options.get("start"))
+            if len(calls) == 3:
+                raise OSError("cut off")
+        return real(call, *values, **options)
+
+    monkeypatch.setattr(urls, "_tried", cut)
+    with pytest.raises(AnnotatorError, match="s3://photos/big cannot be"):
+        fetch("s3://photos/big", tmp_path / "p")
+    fetch("s3://photos/big", tmp_path / "p")
+    assert calls == [0, 1 << 16, 2 << 16, 2 << 16, 3 << 16, 4 << 16]
+    assert (tmp_path / "p/imported/big/a.png").read_bytes() == content
