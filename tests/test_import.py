@@ -14,7 +14,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.export import export
 from annotator.exchange.formats.contents import Problems
 from annotator.exchange.formats.label_table import read as read_table
-from annotator.exchange.importing import Choices, choose_format, prepare
+from annotator.exchange.importing import Choices, prepare
+from annotator.exchange.origin import choose_format
 from annotator.records import Decision
 from annotator.store import classes, consistency, decisions, imports
 from annotator.store.comments import comments

@@ -20,6 +20,7 @@ from annotator.store.private import OTHERS
 
 MANIFEST = ".manifest.db"
 LOCK = ".manifest.lock"
+OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
 AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
 
 _TABLES = """
@@ -123,10 +124,6 @@ class Manifest:
         """Entries that this pass has met, and the sum of their known bytes."""
         query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
         return self._sql.execute(query, [self._pass]).fetchone()
-
-    def done(self) -> int:
-        """Entries whose file is there."""
-        return self._sql.execute("SELECT count(*) FROM entry WHERE done = 1").fetchone()[0]
 
     def gone(self, shown: int) -> tuple[int, list[str]]:
         """Entries that this pass has not met: how many, and the first of their paths."""

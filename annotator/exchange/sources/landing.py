@@ -9,7 +9,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from annotator.errors import AnnotatorError, DiskFull
@@ -19,7 +19,7 @@ from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted
 from annotator.store.files import looks_like_image
-from annotator.store.manifest import MANIFEST, Entry, Manifest, opened
+from annotator.store.manifest import MANIFEST, OWN, Entry, Manifest, opened
 
 LABEL_SUFFIXES = frozenset(
     {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
@@ -225,24 +225,34 @@ def landing(project: Path, address: str, name: str, progress: Progress | None) -
     Raises AnnotatorError with all problems of the source at its end, and AlreadyRunning.
     """
     folder = room(project, address, name)
-    with opened(folder) as manifest:
-        manifest.keep_fact("address", address)
-        manifest.begin_pass()
-        place = Landing(folder, manifest, address, progress)
-        try:
+    try:
+        with opened(folder) as manifest:
+            manifest.keep_fact("address", address)
+            manifest.begin_pass()
+            place = Landing(folder, manifest, address, progress)
             yield place
             place.finish()
-        except KeyboardInterrupt:
-            manifest.commit()
-            raise AnnotatorError(
-                f"Interrupted. What has come of {address} stays in {folder}: "
-                f"{counted(manifest.done(), 'file')}. Give the same command again to go on."
-            ) from None
-        except OSError as error:
-            raise AnnotatorError(
-                f"{address} cannot be brought into {folder}: {error.strerror or error}. What is there stays; give the "
-                "same command again to go on."
-            ) from error
+    except KeyboardInterrupt:
+        raise AnnotatorError(
+            f"Interrupted. What has come of {address} stays in {folder}. Give the same command again to go on."
+        ) from None
+    except OSError as error:
+        raise AnnotatorError(
+            f"{address} cannot be brought into {folder}: {error.strerror or error}. What is there stays; give the "
+            "same command again to go on."
+        ) from error
+    finally:
+        _remove_empty(project, folder)
+
+
+def _remove_empty(project: Path, folder: Path) -> None:
+    """Remove a folder into which nothing has come, and those that were made for it."""
+    if not any(entry.name not in OWN for entry in folder.iterdir()):
+        for name in OWN:
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # other things lie there
+            for place in (folder, folder.parent, project):
+                place.rmdir()
 
 
 def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> Fetched:

@@ -36,7 +36,9 @@ def recognise(named: str) -> bool:
 def _shards(path: Path) -> list[Path]:
     try:
         if path.is_dir():
-            return sorted(file for file in path.glob("*.tar") if file.is_file())
+            inside = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+            has_images = any(entry.is_dir() or looks_like_image(entry.name) for entry in inside)
+            return [] if has_images else sorted(entry for entry in inside if entry.suffix == ".tar")
         return [path] if path.name.lower().endswith(ENDINGS) and path.is_file() else []
     except OSError:
         return []
