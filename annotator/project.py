@@ -216,7 +216,7 @@ class Project:
         from annotator.exchange import importing
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.path, Path(source), chosen, login()) as plan:
+        with importing.prepare(self.path, str(source), chosen, login()) as plan:
             return plan.preview
 
     def import_(
@@ -230,7 +230,7 @@ class Project:
         exhaustive: bool = False,
         annotator: str | None = None,
     ) -> "Done":
-        """Bring in images and labels of a file or folder, all or nothing.
+        """Bring in images and labels of a file, folder, archive or address, all or nothing.
 
         format        its name; None: recognised
         images        a folder with the images; None: where the source says, or those that the project has
@@ -244,7 +244,7 @@ class Project:
         from annotator.exchange import importing
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.path, Path(source), chosen, annotator or login()) as plan:
+        with importing.prepare(self.path, str(source), chosen, annotator or login()) as plan:
             return plan.apply()
 
     def dataset(

@@ -98,7 +98,9 @@ class Plan:
         contents = self.format.read(self._origin.path, problems)
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
-            self._folders = listed(self.db, folders, self.db.paths.project, images_only=True)
+            found = listed(self.db, folders, self.db.paths.project, images_only=True)
+            # An archive may hold labels only.
+            self._folders = [one for one in found if one.listing.paths or one.gone or not self._origin.fetched]
             coming = [file for folder in self._folders for file in folder.new]
         self._staging.add_classes(contents.classes)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
@@ -245,10 +247,12 @@ def refuse_other_things(project: Path) -> None:
 
 def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
     """The folder with the images of a new project. Raises AnnotatorError where there is none."""
-    if choices.images or origin.fetched:
-        return choices.images or origin.fetched.folders[0][0]  # type: ignore[union-attr]
     assert origin.format.read is not None
-    folder = origin.format.read(origin.path, Problems()).folder
+    if origin.fetched:
+        with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]
+        folder = choices.images or next(iter(with_images), None)
+    else:
+        folder = choices.images or origin.format.read(origin.path, Problems()).folder
     if folder is None:
         raise AnnotatorError(
             f"There is no project in {project}, and {origin.name} brings no images to make one of. "
