@@ -84,7 +84,7 @@ def test_the_commands_of_a_row_run_and_bring_back_what_the_format_holds(birds, a
     assert after.items() <= before.items()
     if commands(out) and commands(back):  # what it cannot hold may come back with provenance.csv
         assert {cell: state for cell, state in before.items() if state not in cannot}.items() <= after.items()
-    elif commands(back) and name != "coco-results":
+    elif commands(back) and name not in ("coco-results", "images"):  # which bring no answers
         assert after
 
 
