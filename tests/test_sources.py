@@ -87,6 +87,17 @@ def hugging_face(path: Path, with_path: bool) -> Path:
     return path
 
 
+def split_data(path: Path) -> Path:
+    """Saved by `datasets`, two splits in which all images have one name."""
+    import datasets
+
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=list(CLASSES))})
+    images = [{"bytes": content, "path": "same.png"} for content in PICTURES]
+    data = datasets.Dataset.from_dict({"image": images, "label": [number % 2 for number in range(6)]}, features)
+    datasets.DatasetDict(train=data.select(range(4)), test=data.select(range(4, 6))).save_to_disk(path)
+    return path
+
+
 def folder_zip(path: Path) -> Path:
     """An image folder of Hugging Face, zipped: metadata.jsonl names files and classes."""
     lines = [{"file_name": f"i/{number}.png", "labels": [CLASSES[number % 2]]} for number in range(len(PICTURES))]
@@ -102,6 +113,7 @@ LABELED = {
     "shards": lambda folder: make_shards(folder / "shards"),
     "one shard": lambda folder: make_shards(folder / "shards").rename(folder / "s"),
     "saved data set": lambda folder: hugging_face(folder / "saved", True),
+    "splits": lambda folder: split_data(folder / "splits"),
     "parquet": lambda folder: hugging_face(folder / "a.parquet", True),
     "parquet without names": lambda folder: hugging_face(folder / "a.parquet", False),
 }
