@@ -30,6 +30,8 @@ LABELED, REVIEWED = 40, 10
 AUDITED = 0.7  # of the cells of an audit
 WIDTH, HEIGHT = 1280, 800
 PHONE = {"width": 390, "height": 844}
+NOTHING_LOADS = """() => !document.querySelector("[data-testid=stSkeleton]") &&
+  ![...document.querySelectorAll("[data-stale=true]")].length"""
 
 
 def main() -> None:
@@ -67,11 +69,11 @@ def session(browser, address: str, theme: str, db: Database) -> None:
             for name in labels[:-1]:
                 page.keyboard.press(f"Shift+{KEYS[names.index(name)].upper()}")
             page.wait_for_timeout(300)
-            page.screenshot(path=ROOT / "docs" / f"annotate-{theme}.png")
+            shoot(page, f"annotate-{theme}")
         page.keyboard.press(KEYS[names.index(labels[-1])])
         page.wait_for_timeout(80)
     if theme == "dark":
-        page.screenshot(path=ROOT / "docs" / f"annotate-{theme}.png")
+        shoot(page, f"annotate-{theme}")
     wait_for_run(db)
     page.get_by_role("link", name="Review").click()
     for _ in range(REVIEWED):
@@ -81,43 +83,41 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         page.wait_for_timeout(400)
     wait_for_run(db)
     page.get_by_role("link", name="Grid").click()
-    dismiss_hints(page)
     decide_a_grid(page, truth)
-    page.screenshot(path=ROOT / "docs" / f"grid-{theme}.png")
+    shoot(page, f"grid-{theme}")
     wait_for_run(db)
     page.get_by_role("link", name="Annotate").click()
     page.wait_for_timeout(1000)
     page.get_by_role("link", name="Review").click()
     show_a_right_suggestion(page, truth)
-    page.screenshot(path=ROOT / "docs" / f"review-{theme}.png")
+    shoot(page, f"review-{theme}")
     if theme == "light":
         somebody_else(db, truth)
         wait_for_run(db)
     page.get_by_role("link", name="Autopilot").click()
-    dismiss_hints(page)
     mark_what_autopilot_asks(page, truth)
-    page.screenshot(path=ROOT / "docs" / f"autopilot-{theme}.png")
+    shoot(page, f"autopilot-{theme}")
     page.get_by_role("link", name="Certificate").click()
     page.get_by_role("heading", name="By class").wait_for(timeout=60_000)
     page.wait_for_timeout(4000)
-    page.screenshot(path=ROOT / "docs" / f"certificate-{theme}.png")
+    shoot(page, f"certificate-{theme}")
     page.get_by_role("link", name="Map").click()
     page.locator(".legend").wait_for(timeout=120_000)
-    dismiss_hints(page)
     for name in ("Map", "Progress", "Export", "Settings"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(4000)
-        page.screenshot(path=ROOT / "docs" / f"{name.lower()}-{theme}.png")
+        shoot(page, f"{name.lower()}-{theme}")
     context.close()
     phone(browser, address, theme, db)
 
 
-def dismiss_hints(page) -> None:
-    """Dismiss the hints of a first visit, which lie over the page."""
-    page.wait_for_timeout(2000)
+def shoot(page, name: str) -> None:
+    """Save the page as it is when all of it is there, without the hints of a first visit, which lie over it."""
+    page.wait_for_function(NOTHING_LOADS, timeout=60_000)
     while (button := page.get_by_role("button", name="Dismiss hint").first).is_visible():
         button.click()
-        page.wait_for_timeout(200)
+        page.wait_for_timeout(300)
+    page.screenshot(path=ROOT / "docs" / f"{name}.png")
 
 
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
@@ -178,10 +178,9 @@ def phone(browser, address: str, theme: str, db: Database) -> None:
     let_in(context, db.paths.project, address, "Ann")
     page = context.new_page()
     page.goto(f"{address}/review")
-    dismiss_hints(page)
     page.locator(".suggestion.selected").wait_for(timeout=60_000)
     page.wait_for_timeout(3000)
-    page.screenshot(path=ROOT / "docs" / f"phone-{theme}.png")
+    shoot(page, f"phone-{theme}")
     context.close()
 
 

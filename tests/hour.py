@@ -171,7 +171,8 @@ class Someone:
         return on_screen(self.page)
 
     def _another(self, image: int) -> None:
-        until(lambda: not self.page.locator(f".stage img[data-image='{image}']").count())
+        # A grid that comes next hides the picture and does not take it away.
+        until(lambda: not self.page.locator(f".stage img[data-image='{image}']:visible").count())
 
     def fix(self) -> None:
         """Slips that nobody noticed at once: each image is opened by its address, and the label taken back."""

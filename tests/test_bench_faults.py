@@ -116,8 +116,9 @@ def test_seeds_are_one_or_several():
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
-def test_after_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch, kills):
+@pytest.mark.slow
+def test_after_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch):
+    kills = 20
     monkeypatch.setattr("annotator.benchmark.faults.measure.IMAGES", 400)
     monkeypatch.setattr("annotator.benchmark.faults.measure.PAUSE", 0.4)
     monkeypatch.setitem(FAULTS, "training", 0)  # which is waited for: that is for the long measurement

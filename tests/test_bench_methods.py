@@ -343,12 +343,14 @@ def test_the_command_tells_what_is_wrong_without_a_traceback(folder, tmp_path, w
     assert isinstance(done.exception, AnnotatorError) and told in str(done.exception)
 
 
+@pytest.mark.slow
 def test_a_method_that_reads_maps_is_given_maps(folder, kept):
     maps = Options(("lagc",), seeds=1, epochs=2, backbone=SMALL, work=kept)
     [row] = measure(*folder, options=maps)["rows"]
     assert 0 < row["hidden_ap"] <= 1 and row["epoch"][0] in (1, 2)
 
 
+@pytest.mark.slow
 def test_end_to_end_training_makes_a_row(folder, kept):
     chosen = Options(
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", linear_init=True, work=kept
@@ -358,6 +360,7 @@ def test_end_to_end_training_makes_a_row(folder, kept):
     assert not list(kept.glob("*.state")) and not list(kept.glob("*.best"))
 
 
+@pytest.mark.slow
 def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, tmp_path):
     dataset = load("folder", *folder)
     task, paths = task_of(dataset, 0.4, 0), everything(dataset).paths

@@ -12,6 +12,7 @@ from annotator.store.database import Database
 
 
 @pytest.mark.browser
+@pytest.mark.slow  # each page has tests of its own; this one goes through all of them in turn
 def test_after_an_hour_on_every_page_each_pair_is_what_was_given_last_and_the_truth(browser, project):
     db = Database(project)
     labels = {}

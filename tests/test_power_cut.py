@@ -20,7 +20,7 @@ from annotator.store import arrays, audits, consistency, runs
 from annotator.store.database import Database
 
 BACKBONE = "efficientnet_lite2"
-SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut, in the sweep
+SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
 SESSION = Path(__file__).with_name("power_cut_session.py")
 
 
@@ -116,10 +116,8 @@ def halves(root: Path, acknowledged: list[list[str]]) -> list[str]:
 
 @pytest.mark.process
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-@pytest.mark.parametrize("share", [0.04, pytest.param(SHARE, marks=pytest.mark.slow, id="sweep")])
-def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_array_is_whole(
-    recording, tmp_path, share
-):
+@pytest.mark.slow
+def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_array_is_whole(recording, tmp_path):
     disk = Disk(recording / "before")
     disk.root = recording / "disk"
     disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
@@ -127,7 +125,7 @@ def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_
     for name, path, text in replay(recording / "trace", disk.root, disk):
         if path == str(recording / "marks"):
             acknowledged += [line.split() for line in text.decode().splitlines()]
-        elif name not in ("fsync", "fdatasync") or chance.random() > share:
+        elif name not in ("fsync", "fdatasync") or chance.random() > SHARE:
             continue
         for drawn in (None, chance):
             cuts += 1
@@ -136,4 +134,4 @@ def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_
             told = broken(place / "project", acknowledged)
             assert not told, (cuts, len(acknowledged), "half of it arrived" if drawn else "nothing arrived", told)
             shutil.rmtree(place)
-    assert cuts > 400 * share and sum(words[0] == "decision" for words in acknowledged) > 30
+    assert cuts > 400 * SHARE and sum(words[0] == "decision" for words in acknowledged) > 30

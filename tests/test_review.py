@@ -57,9 +57,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
 
 
 def open_review(browser: Contexts, served: Served, name: str, **more) -> Page:
-    page = open_page(browser, served, name, **more)
-    page.get_by_role("link", name="Review").wait_for(state="attached")
-    page.goto(served.address + "/review")
+    page = open_page(browser, served, name, "/review", **more)
     wait_for_picture(page)
     page.wait_for_load_state("networkidle")
     return page

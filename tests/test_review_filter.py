@@ -22,13 +22,7 @@ def some(tmp_path_factory) -> Iterator[Served]:
 @pytest.fixture
 def opened(browser, some) -> Callable[[str], Page]:
     """Opens Review for somebody; what they hold is free again after the test, however it ends."""
-
-    def open_(name: str) -> Page:
-        page = open_review(browser, some, name)
-        page.set_default_timeout(10_000)
-        return page
-
-    return open_
+    return lambda name: open_review(browser, some, name)
 
 
 def chosen(page: Page) -> dict:

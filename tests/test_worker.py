@@ -285,8 +285,9 @@ def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, proce
     found = read_predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
-    # A decision that is newer than the run is in its probabilities soon, and, by itself, in another training.
-    say(db, 31, 1)
+    # Decisions that are newer than the run are in its probabilities soon, and, by themselves, in another training.
+    for image_id in range(31, 31 + schedule.ENOUGH):
+        say(db, image_id, 1)
     newest = decisions.newest_decision(db)
     until(lambda: runs.current_run(db).last_decision_id >= newest)
     assert runs.current_run(db).version > 0

@@ -1,4 +1,4 @@
-"""The app as `annotator serve` serves it, but without a worker: a measurement starts its own, or none.
+"""The app as `annotator serve` serves it, but nothing is read ahead, and a measurement starts its own worker, or none.
 
 python -P -m annotator.benchmark.harness.page_alone PROJECT PORT
 """
