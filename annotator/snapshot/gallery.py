@@ -10,6 +10,8 @@ says that a new listing might differ.
 
 import threading
 from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import reduce
@@ -196,9 +198,7 @@ def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
     suffix, come before those whose name begins so, and these before all others that contain it; then by name."""
     if not text:
         return []
-    columns = image_columns.kept(db)
-    with columns.lock, db.reading():
-        columns.refresh(db)
+    with _up_to_date(db) as columns:
         ids = columns.image_ids[columns.names.best_matches(text, count)].tolist()
         return [(tile.image.id, tile.image.name) for tile in tiles.read(db, ids)]
 
@@ -210,16 +210,22 @@ def is_ready(db: Database) -> bool:
 
 def prepare(db: Database) -> None:
     """Read the images into memory, which with a million takes seconds; everything else here does so, too."""
+    with _up_to_date(db):
+        pass
+
+
+@contextmanager
+def _up_to_date(db: Database) -> Generator[ImageColumns]:
+    """The columns as of now, which stay so inside this context: nobody else reads or changes them."""
     columns = image_columns.kept(db)
     with columns.lock, db.reading():
         columns.refresh(db)
+        yield columns
 
 
 def folders(db: Database) -> list[str]:
     """The folders with images, sorted, for the choice of a filter; "" are images beside the folders."""
-    columns = image_columns.kept(db)
-    with columns.lock, db.reading():
-        columns.refresh(db)
+    with _up_to_date(db) as columns:
         used: list[int] = np.unique(columns.names.folder).tolist()
         return sorted(columns.names.folders[folder] for folder in used)
 

@@ -7,6 +7,7 @@ from annotator.store.class_history import ClassChange, State, history
 from annotator.store.database import Database
 
 _VERBS = {"add": "added", "split": "split off", "archive": "archived", "restore": "restored"}
+_FIELDS = {"colour": "color"}  # as pages spell it
 
 
 def history_in_words(db: Database, limit: int | None = None) -> Iterator[tuple[ClassChange, str]]:
@@ -44,11 +45,11 @@ def in_words(change: ClassChange, names: dict[int, str]) -> str:
 def _edits(before: State, after: State, name: str) -> list[str]:
     parts: list[str] = []
     for field, new in after.items():
-        old = before.get(field)
+        old, words = before.get(field), f"{_FIELDS.get(field, field)} of {name!r}"
         if field == "name":
             parts.append(f"renamed {old!r} to {new!r}")
         elif field in ("synonyms", "examples"):
-            parts.append(f"{field} of {name!r}: {len(new):,}")
+            parts.append(f"{words}: {len(new):,}")
         elif field != "position":
-            parts.append(f"{field} of {name!r}: {new or 'none'}")
+            parts.append(f"{words}: {new or 'none'}")
     return parts

@@ -13,7 +13,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
-from annotator.store import prediction_sources, refusals
+from annotator.store import database, prediction_sources, refusals
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
@@ -115,7 +115,7 @@ def all_labels(db: Database) -> list[Label]:
 def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
     """Every label as (image_id, class_id, state), and the newest decision they include, read as of one moment."""
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = database.newest_decision(sql)
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
@@ -127,7 +127,7 @@ def training_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
                 and every cell of an image that somebody has called complete
     """
     with db.reading() as sql:
-        newest = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        newest = database.newest_decision(sql)
         rows = sql.execute(
             f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
             FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
