@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from annotator.errors import AnnotatorError
-    from annotator.exchange.choices import Choices
-    from annotator.exchange.thresholds import Limits
+    from annotator.exchange.exports.choices import Choices
+    from annotator.exchange.exports.thresholds import Limits
     from annotator.project import Project
 
 __all__ = ["AnnotatorError", "Choices", "Limits", "Project", "__version__", "open"]
@@ -20,8 +20,8 @@ __version__ = "0.1.0"
 
 _LIES_IN = {
     "AnnotatorError": "annotator.errors",
-    "Choices": "annotator.exchange.choices",
-    "Limits": "annotator.exchange.thresholds",
+    "Choices": "annotator.exchange.exports.choices",
+    "Limits": "annotator.exchange.exports.thresholds",
     "Project": "annotator.project",
 }
 

@@ -21,8 +21,8 @@ from annotator.store.database import Database
 if TYPE_CHECKING:
     import pandas as pd
 
-    from annotator.exchange.choices import Choices
-    from annotator.exchange.importing import Done
+    from annotator.exchange.exports.choices import Choices
+    from annotator.exchange.imports.importing import Done
     from annotator.quality.certificate_records import Certificate
     from annotator.store.prediction_sources import Source
     from annotator.store.staged_cells import Preview
@@ -158,8 +158,8 @@ class Project:
 
         Raises AnnotatorError for all that is wrong with them; then nothing is stored.
         """
-        from annotator.exchange import outside_predictions as outside
-        from annotator.exchange.score_frames import score_blocks
+        from annotator.exchange.predictions import outside_predictions as outside
+        from annotator.exchange.predictions.score_frames import score_blocks
 
         choices, by = outside.Choices(scale=scale, only_known=only_known, replace=replace), annotator or login()
         if isinstance(scores, str | PathLike):
@@ -196,7 +196,7 @@ class Project:
 
         Raises AnnotatorError for all that is wrong at once; then nothing is written.
         """
-        from annotator.exchange import export
+        from annotator.exchange.exports import export
 
         by = login() if tag else ""
         options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": by}
@@ -213,7 +213,7 @@ class Project:
         exhaustive: bool = False,
     ) -> "Preview":
         """What `import_` would change, with the same arguments; nothing is. Raises AnnotatorError as it does."""
-        from annotator.exchange import importing
+        from annotator.exchange.imports import importing
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
         with importing.prepare(self.path, str(source), chosen, login()) as plan:
@@ -241,7 +241,7 @@ class Project:
 
         Raises AnnotatorError for all that is wrong with the source; then nothing is stored.
         """
-        from annotator.exchange import importing
+        from annotator.exchange.imports import importing
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
         with importing.prepare(self.path, str(source), chosen, annotator or login()) as plan:
@@ -266,7 +266,7 @@ class Project:
 
         Raises AnnotatorError for impossible choices, and for a split that is not there.
         """
-        from annotator.exchange.choices import Choices
+        from annotator.exchange.exports.choices import Choices
         from annotator.torch_dataset import labeled_images
 
         choices = choices or Choices()

@@ -13,8 +13,8 @@ import torch
 from torch.utils.data import Dataset
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import UNKNOWN
 from annotator.store import blocks
 from annotator.store.database import Database

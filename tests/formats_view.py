@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies
 
-from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.provenance import Sidecars, read_sidecars
 from annotator.exchange.formats.view import ACCEPTED, BLOCK, STATE_WORDS, UNKNOWN, Block, View

@@ -10,8 +10,8 @@ from formats_view import all_cells, assert_same, cells_of, read, view_of, write
 from tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.addresses import image_name
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.addresses import image_name
 from annotator.exchange.formats.contents import Given
 from annotator.records import ABSENT, PRESENT, UNSURE
 

@@ -10,8 +10,8 @@ import pytest
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices
-from annotator.exchange.export import export
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import export
 from annotator.quality import audit
 from annotator.quality.certificate import certificate, seconds_per_tile
 from annotator.quality.evidence import Interval, duration, precision_reason, recall_reason, share_in_words

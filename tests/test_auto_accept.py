@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export
 from annotator.exchange.formats.view import STATE_WORDS
 from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
 from annotator.quality.guarantee import Guarantee

@@ -21,16 +21,16 @@ from typer.testing import CliRunner
 
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from annotator.exchange import thresholds
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.exports import thresholds
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export
+from annotator.exchange.exports.thresholds import Limits
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.label_table import read as read_table
 from annotator.exchange.formats.provenance import Sidecars
 from annotator.exchange.formats.view import SOURCE_WORDS, Block, View
-from annotator.exchange.thresholds import Limits
 from annotator.records import PRESENT, Class, Image
 from annotator.store import auto_accepted, classes, decisions
 from annotator.store.auto_accepted import NewAcceptance

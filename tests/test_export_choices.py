@@ -12,12 +12,12 @@ from PIL import Image
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices, columns_of
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export, prepare, write
+from annotator.exchange.exports.choices import Choices, columns_of
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export, prepare, write
+from annotator.exchange.exports.splits import stratified
 from annotator.exchange.formats.view import Columns
 from annotator.exchange.setup import set_up
-from annotator.exchange.splits import stratified
 from annotator.records import ABSENT, PRESENT, Decision
 from annotator.store import auto_accepted, classes, decisions
 from annotator.store.auto_accepted import NewAcceptance

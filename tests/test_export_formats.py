@@ -19,13 +19,13 @@ from PIL import Image
 from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export, prepare, write
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export, prepare, write
+from annotator.exchange.exports.output import sweep_folders
+from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml_arrays
-from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.formats.view import UNKNOWN, Columns
-from annotator.exchange.output import sweep_folders
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import images
 
@@ -290,7 +290,7 @@ def test_an_export_that_is_killed_leaves_nothing_half_and_the_next_one_sweeps(db
     dying = f"""
 import os, signal
 from pathlib import Path
-from annotator.exchange import data_card, export
+from annotator.exchange.exports import data_card, export
 from annotator.store.database import Database
 markdown = data_card.markdown
 data_card.markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export
 from annotator.exchange.setup import set_up
 from annotator.snapshot.status import status
 from annotator.store import copies, images

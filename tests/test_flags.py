@@ -3,7 +3,7 @@
 import csv
 import json
 
-from annotator.exchange.export import export
+from annotator.exchange.exports.export import export
 from annotator.records import Decision
 from annotator.snapshot.status import status
 from annotator.store import decisions, images

@@ -6,8 +6,8 @@ from formats_view import UNSURE_CELL, all_cells, assert_same, cells_of, read, vi
 from tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import PROBLEMS_SHOWN, Problems
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.contents import PROBLEMS_SHOWN, Problems
 
 WRITTEN = [name for name, format_ in FORMATS.items() if format_.write]
 # yolo-cls knows images by their file only, which an import finds by its content.

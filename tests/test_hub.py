@@ -9,8 +9,8 @@ import pytest
 from formats_view import view_of, write
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.exports.hub import push
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.hub import push
 
 pytestmark = pytest.mark.process
 TOKEN = "hf_of_the_stand_in"

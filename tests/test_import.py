@@ -11,11 +11,11 @@ import pytest
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.export import export
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.exports.export import export
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.label_table import read as read_table
-from annotator.exchange.importing import Choices, prepare
-from annotator.exchange.origin import choose_format
+from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.imports.origin import choose_format
 from annotator.records import Decision
 from annotator.store import classes, consistency, decisions, imports
 from annotator.store.comments import comments
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.exchange.importing import Choices, prepare
+from annotator.exchange.imports.importing import Choices, prepare
 left = int(sys.argv[3])
 def trace(statement):
     global left

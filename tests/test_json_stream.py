@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Problems
-from annotator.exchange.formats.json_stream import DEEPEST, pieces
+from annotator.exchange.files.json_stream import DEEPEST, pieces
+from annotator.exchange.files.problems import Problems
 
 ANYTHING = msgspec.json.Decoder(list)
 VALUES = st.recursive(

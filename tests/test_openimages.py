@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Given, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.text_cells import escaped
+from annotator.exchange.formats.contents import Given
 from annotator.exchange.formats.openimages import OPENIMAGES
-from annotator.exchange.formats.text_cells import escaped
-from annotator.exchange.score_tables import read_scores
+from annotator.exchange.predictions.score_tables import read_scores
 from annotator.records import ABSENT, PRESENT
 
 HEADER = "ImageID,Source,LabelName,Confidence\n"

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotator.errors import AnnotatorError, NothingToLearn
-from annotator.exchange import outside_predictions
-from annotator.exchange.outside_predictions import Choices
+from annotator.exchange.predictions import outside_predictions
+from annotator.exchange.predictions.outside_predictions import Choices
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions

@@ -7,7 +7,8 @@ import pytest
 from tables import over
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Given, Item, Problems, Remark
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Given, Item, Remark
 from annotator.records import Decision
 from annotator.store import attributes, class_changes, classes, consistency, decisions, imports, staged_cells, staging
 from annotator.store import images as images_of

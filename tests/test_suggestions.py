@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
-from annotator.exchange.export import export
-from annotator.exchange.thresholds import Limits
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
+from annotator.exchange.exports.export import export
+from annotator.exchange.exports.thresholds import Limits
 from annotator.queues import annotate, review
 from annotator.records import Decision, Wanted
 from annotator.snapshot import suggestions

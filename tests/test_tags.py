@@ -8,8 +8,8 @@ from safetensors.numpy import load_file
 from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices
-from annotator.exchange.export import export
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import export
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import class_changes, classes, images, tags
 
@@ -32,7 +32,7 @@ def test_a_tag_keeps_the_cells_of_its_export_readable_by_safetensors(db, tmp_pat
 
 
 def test_an_export_that_fails_is_not_tagged(db, tmp_path, monkeypatch):
-    monkeypatch.setattr("annotator.exchange.data_card.markdown", lambda card: 1 / 0)
+    monkeypatch.setattr("annotator.exchange.exports.data_card.markdown", lambda card: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export(db, tmp_path / "x.csv", "csv", tag="v1")
     assert not tags.all_tags(db) and not [*tmp_path.glob("x*"), *tmp_path.glob(".*")]

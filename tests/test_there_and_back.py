@@ -6,9 +6,9 @@ import uuid
 import pytest
 from conftest import CLASSES, draw
 
-from annotator.exchange import importing
-from annotator.exchange.export import export
+from annotator.exchange.exports.export import export
 from annotator.exchange.formats import FORMATS
+from annotator.exchange.imports import importing
 from annotator.records import ABSENT, PRESENT, UNSURE, Decision
 from annotator.store import classes, decisions, images, imports
 from annotator.store.database import Database

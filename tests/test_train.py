@@ -9,8 +9,8 @@ from PIL import Image as Picture
 from test_audit import say as answer_audited
 from test_worker import BACKBONE, say, shown
 
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
 from annotator.records import UNSURE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status

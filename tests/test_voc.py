@@ -20,8 +20,8 @@ from tables import over
 from torchvision.datasets import VOCDetection
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.xml_text import _IMPOSSIBLE
 from annotator.exchange.formats.voc import VOC
-from annotator.exchange.formats.xml_text import _IMPOSSIBLE
 from annotator.records import STATE_NAMES
 
 OBJECT = "<object><name>{}</name><difficult>{}</difficult><bndbox><xmin>1</xmin></bndbox></object>"

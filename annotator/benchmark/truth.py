@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.label_table import read
 from annotator.records import STATE_NAMES
 from annotator.store.classes import name_problem

@@ -114,10 +114,10 @@ def export(
     expected to be wrong, is printed first; so is what the format cannot hold. Where a format has no room for the source
     of each label, flags and comments, they stand in files beside it. Only what an export wrote is replaced.
     """
-    from annotator.exchange.choices import Choices, columns_of
-    from annotator.exchange.export import prepare, write
+    from annotator.exchange.exports.choices import Choices, columns_of
+    from annotator.exchange.exports.export import prepare, write
+    from annotator.exchange.exports.thresholds import Limits
     from annotator.exchange.formats.view import Columns
-    from annotator.exchange.thresholds import Limits
     from annotator.store.database import Database
 
     if push_to and kind != "huggingface":
@@ -165,7 +165,7 @@ def export(
     size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
     print(f"{size}: {', '.join(str(path) for path in written)}")
     if push_to:
-        from annotator.exchange.hub import hub, push
+        from annotator.exchange.exports.hub import hub, push
 
         print(f"Uploaded: {push(dest, push_to, hub(), public)}")
 
@@ -206,10 +206,10 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show what changed between two tagged exports: images, classes, and pairs from -> to, class by class."""
-    from annotator.exchange.choices import Choices
-    from annotator.exchange.diff import compare
-    from annotator.exchange.formats.text_cells import Rows
-    from annotator.exchange.tags import cells_now, cells_of
+    from annotator.exchange.exports.choices import Choices
+    from annotator.exchange.exports.diff import compare
+    from annotator.exchange.exports.tags import cells_now, cells_of
+    from annotator.exchange.files.text_cells import Rows
     from annotator.store.database import Database
     from annotator.store.tags import find_tag
 

@@ -14,7 +14,7 @@ import typer
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
-from annotator.exchange.importing import Choices, Done, Plan
+from annotator.exchange.imports.importing import Choices, Done, Plan
 from annotator.settings import login
 from annotator.shares import counted
 from annotator.store.staged_cells import Preview, StagedClass, Tally
@@ -70,7 +70,7 @@ def import_(
     by: By = None,
 ) -> None:
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
-    from annotator.exchange.importing import prepare
+    from annotator.exchange.imports.importing import prepare
     from annotator.store.private import files_for_owner_only
 
     files_for_owner_only()

@@ -73,7 +73,7 @@ def predictions(
     by: By = None,
 ) -> None:
     """Add predictions of another model, list them with the weight that each has earned, or remove them."""
-    from annotator.exchange.outside_predictions import Choices
+    from annotator.exchange.predictions.outside_predictions import Choices
     from annotator.store import prediction_sources
     from annotator.store.database import Database
 
@@ -96,13 +96,13 @@ def predictions(
 
 
 def _read_class_map(path: Path) -> dict[str, str]:
-    from annotator.exchange.formats.class_map import read_class_map
+    from annotator.exchange.imports.class_map import read_class_map
 
     return read_class_map(path)
 
 
 def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
-    from annotator.exchange.outside_predictions import prepare
+    from annotator.exchange.predictions.outside_predictions import prepare
     from annotator.store.private import files_for_owner_only
 
     files_for_owner_only()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import data_set
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import NOBODY, STATE_WORDS, UNKNOWN, Block, View
 from annotator.snapshot.suggestions import missing_positives
 from annotator.store import blocks, classes, images

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.folders import listed as listed_folders
-from annotator.exchange.folders import registered as register_folders
 from annotator.exchange.formats.class_list import read_classes
-from annotator.exchange.importing import Choices, Plan, refuse_other_things
-from annotator.exchange.origin import Origin, choose_format
+from annotator.exchange.imports.folders import listed as listed_folders
+from annotator.exchange.imports.folders import registered as register_folders
+from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
+from annotator.exchange.imports.origin import Origin, choose_format
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.records import BadFile

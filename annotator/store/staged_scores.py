@@ -24,7 +24,7 @@ NOTED = 50  # bad cells of one block that are put into words
 
 
 class IncomingScores(Protocol):
-    """Scores of some images: exchange.score_tables.ScoreBlock."""
+    """Scores of some images: exchange.predictions.score_tables.ScoreBlock."""
 
     @property
     def images(self) -> Sequence[str]: ...

@@ -13,7 +13,7 @@ from annotator.benchmark.datasets import formatted
 from annotator.benchmark.datasets.dataset import DataSet, Part, official
 from annotator.benchmark.datasets.places import Loader, count_note, first_there, missing, need_images, wrong_layout
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.text import read_text
+from annotator.exchange.files.text import read_text
 
 TITLE = "CUB-200-2011"
 ATTRIBUTES = 312

@@ -13,7 +13,7 @@ import numpy as np
 from annotator.benchmark.datasets.dataset import DataSet, Part, official
 from annotator.benchmark.datasets.places import count_note, find_images, first_there, need_images
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.formats.npy import load_array
+from annotator.exchange.files.npy import load_array
 
 FILES = tuple(f"formatted_{part}_{what}.npy" for part in ("train", "val") for what in ("labels", "images"))
 OBSERVED = ("formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy")  # their older and newer name

@@ -15,7 +15,7 @@ from annotator.benchmark.datasets import formatted
 from annotator.benchmark.datasets.dataset import DataSet, Part, official
 from annotator.benchmark.datasets.places import Loader, count_note, find_images, first_there, missing, wrong_layout
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.text import read_text
+from annotator.exchange.files.text import read_text
 from models.protocol import SEED
 
 TITLE = "NUS-WIDE"

@@ -1,12 +1,12 @@
 """One file per format that is read or written, one line a format in the table FORMATS.
 
 format.py says what a format is, contents.py what is read, view.py what is written; provenance.py writes the files
-beside a format that has no room for who gave a label, and text_cells.py what stands in a CSV. images.py is a folder
-without labels. label_table.py and label_lines.py read labels that people have in tables and JSON lines, class_map.py
-and class_list.py lists of classes. json_stream.py, lines.py and npy.py read what may be large, broken or hostile;
-safe_names.py and xml_text.py decide about names; coco_images.py keeps the ids of a COCO file. growing.py writes arrays
-whose length is not known before, spml_arrays.py those of the literature, label_arrays.py reads both, and
-torch_dataset.py is the Dataset that a torch export contains.
+beside a format that has no room for who gave a label, extras.py the same as JSON where it has. images.py is a folder
+without labels. label_table.py and label_lines.py read labels that people have in tables and JSON lines, class_list.py
+lists of classes, label_arrays.py arrays; spml_arrays.py writes those of the literature. coco_images.py keeps the ids
+of a COCO file, huggingface_columns.py and huggingface_tables.py read data sets of the hub, split_names.py names the
+splits, and torch_dataset.py is the Dataset that a torch export contains. What is not of one format is in
+exchange/files.
 """
 
 from collections.abc import Callable

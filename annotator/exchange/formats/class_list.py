@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from annotator.errors import several
-from annotator.exchange.formats.text import read_text
+from annotator.exchange.files.text import read_text
 from annotator.store.classes import description_problem, name_problem
 
 

@@ -30,10 +30,11 @@ import msgspec
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.coco_images import CocoImages
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.json_stream import pieces, starts_with
 from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE, Image
 

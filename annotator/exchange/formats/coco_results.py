@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import coco
-from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.json_stream import pieces, starts_with
 
 AT_ONCE = 4_000_000  # results in memory before the largest of each cell is kept
 

@@ -10,10 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from annotator.errors import AnnotatorError, several
-
-PROBLEMS_SHOWN = 50
-
 
 class Given(NamedTuple):
     """An answer that the source holds. state: PRESENT, ABSENT or UNSURE.
@@ -80,23 +76,3 @@ class Contents:
     folder: Path | None = None
     place: str = "line"
     said: Sequence[str] = ()
-
-
-class Problems:
-    """What is wrong with a source: the first fifty in words, and how many there are."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.sentences: list[str] = []
-
-    def add(self, sentence: str) -> None:
-        """Note one problem; the sentence names its line or field."""
-        self.count += 1
-        if len(self.sentences) < PROBLEMS_SHOWN:
-            self.sentences.append(sentence)
-
-    def error(self, what: str) -> AnnotatorError:
-        """The error that lists them, under a first line that says what cannot be done."""
-        more = self.count - len(self.sentences)
-        sentences = [*self.sentences, *([f"and {more:,} more"] if more else [])]
-        return several(what, sentences, shown=len(sentences))

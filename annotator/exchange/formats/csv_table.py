@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.files.text_cells import Field
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.label_table import read, recognise
-from annotator.exchange.formats.text_cells import Field
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
 OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing")

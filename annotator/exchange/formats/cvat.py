@@ -19,12 +19,13 @@ from typing import Any, BinaryIO, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.extras import answers
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.json_stream import starts_with
 from annotator.exchange.formats.view import ACCEPTED, STATE_WORDS, Output, View
-from annotator.exchange.formats.xml_text import refuse_impossible
 from annotator.records import PRESENT, STATES
 from annotator.store.reading import open_file
 

@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.files.inside import file_inside
+from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.extras import Answers, Extras, Origins, answers, extras, given_by, seconds_of
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.inside import file_inside
-from annotator.exchange.formats.json_stream import pieces, starts_with
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.view import Output, View
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import huggingface_tables as tables
-from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.extras import KEY
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.huggingface_columns import STATES, Columns

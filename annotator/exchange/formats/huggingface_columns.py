@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.inside import file_inside
 from annotator.exchange.formats.contents import Given, Item
 from annotator.exchange.formats.huggingface_tables import Table
-from annotator.exchange.formats.inside import file_inside
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 STATES: tuple[str, ...] = ("present", "absent", "unsure")

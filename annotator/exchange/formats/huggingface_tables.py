@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.files.lines import csv_rows, lines
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.extras import KEY
-from annotator.exchange.formats.lines import csv_rows, lines
 
 METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
 AT_ONCE = 1000  # rows

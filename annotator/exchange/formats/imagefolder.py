@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.files.lines import csv_rows
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.lines import csv_rows
 from annotator.records import PRESENT
 from annotator.store.files import list_files, looks_like_image
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems, Remark
+from annotator.exchange.files.lines import first_line, lines
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.label_table import when
-from annotator.exchange.formats.lines import first_line, lines
 from annotator.records import ABSENT, PRESENT, STATES
 
 

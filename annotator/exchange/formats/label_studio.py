@@ -19,13 +19,14 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.addresses import image_name, looks_like_image
-from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.files.addresses import image_name, looks_like_image
+from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.extras import KEY, Answers, Extras, Origins, answers, extras, given_by, seconds_of
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.json_stream import pieces, starts_with
 from annotator.exchange.formats.view import Block, Output, View
-from annotator.exchange.formats.xml_text import refuse_impossible
 from annotator.records import PRESENT, STATES
 
 CONFIG = ".config.xml"

@@ -20,9 +20,10 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems, Remark
-from annotator.exchange.formats.lines import csv_rows, first_line
-from annotator.exchange.formats.text_cells import unescaped
+from annotator.exchange.files.lines import csv_rows, first_line
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.text_cells import unescaped
+from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.records import ABSENT, PRESENT, STATES, UNSURE
 
 DELIMITERS = ",;\t"

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.files.growing import GrowingArray, Names
+from annotator.exchange.files.npy import load_array
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.growing import GrowingArray, Names
 from annotator.exchange.formats.label_arrays import classes_beside, items, load, texts
-from annotator.exchange.formats.npy import load_array
 from annotator.exchange.formats.torch_dataset import SNIPPET
 from annotator.exchange.formats.view import UNKNOWN, Block, Output, View
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.files.lines import csv_rows, first_line
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.text_cells import Rows, unescaped
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.lines import csv_rows, first_line
-from annotator.exchange.formats.text_cells import Rows, unescaped
 from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, Output, View
 from annotator.records import ABSENT, PRESENT
 from annotator.store.files import looks_like_image

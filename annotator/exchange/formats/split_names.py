@@ -2,7 +2,7 @@
 
 import re
 
-from annotator.exchange.formats.safe_names import safe_names
+from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats.view import View
 
 

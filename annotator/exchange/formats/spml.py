@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.formats.contents import Contents, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.label_arrays import LabelArray, classes_beside, items, load
 from annotator.exchange.formats.spml_arrays import write_spml

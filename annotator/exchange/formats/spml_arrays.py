@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from annotator.exchange.formats.growing import GrowingArray, Names
+from annotator.exchange.files.growing import GrowingArray, Names
 from annotator.exchange.formats.numpy_folder import CODES, place_images, write_classes
 from annotator.exchange.formats.view import ASSUMED, MODEL, Output, View
 

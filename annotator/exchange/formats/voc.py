@@ -23,12 +23,13 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.files.lines import lines
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.safe_names import safe_names
+from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.lines import lines
-from annotator.exchange.formats.safe_names import safe_names
 from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, UNKNOWN, Block, Output, View
-from annotator.exchange.formats.xml_text import refuse_impossible
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.files import list_files
 from annotator.store.reading import open_file

@@ -18,12 +18,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.lines import lines
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.safe_names import safe_names
+from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.formats import imagefolder
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.lines import lines
-from annotator.exchange.formats.safe_names import safe_names
-from annotator.exchange.formats.text_cells import Rows
 from annotator.exchange.formats.view import Output, View
 from annotator.records import PRESENT
 from annotator.store.files import list_files, unescaped

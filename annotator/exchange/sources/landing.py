@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.exchange.formats.contents import Problems
-from annotator.exchange.formats.safe_names import safe_name
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.safe_names import safe_name
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted

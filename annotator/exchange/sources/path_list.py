@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Problems
-from annotator.exchange.formats.lines import lines
+from annotator.exchange.files.lines import lines
+from annotator.exchange.files.problems import Problems
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.shares import counted
 from annotator.store.files import escaped, looks_like_image

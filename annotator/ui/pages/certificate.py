@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.export import card_of
+from annotator.exchange.exports.export import card_of
 from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words

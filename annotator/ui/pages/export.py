@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange import data_card
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import DataSet, data_set
-from annotator.exchange.export import archive, card_of
+from annotator.exchange.exports import data_card
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import DataSet, data_set
+from annotator.exchange.exports.export import archive, card_of
+from annotator.exchange.exports.losses import losses
+from annotator.exchange.exports.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.exchange.formats import all_formats
 from annotator.exchange.formats.csv_table import WORDS
 from annotator.exchange.formats.view import View
-from annotator.exchange.losses import losses
-from annotator.exchange.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.shares import counted
 from annotator.ui import context, frame, tables
 

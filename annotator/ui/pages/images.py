@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.text_cells import Rows
+from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.setup import registered_in_words
 from annotator.records import BadFile
 from annotator.store import heartbeat, images

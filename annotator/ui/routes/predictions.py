@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.exchange.outside_predictions import Choices, store_blocks
-from annotator.exchange.score_tables import ScoreBlock
+from annotator.exchange.predictions.outside_predictions import Choices, store_blocks
+from annotator.exchange.predictions.score_tables import ScoreBlock
 from annotator.store.access_tokens import PREDICTIONS
 from annotator.ui import context
 from annotator.ui.door import FOR_PROGRAMS

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.exchange.formats.contents import Contents, Given, Item, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, PRESENT

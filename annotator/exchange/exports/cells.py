@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from annotator.exchange.choices import Choices
+from annotator.exchange.exports.choices import Choices
 from annotator.exchange.formats.view import (
     ABSENT,
     ACCEPTED,

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.files.lines import first_line, lines
+from annotator.exchange.files.npy import MAGIC, load_array
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats import all_formats
-from annotator.exchange.formats.contents import Contents, Problems
-from annotator.exchange.formats.lines import first_line, lines
-from annotator.exchange.formats.npy import MAGIC, load_array
-from annotator.exchange.formats.text_cells import unescaped
+from annotator.exchange.formats.contents import Contents
 
 if TYPE_CHECKING:
     import pyarrow as pa

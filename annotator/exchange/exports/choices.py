@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.exports.thresholds import Limits
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.view import Columns
-from annotator.exchange.thresholds import Limits
 from annotator.records import SOURCES, STATES
 
 UNKNOWN_CHOICES = ("keep", "absent", "model")

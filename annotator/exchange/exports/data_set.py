@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange import image_files, splits
-from annotator.exchange.cells import Filled, Reader
-from annotator.exchange.choices import Choices
+from annotator.exchange.exports import image_files, splits
+from annotator.exchange.exports.cells import Filled, Reader
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.tallies import Tallies
+from annotator.exchange.exports.thresholds import Fill, OpenCells, expect, thresholds
 from annotator.exchange.formats.view import BLOCK, MODEL, Block, View
-from annotator.exchange.tallies import Tallies
-from annotator.exchange.thresholds import Fill, OpenCells, expect, thresholds
 from annotator.shares import counted
 from annotator.store import blocks, classes
 from annotator.store.database import Database

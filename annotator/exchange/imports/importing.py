@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.exchange.folders import Folder, listed, registered
-from annotator.exchange.formats.class_map import read_class_map
-from annotator.exchange.formats.contents import Contents, Item, Problems
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.provenance import read_sidecars, sidecars
-from annotator.exchange.origin import Origin, origin_of
+from annotator.exchange.imports.class_map import read_class_map
+from annotator.exchange.imports.folders import Folder, listed, registered
+from annotator.exchange.imports.origin import Origin, origin_of
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store import staged_cells, staged_names

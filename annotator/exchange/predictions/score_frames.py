@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.score_tables import CLASS, ROWS, SCORE, ScoreBlock
+from annotator.exchange.predictions.score_tables import CLASS, ROWS, SCORE, ScoreBlock
 
 if TYPE_CHECKING:
     import pandas as pd

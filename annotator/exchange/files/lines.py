@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.files.problems import Problems
 from annotator.store.reading import open_file
 
 LONGEST = 4 << 20  # letters of a line

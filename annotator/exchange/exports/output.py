@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TextIO
 
 from annotator.errors import AnnotatorError, DiskFull
-from annotator.exchange import destination
-from annotator.exchange.image_files import Placer
+from annotator.exchange.exports import destination
+from annotator.exchange.exports.image_files import Placer
 from annotator.records import Image
 from annotator.store.arrays import replacing
 from annotator.store.files import content_of

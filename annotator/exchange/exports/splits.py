@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from annotator.exchange import near_duplicates
-from annotator.exchange.choices import SIMILAR, Choices, existing_attribute, shares
-from annotator.exchange.formats.safe_names import safe_names
-from annotator.exchange.tallies import Tallies
+from annotator.exchange.exports import near_duplicates
+from annotator.exchange.exports.choices import SIMILAR, Choices, existing_attribute, shares
+from annotator.exchange.exports.tallies import Tallies
+from annotator.exchange.files.safe_names import safe_names
 from annotator.indexing import positions
 from annotator.shares import counted
 from annotator.store import blocks

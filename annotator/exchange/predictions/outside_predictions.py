@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotator.errors import did_you_mean
-from annotator.exchange.formats.contents import Problems
-from annotator.exchange.score_tables import ScoreBlock, read_scores
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.predictions.score_tables import ScoreBlock, read_scores
 from annotator.store import classes
 from annotator.store.database import Database
 from annotator.store.prediction_sources import PROBABILITY, Source

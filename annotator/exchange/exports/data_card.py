@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from annotator import __version__
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import DataSet
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import DataSet
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, count_in_words, share_in_words
 from annotator.records import Run

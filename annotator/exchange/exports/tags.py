@@ -4,8 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import DataSet, data_set
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import DataSet, data_set
 from annotator.store import tags
 from annotator.store.database import Database
 from annotator.store.tags import TaggedCells

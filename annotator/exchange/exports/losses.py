@@ -1,7 +1,7 @@
 """What a format has no room for, counted in the data set that is to be written, and said before it is."""
 
+from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.formats.format import Format
-from annotator.exchange.tallies import Tallies
 from annotator.shares import counted
 
 

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.choices import Choices
-from annotator.exchange.formats.safe_names import folded, safe_name
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.files.safe_names import folded, safe_name
 from annotator.records import Image
 from annotator.store import blocks, images
 from annotator.store.database import Database

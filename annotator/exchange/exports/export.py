@@ -16,17 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import several
-from annotator.exchange import data_card, destination
-from annotator.exchange.choices import Choices
-from annotator.exchange.data_set import DataSet, Progress, data_set
+from annotator.exchange.exports import data_card, destination
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import DataSet, Progress, data_set
+from annotator.exchange.exports.image_files import Linked, Placer
+from annotator.exchange.exports.losses import losses
+from annotator.exchange.exports.output import (
+    ABANDONED_AFTER,
+    FileOutput,
+    FolderOutput,
+    beside,
+    new_folder,
+    sweep_folders,
+)
+from annotator.exchange.exports.tags import write_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
-from annotator.exchange.image_files import Linked, Placer
-from annotator.exchange.losses import losses
-from annotator.exchange.output import ABANDONED_AFTER, FileOutput, FolderOutput, beside, new_folder, sweep_folders
-from annotator.exchange.tags import write_cells
 from annotator.store import tags
 from annotator.store.arrays import sweep
 from annotator.store.database import Database

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.contents import Problems
+from annotator.exchange.files.problems import Problems
 from annotator.store.reading import open_file
 
 CHUNK = 1 << 20  # bytes
