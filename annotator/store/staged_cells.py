@@ -112,7 +112,8 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
         )
         sql.execute(
             """INSERT INTO staged.closed SELECT DISTINCT image_id FROM staged.item
-            WHERE exhaustive AND image_id NOT NULL ORDER BY image_id"""
+            WHERE (exhaustive OR (answered AND ?)) AND image_id NOT NULL ORDER BY image_id""",
+            [staging.names_all],
         )
         for cell in list(_clashes(sql)):
             winner = _winner(cell)
@@ -254,7 +255,8 @@ def _conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) -> list
         AND l.state != x.state AND {whose} LIMIT {EXAMPLES}"""
     ).fetchall()
     implied = sql.execute(
-        f"""SELECT (SELECT i.place FROM staged.item i WHERE i.image_id = z.image_id AND i.exhaustive LIMIT 1),
+        f"""SELECT (SELECT i.place FROM staged.item i WHERE i.image_id = z.image_id
+            AND (i.exhaustive OR i.answered) ORDER BY i.exhaustive DESC LIMIT 1),
             m.name, t.name, -1, l.state, d.annotator
         {IMPLIED_HELD.replace("WHERE", "JOIN image m ON m.id = z.image_id WHERE")}
         AND l.state != -1 AND {whose} LIMIT {EXAMPLES}"""

@@ -45,6 +45,8 @@ class Incoming(Protocol):
     @property
     def exhaustive(self) -> bool: ...
     @property
+    def answered(self) -> bool: ...
+    @property
     def scores(self) -> Mapping[str, float]: ...
     @property
     def file(self) -> str: ...
@@ -57,8 +59,8 @@ class Incoming(Protocol):
 
 
 _TABLES = """
-CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive INTEGER NOT NULL, file TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
+CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive INTEGER NOT NULL,
+    answered INTEGER NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
     -- negative: an image that is not registered yet
     image_id INTEGER,
     -- why it names no image, or by which part of a path it names one
@@ -92,13 +94,14 @@ class Staging:
 
     place_word    what a place is: "line", "annotation"
     note          is given a sentence for everything that is wrong with an item
+    names_all     the items name all that is present wherever somebody has answered, whatever the source says of that
 
     Use it as a context manager: the file is removed at the end.
     """
 
     def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
         sweep(folder)
-        self.place_word, self.note = place_word, note
+        self.place_word, self.note, self.names_all = place_word, note, False
         self.path = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
         self._lock = FileLock(self.path.with_suffix(LOCK))
         self._lock.acquire(timeout=0)
@@ -169,7 +172,9 @@ class Staging:
                 continue
             self.items += 1
             number = self.items
-            rows.append((number, item.image, item.place, item.exhaustive, item.file, item.sha256.lower()))
+            rows.append(
+                (number, item.image, item.place, item.exhaustive, item.answered, item.file, item.sha256.lower())
+            )
             for name, state, annotator, at, source in item.labels:
                 class_id = classes.get(name) or self._class(name, item)
                 by = who.get((source, annotator))
@@ -179,7 +184,7 @@ class Staging:
             others["attribute"] += [(number, name, str(value)) for name, value in item.attributes.items()]
             others["remark"] += [(number, *remark) for remark in item.remarks]
         add = self._file.executemany
-        add("INSERT INTO item (id, name, place, exhaustive, file, sha256) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        add("INSERT INTO item (id, name, place, exhaustive, answered, file, sha256) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         add("INSERT INTO given (item, class, state, who, at) VALUES (?, ?, ?, ?, ?)", given)
         add("INSERT INTO score (item, class, score) VALUES (?, ?, ?)", others["score"])
         add("INSERT INTO attribute (item, name, value) VALUES (?, ?, ?)", others["attribute"])

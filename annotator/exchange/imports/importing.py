@@ -8,7 +8,7 @@ Images come first, batch by batch as registration.py commits them, so that a kil
 follow in one transaction. A project that does not exist yet is made as a whole or not at all.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,14 +44,14 @@ class Choices:
 
     format       its name; None: recognised
     images       a folder with the images; None: where the source says, or those that the project has
-    class_map    a file that says which class of the project a name of the source stands for
+    class_map    which class of the project a name of the source stands for ("": left out), or a file that says so
     conflicts    keep: answers of the project stay where the source says something else; replace: they do not
     exhaustive   the source names all that is present: other classes of it are absent
     """
 
     format: str | None = None
     images: Path | None = None
-    class_map: Path | None = None
+    class_map: Path | Mapping[str, str] | None = None
     conflicts: str = "keep"
     exhaustive: bool = False
 
@@ -78,8 +78,10 @@ class Plan:
         self.db, self._staging, self._origin, self._choices, self._by = db, staging, origin, choices, by
         self.format, self.why = origin.format, origin.why
         self.said: Sequence[str] = ()
-        self._rules = rules or Rules(read_class_map(choices.class_map) if choices.class_map else {})
+        self._rules = rules or Rules(_class_map(choices))
+        self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
+        self._coming: Sequence[str] = ()
         self._prefix = ""
         self.done: Done | None = None
         self.preview: Preview
@@ -130,9 +132,18 @@ class Plan:
     def reread(self, coming: Sequence[str], problems: Problems | None = None) -> None:
         """Work out anew what would change, now that other files are to be registered. Raises AnnotatorError as `read`
         does."""
+        self._coming = coming
         self._staging.expect(coming)
         self._resolve(problems or Problems())
         self.preview = staged_cells.preview(self._staging, self.db)
+
+    def choose(self, choices: Choices) -> None:
+        """Work out anew what would change by another class map, or another choice about conflicts or what the source
+        names; the source is not read again. Raises AnnotatorError as `read` does; then `choose` comes before `apply`.
+        """
+        self._choices, self._rules = choices, replace(self._rules, class_map=_class_map(choices))
+        self._staging.names_all = choices.exhaustive
+        self.reread(self._coming)
 
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it."""
@@ -164,9 +175,10 @@ class Plan:
                 item.file = path_of(str(item.place))
             elif item.file:
                 item.file = self._prefix + item.file
-            item.exhaustive |= self._choices.exhaustive and item.answered
             yield item
-        yield from read_sidecars(self._origin.path, problems)
+        for item in read_sidecars(self._origin.path, problems):
+            item.answered = False  # it says who gave an answer, not what else there is
+            yield item
 
     def _resolve(self, problems: Problems) -> None:
         staged_names.resolve(self._staging, self.db, self._rules, problems.add)
@@ -198,19 +210,24 @@ class Plan:
         return result, sorted(new)
 
 
+def _class_map(choices: Choices) -> Mapping[str, str]:
+    return read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
+
+
 class _NotAppliedError(Exception):
     """A new project was previewed and not made."""
 
 
 @contextmanager
 def prepare(
-    project: Path, source: Path | str, choices: Choices, by: str, progress: Progress | None = None
+    project: Path, source: Path | str, choices: Choices, by: str, progress: Progress | None = None, name: str = ""
 ) -> Generator[Plan]:
     """A plan, ready to be applied. Where there is no project yet, one is made when it is applied.
 
     source    a path or an address; an archive is unpacked and an address downloaded here (sources/), so that a plan
               that is not applied leaves files in the project's folder, with which the next one goes on
     by        who imports, for the history
+    name      what messages and the history call the source; "": its path or address
 
     Raises AnnotatorError for a source that cannot be read or is of no known format, with all that is wrong with it.
     """
@@ -223,10 +240,10 @@ def prepare(
             if (project / "project.db").exists():
                 db = Database(project)
                 db.refuse_read_only()
-                origin = origin_of(project, source, choices.format, progress)
+                origin = _named(origin_of(project, source, choices.format, progress), name)
             else:
                 refuse_other_things(project)
-                origin = origin_of(project, source, choices.format, progress)
+                origin = _named(origin_of(project, source, choices.format, progress), name)
                 db = stack.enter_context(making(project, _folder_of_new(project, origin, choices)))
             staging = stack.enter_context(Staging(db.paths.project, lambda sentence: None))
             plan = Plan(db, staging, origin, choices, by)
@@ -236,6 +253,10 @@ def prepare(
                 raise _NotAppliedError
     except _NotAppliedError:
         pass
+
+
+def _named(origin: Origin, name: str) -> Origin:
+    return replace(origin, name=name) if name else origin
 
 
 def refuse_other_things(project: Path) -> None:
