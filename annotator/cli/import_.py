@@ -16,8 +16,6 @@ from annotator.cli.printing import print_by_reason, print_table, printable, prog
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.importing import Choices, Done, Plan
 from annotator.settings import login
-from annotator.shares import counted
-from annotator.store.staged_cells import Preview, StagedClass, Tally
 
 commands = typer.Typer(rich_markup_mode=None)
 imports = typer.Typer(
@@ -135,6 +133,7 @@ def undo(
     by: By = None,
 ) -> None:
     """Take an import back as a whole. Importing the same again brings it back."""
+    from annotator.exchange.imports.in_words import undone_in_words
     from annotator.store import imports as store
     from annotator.store.database import Database
 
@@ -142,86 +141,45 @@ def undo(
     if not yes and not typer.confirm(f"Take import {number} back?"):
         print("Nothing was changed.")
         return
-    undone = store.undo(db, number, by or login())
-    print(f"Import {number} taken back: {counted(undone.decisions, 'decision')}, {counted(undone.images, 'image')}.")
-    if undone.images_kept:
-        print(f"  {counted(undone.images_kept, 'image')} of it stay: people decided something about them.")
-    if undone.archived:
-        print(f"  archived: {', '.join(map(printable, undone.archived))}")
-    if undone.kept:
-        print(f"  classes that others use stay: {', '.join(map(printable, undone.kept))}")
+    for sentence in undone_in_words(store.undo(db, number, by or login())):
+        print(printable(sentence))
 
 
 def _print_preview(plan: Plan, conflicts: str) -> None:
+    from annotator.exchange.imports import in_words
+
     preview = plan.preview
-    print(f"Format: {plan.format.name} ({printable(plan.why)}).")
+    print(printable(in_words.format_in_words(plan)))
     for sentence in plan.said:
         print(f"  {printable(sentence)}")
-    people, earlier = preview.conflicts_with_people, preview.conflicts_with_imports
-    stay = "they stay as they are" if conflicts == "keep" else "they are replaced"
-    rows: list[tuple[str, int, Tally]] = [
-        ("images of this project", preview.images_known, Tally()),
-        ("new images", preview.images_new.count, Tally()),
-        ("images that nobody has: left out", preview.images_unknown.count, preview.images_unknown),
-        ("images whose file was skipped: left out", preview.images_skipped.count, preview.images_skipped),
-        ("new answers", preview.answers_new, Tally()),
-        ("answers already so", preview.answers_known, Tally()),
-        (f"answers that people gave otherwise: {stay}", people.count, people),
-        (f"answers that an import gave otherwise: {stay}", earlier.count, earlier),
-        ("images of which all is said", preview.completed, Tally()),
-        ("answers left out with their image or class", preview.left_out, Tally()),
-        ("cells filled in by a model or assumed: left out", preview.filled, Tally()),
-        ("facts of images", preview.attributes_new, Tally()),
-        (f"facts that differ: {stay}", preview.attributes_other.count, preview.attributes_other),
-        ("flags and comments", preview.remarks_new, Tally()),
-        ("scores (not imported: annotator predictions)", preview.scores, Tally()),
-    ]
-    print_table(("", "count"), [(title, f"{count:,}") for title, count, _ in rows if count])
-    for title, count, tally in rows:
-        if tally.examples:
-            more = f" and {count - len(tally.examples):,} more" if count > len(tally.examples) else ""
-            print(f"{title}:")
-            for example in tally.examples:
+    lines = in_words.lines(preview, conflicts)
+    print_table(("", "count"), [(line.title, f"{line.count:,}") for line in lines])
+    for line in lines:
+        if line.examples:
+            print(f"{line.title}:")
+            for example in line.examples:
                 print(f"  {printable(example)}")
-            if more:
-                print(f" {more}")
-    _print_classes(preview)
-
-
-def _print_classes(preview: Preview) -> None:
-    known = sum(class_.how == "known" for class_ in preview.classes)
+            if line.more:
+                print(f"  and {line.more:,} more")
+    print(in_words.classes_in_words(preview))
     others = [class_ for class_ in preview.classes if class_.how != "known"]
-    print(f"{counted(len(preview.classes), 'class', 'classes')}: {known:,} known, {len(others):,} others.")
     for class_ in others[:SHOWN]:
-        print(f"  {_class_in_words(class_)}")
+        print(f"  {printable(in_words.class_in_words(class_))}")
     if len(others) > SHOWN:
         print(f"  and {len(others) - SHOWN:,} more")
     for warning in preview.warnings[:SHOWN]:
         print(f"  {printable(warning)}")
 
 
-def _class_in_words(class_: StagedClass) -> str:
-    name, target, answers = printable(class_.name), printable(class_.target), counted(class_.answers, "answer")
-    if class_.how in ("new", "restored", "left out"):
-        return f"{class_.how}: {name} ({answers})"
-    why = {"synonym": "a synonym", "alike": "but for case and blanks", "mapped": "by your map"}[class_.how]
-    return f"{name} -> {target} ({why}, {answers})"
-
-
 def _print_done(project: Path, done: Done) -> None:
-    from annotator.exchange.setup import registered_in_words
+    from annotator.exchange.imports.in_words import done_in_words
 
+    for sentence in done_in_words(done):
+        print(sentence)
     if done.registered:
-        print(f"{project}: {registered_in_words(done.registered)}.")
         print_by_reason(done.registered.bad, "skipped")
         print_by_reason(done.registered.missing, "missing")
-    imported = done.imported
-    replaced = f" ({imported.replaced:,} replaced others)" if imported.replaced else ""
-    print(
-        f"Import {imported.id}: {counted(imported.answers, 'answer')}{replaced}, "
-        f"{counted(imported.completed, 'image')} completed, {counted(len(imported.classes), 'class', 'classes')} added."
-    )
-    print(f"Take it back with: annotator imports undo {project} {imported.id}")
+    print(f"Take it back with: annotator imports undo {project} {done.imported.id}")
 
 
 def _as_json(plan: Plan, done: Done | None) -> dict:

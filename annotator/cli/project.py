@@ -40,7 +40,8 @@ def init(
     ] = None,
 ) -> None:
     """Create a project from a folder of images, or add images, classes and labels to it."""
-    from annotator.exchange.setup import registered_in_words, set_up
+    from annotator.exchange.imports.in_words import registered_in_words
+    from annotator.exchange.setup import set_up
     from annotator.store.private import files_for_owner_only
     from annotator.worker.backbone import check_backbone
 

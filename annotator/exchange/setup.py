@@ -141,19 +141,6 @@ def add_folder(
     return register(db, folder, listing.paths, progress, listing.kept_out, threads)
 
 
-def registered_in_words(registered: Registered) -> str:
-    """What a scan of a folder came to, in one line; the first three also where there are none."""
-    counts = [
-        (registered.added, counted(registered.added, "image added", "images added")),
-        (registered.known, f"{registered.known:,} already there"),
-        (len(registered.bad), counted(len(registered.bad), "file skipped", "files skipped")),
-        (registered.moved, f"{registered.moved:,} moved or renamed"),
-        (registered.copies, counted(registered.copies, "duplicate")),
-        (len(registered.missing), f"{len(registered.missing):,} missing"),
-    ]
-    return ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
-
-
 def _refuse_without_images(folder: Path, listing: Listing) -> None:
     if not listing.images():
         raise AnnotatorError(

@@ -8,7 +8,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import Rows
-from annotator.exchange.setup import registered_in_words
+from annotator.exchange.imports.in_words import registered_in_words
 from annotator.records import BadFile
 from annotator.store import heartbeat, images
 from annotator.store.database import Database

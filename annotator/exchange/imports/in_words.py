@@ -1,0 +1,121 @@
+"""What an import would do, has done and takes back, in the words that the command line and the Import page share.
+
+Names of images and classes stand in these sentences as they are: who shows them escapes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotator.exchange.imports.importing import Done, Plan
+from annotator.shares import counted
+from annotator.store.import_commit import Imported
+from annotator.store.imports import Undone
+from annotator.store.registration import Registered
+from annotator.store.staged_cells import Preview, StagedClass, Tally
+
+_WHY = {"synonym": "a synonym", "alike": "but for case and blanks", "mapped": "by your map"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of a preview. examples: the first ones, with their places."""
+
+    title: str
+    count: int
+    examples: Sequence[str] = ()
+
+    @property
+    def more(self) -> int:
+        """How many there are besides the examples."""
+        return self.count - len(self.examples) if self.examples else 0
+
+
+def format_in_words(plan: Plan) -> str:
+    """Of which format the source is, and why."""
+    return f"Format: {plan.format.name} ({plan.why})."
+
+
+def lines(preview: Preview, conflicts: str) -> list[Line]:
+    """What would change, as numbers; those that are 0 are left out.
+
+    conflicts    as in importing.Choices
+    """
+    stay = "kept" if conflicts == "keep" else "replaced"
+    all_: list[tuple[str, int | Tally]] = [
+        ("images in the project", preview.images_known),
+        ("new images", preview.images_new.count),
+        ("unknown images: left out", preview.images_unknown),
+        ("images whose file was skipped: left out", preview.images_skipped),
+        ("new answers", preview.answers_new),
+        ("answers that the project has already", preview.answers_known),
+        (f"answers that people gave differently: {stay}", preview.conflicts_with_people),
+        (f"answers of earlier imports that differ: {stay}", preview.conflicts_with_imports),
+        ("images on which all that is present is named", preview.completed),
+        ("answers left out with their image or class", preview.left_out),
+        ("answers filled in by a model or assumed: left out", preview.filled),
+        ("facts about images", preview.attributes_new),
+        (f"facts about images that differ: {stay}", preview.attributes_other),
+        ("flags and comments", preview.remarks_new),
+        ("scores: left out, to be added as predictions", preview.scores),
+    ]
+    shown = [(title, value if isinstance(value, Tally) else Tally(value)) for title, value in all_]
+    return [Line(title, tally.count, tally.examples) for title, tally in shown if tally.count]
+
+
+def classes_in_words(preview: Preview) -> str:
+    """How many classes the source names."""
+    known = sum(class_.how == "known" for class_ in preview.classes)
+    others = len(preview.classes) - known
+    return f"{counted(len(preview.classes), 'class', 'classes')}: {known:,} known, {others:,} others."
+
+
+def class_in_words(class_: StagedClass) -> str:
+    """What becomes of a class that is not simply known."""
+    answers = counted(class_.answers, "answer")
+    if class_.how in ("new", "restored", "left out"):
+        return f"{class_.how}: {class_.name} ({answers})"
+    return f"{class_.name} -> {class_.target} ({_WHY.get(class_.how, class_.how)}, {answers})"
+
+
+def registered_in_words(registered: Registered) -> str:
+    """What a scan of a folder came to, in one line; the first three also where there are none."""
+    counts = [
+        (registered.added, counted(registered.added, "image added", "images added")),
+        (registered.known, f"{registered.known:,} already there"),
+        (len(registered.bad), counted(len(registered.bad), "file skipped", "files skipped")),
+        (registered.moved, f"{registered.moved:,} moved or renamed"),
+        (registered.copies, counted(registered.copies, "duplicate")),
+        (len(registered.missing), f"{len(registered.missing):,} missing"),
+    ]
+    return ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
+
+
+def done_in_words(done: Done) -> list[str]:
+    """What an import did, one sentence for images and one for answers."""
+    imported = done.imported
+    images = [f"{registered_in_words(done.registered)}."] if done.registered else []
+    return [*images, f"Import {imported.id}: {_stored(imported)}."]
+
+
+def _stored(imported: Imported) -> str:
+    replaced = f" ({imported.replaced:,} replaced others)" if imported.replaced else ""
+    parts = [f"{counted(imported.answers, 'answer')}{replaced}", f"{counted(imported.completed, 'image')} completed"]
+    parts.append(f"{counted(len(imported.classes), 'class', 'classes')} added")
+    others = {"fact about an image": imported.attributes, "flag or comment": imported.remarks}
+    plurals = ("facts about images", "flags and comments")
+    parts += [counted(n, noun, plural) for (noun, n), plural in zip(others.items(), plurals, strict=True) if n]
+    return ", ".join(parts)
+
+
+def undone_in_words(undone: Undone) -> list[str]:
+    """What taking an import back did, and what stays."""
+    said = [
+        f"Import {undone.id} taken back: {counted(undone.decisions, 'decision')}, {counted(undone.images, 'image')}."
+    ]
+    if undone.images_kept:
+        said.append(f"{counted(undone.images_kept, 'image')} of it stay: people decided something about them.")
+    if undone.archived:
+        said.append(f"archived: {', '.join(undone.archived)}")
+    if undone.kept:
+        said.append(f"classes that others use stay: {', '.join(undone.kept)}")
+    return said
