@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from PIL import Image
 from tables import over
 
 from annotator.errors import AnnotatorError
@@ -16,11 +17,13 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.label_table import read as read_table
 from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format
+from annotator.exchange.setup import add_folder
 from annotator.records import Decision
-from annotator.store import classes, consistency, decisions, imports
+from annotator.store import classes, consistency, decisions, imports, interruption, unfinished_imports
 from annotator.store.comments import comments
 from annotator.store.database import Database
 from annotator.store.images import missing_ids, names_to_ids
+from annotator.store.staging import Staging
 
 SHAPES = {
     "long": "image,class,state,annotator,decided_at\n00.jpg,fox,present,Bob,2026-01-02T03:04:05+00:00\n"
@@ -200,6 +203,61 @@ def test_a_killed_import_leaves_nothing_half_stored_and_the_next_one_everything(
     assert not consistency.problems(db)
     bring(project, tmp_path / "labels.csv")
     assert labels(db) == MEANT["wide"] and not list(project.glob("*.staging*"))
+
+
+class Stop(Exception):
+    """Somebody has pressed Stop."""
+
+
+def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(interruption, "INSTRUCTIONS", 40)
+    wild, db, left = tmp_path / "wild", Database(project), 0
+    for name in ("fox", "owl"):
+        (wild / name).mkdir(parents=True)
+        for number in range(2):
+            Image.new("RGB", (9, 9), (ord(name[0]), number, 7)).save(wild / name / f"{number}.png")
+
+    def stop(what: str, done: int, of: int) -> None:
+        nonlocal left
+        steps.append(what)
+        left -= 1
+        if left == 0:
+            raise Stop
+
+    def asked() -> tuple:
+        shown = db.tuples("SELECT id, name, stage FROM image WHERE problem = '' ORDER BY id")
+        return shown, labels(db), imports.imports(db), classes.all_classes(db), list(project.glob("*staging*"))
+
+    before, calls = asked(), 0
+    for tried in range(100):
+        steps: list[str] = []
+        left = calls = calls + 1 + tried * 4  # sooner and later, in every step
+        try:
+            with prepare(project, wild, Choices(), "Ann", stop) as plan:
+                plan.apply(stop)
+        except Stop:
+            assert asked() == before
+            continue
+        break
+    assert tried > 9 and plan.is_stored
+    assert {"Reading", "Matching names", "Counting what would change", "Reading images", "Storing"} == set(steps)
+    assert len(labels(db)) == 4 and len(asked()[0]) == 28 and not consistency.problems(db)
+    assert imports.undo(db, plan.done.imported.id, "Ann").images == 4, "those that an earlier attempt had read, too"
+
+
+def test_images_of_an_import_that_was_killed_are_not_asked_about_from_the_next_start_on(project, tmp_path):
+    db = Database(project)
+    unfinished_imports.begin(db, [tmp_path / "wild"])
+    (tmp_path / "wild").mkdir()
+    Image.new("RGB", (9, 9)).save(tmp_path / "wild" / "a.png")
+    add_folder(db, tmp_path / "wild")
+    (project / "import-1-dead.staging").touch()
+    with Staging(project, print):
+        unfinished_imports.recover(db)
+        assert not missing_ids(db), "an import is running"
+    unfinished_imports.recover(db)
+    assert list(missing_ids(db).values()) == ["taken back with import that was not finished"]
+    assert not list(project.glob("*.staging*"))
 
 
 def test_an_answer_that_a_person_gives_during_an_import_waits_for_it_and_is_kept(project, tmp_path):

@@ -74,14 +74,18 @@ def import_(
     files_for_owner_only()
     choices = Choices(format_, images, class_map, conflicts.value, exhaustive)
     done: Done | None = None
-    with ExitStack() as stack:
-        with progress("Reading") as show:
-            plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
-        if not as_json:
-            _print_preview(plan, conflicts.value)
-        if not dry_run and (yes or (plan.changes and _is_confirmed())):
-            with progress("Reading images") as show:
-                done = plan.apply(show_steps(show))
+    plan: Plan | None = None
+    try:
+        with ExitStack() as stack:
+            with progress("Reading") as show:
+                plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
+            if not as_json:
+                _print_preview(plan, conflicts.value)
+            if not dry_run and (yes or (plan.changes and _is_confirmed())):
+                with progress("Reading images") as show:
+                    done = plan.apply(show_steps(show))
+    except KeyboardInterrupt:
+        raise _interrupted(project, plan) from None
     if as_json:
         print(json.dumps(_as_json(plan, done), ensure_ascii=False))
     elif done is None:
@@ -90,13 +94,26 @@ def import_(
         _print_done(project, done)
 
 
+def _interrupted(project: Path, plan: Plan | None) -> AnnotatorError:
+    if plan is not None and plan.is_stored:
+        return AnnotatorError(f"Interrupted after the import was stored. See: annotator imports {project}")
+    return AnnotatorError(
+        "Interrupted: nothing was imported, and the project is as it was. Give the same command again to import; "
+        "images that were read already are not read again."
+    )
+
+
 def _is_confirmed() -> bool:
     """Whether the person says yes. Raises AnnotatorError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise AnnotatorError(
             "Nothing was imported: there is no terminal to ask on. Add --yes to import without asking."
         )
-    return typer.confirm("Import?")
+    try:
+        return typer.confirm("Import?")
+    except typer.Abort:  # Ctrl+C, or the end of the input
+        print()
+        return False
 
 
 @imports.command("list", epilog=examples("annotator imports list birds", "annotator imports birds --json"))

@@ -125,11 +125,12 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[..., None]]:
-    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of), and a new title."""
+    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of; 0: not
+    known), and a new title."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f}", markup=False),
+        TextColumn("{task.fields[count]}", markup=False),
         TimeRemainingColumn(),
     )
     with Bar(
@@ -139,13 +140,19 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
         redirect_stdout=False,  # what is printed meanwhile goes through the guarded streams
         redirect_stderr=False,
     ) as bar:
-        task = bar.add_task(title, visible=False)
-        yield lambda done, of, what=title: bar.update(task, completed=done, total=of, description=what, visible=True)
+        task = bar.add_task(title, visible=False, count="")
+
+        def show(done: int, of: int, what: str = title) -> None:
+            count = f"{done:,} of {of:,}" if of else f"{done:,}" if done else ""
+            bar.update(task, completed=done, total=of or None, description=what, visible=True, count=count)
+
+        yield show
 
 
 def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
-    """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar."""
-    return lambda what, done, of: show(done, of or done, what) if done else None
+    """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar, which
+    only moves where it is not known how much there is."""
+    return lambda what, done, of: show(done, of, what)
 
 
 def print_status(status: dict) -> None:

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlite_utils
 
@@ -35,12 +35,13 @@ TRIGGERS = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where an import comes from, and who asked for it: the columns of `import`."""
+    """Where an import comes from, and who asked for it: the columns of `import`. uuid: a name for this import."""
 
     path: str
     format: str
     annotator: str
     sha256: str = ""
+    uuid: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,7 @@ def commit(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
                 VALUES (?, ?, ?, ?, ?, ?, '{}', ?)""",
-                [
-                    secrets.token_hex(16),
-                    source.path,
-                    source.sha256,
-                    source.format,
-                    source.annotator,
-                    time.time(),
-                    change,
-                ],
+                [source.uuid, source.path, source.sha256, source.format, source.annotator, time.time(), change],
             )
         )
         with without_triggers(sql, _cells(sql)):

@@ -68,11 +68,6 @@ def imports(db: Database) -> list[Import]:
     return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
 
 
-def taken_back_images(db: Database) -> set[int]:
-    """Images of which nobody is asked because the import that added them was taken back."""
-    return {row[0] for row in db.tuples("SELECT id FROM image WHERE problem LIKE ? || '%'", [TAKEN_BACK])}
-
-
 def undo(db: Database, import_id: int, by: str) -> Undone:
     """Take an import back as a whole: its answers, facts, flags and comments, the classes that it added and nobody else
     uses, and the images that it added and nobody else answered. Importing the same again brings them back.

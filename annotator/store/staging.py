@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.database import Database
+from annotator.store.interruption import watched
 from annotator.store.refusals import LONGEST_NOTE, is_text
 
 AT_ONCE = 2000  # items in one transaction
@@ -95,6 +96,7 @@ class Staging:
     place_word    what a place is: "line", "annotation"
     note          is given a sentence for everything that is wrong with an item
     names_all     the items name all that is present wherever somebody has answered, whatever the source says of that
+    beat          called again and again while statements about the staged items run; what it raises ends them
 
     Use it as a context manager: the file is removed at the end.
     """
@@ -102,6 +104,7 @@ class Staging:
     def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
         sweep(folder)
         self.place_word, self.note, self.names_all = place_word, note, False
+        self.beat: Callable[[], None] = lambda: None
         self.path = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
         self._lock = FileLock(self.path.with_suffix(LOCK))
         self._lock.acquire(timeout=0)
@@ -214,7 +217,8 @@ class Staging:
         try:
             for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
                 sql.conn.execute(f"PRAGMA staged.{pragma}")
-            yield sql
+            with watched(sql, self.beat):
+                yield sql
         finally:
             sql.conn.execute("DETACH staged")
 
@@ -224,15 +228,23 @@ def is_staging(name: str) -> bool:
     return name.startswith(PREFIX) and name.endswith((SUFFIX, LOCK, f"{SUFFIX}-journal"))
 
 
-def sweep(folder: Path) -> None:
-    """Remove what killed imports have left in a project's folder."""
+def sweep(folder: Path) -> bool:
+    """Remove what killed imports have left in a project's folder; returns whether one is running."""
+    is_running = False
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         lock = FileLock(path.with_suffix(LOCK))
-        with suppress(Timeout, OSError):
+        try:
             lock.acquire(timeout=0)
-            path.unlink(missing_ok=True)
-            lock.release()
-            Path(lock.lock_file).unlink(missing_ok=True)
+        except Timeout:
+            is_running = True
+        except OSError:
+            continue
+        else:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                lock.release()
+                Path(lock.lock_file).unlink(missing_ok=True)
+    return is_running
 
 
 def _problem(item: Incoming) -> str | None:

@@ -54,10 +54,12 @@ def making(project: Path, folder: Path) -> Generator[Database]:
             db = _opened(place.project, folder)
             yield db
             _close(db)
-        except Exception:
+        except BaseException as error:
+            begun = db is not None and db.value("SELECT count(*) FROM file")
             if db:
                 _close(db)
-            _remove(place.project, FILES[:-1])
+            if isinstance(error, Exception) or not begun:  # Ctrl+C: the next attempt goes on
+                _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)
     finally:

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.settings import BUSY_STATUS
-from annotator.store import heartbeat, jobs
+from annotator.store import heartbeat, jobs, unfinished_imports
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.worker.context import Context, Stopped
@@ -57,6 +57,7 @@ class Worker:
         self._mapmaker = Mapmaker()
         self.context.say("starting")
         jobs.requeue(self.db)
+        unfinished_imports.recover(self.db)
         for room in (self.db.paths.features(""), self.db.paths.map(""), self.db.paths.runs, self.db.paths.heatmaps):
             sweep(room)
 

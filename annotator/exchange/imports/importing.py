@@ -4,8 +4,12 @@
         print(plan.preview)
         done = plan.apply()
 
-Images come first, batch by batch as registration.py commits them, so that a killed import goes on where it was; labels
-follow in one transaction. A project that does not exist yet is made as a whole or not at all.
+Images come first, batch by batch as registration.py commits them, so that no file is read twice when a killed import is
+repeated; labels follow in one transaction. A project that does not exist yet is made as a whole or not at all.
+
+A `progress` is called many times a second with (what is done, how much of it, of how much; 0: not known): fetching,
+reading, matching, counting, storing. What it raises ends the import, and so does Ctrl+C: `Plan.is_stored` says whether
+the import was stored. If not, the project is as it was, and the next attempt reads only files that were not read yet.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -22,11 +26,10 @@ from annotator.exchange.imports.folders import Folder, listed, registered
 from annotator.exchange.imports.origin import Origin, origin_of
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
-from annotator.store import staged_cells, staged_names
+from annotator.store import staged_cells, staged_names, unfinished_imports
 from annotator.store.database import Database
-from annotator.store.files import content_of, escaped
+from annotator.store.files import content_of
 from annotator.store.import_commit import Imported, Source, commit
-from annotator.store.imports import taken_back_images
 from annotator.store.registration import Registered
 from annotator.store.staged_cells import Preview
 from annotator.store.staged_names import Rules
@@ -35,7 +38,7 @@ from annotator.store.unfinished import holds_other_things, making
 from annotator.store.versions import class_version
 
 CONFLICTS = ("keep", "replace")
-BEGUN = "import_begun"  # setting: the source whose images are being registered, and the last image before them
+MATCHING, COUNTING, STORING = "Matching names", "Counting what would change", "Storing"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Plan:
     format, why    of what format the source is, and by what it was recognised
     said           how the source was understood, in sentences
     preview        what would change
+    is_stored      whether the import is in the project: also true when it was interrupted after its last moment
     """
 
     def __init__(
@@ -83,6 +87,8 @@ class Plan:
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
         self._prefix = ""
+        self._source: Source | None = None
+        self.is_stored = False
         self.done: Done | None = None
         self.preview: Preview
 
@@ -108,7 +114,7 @@ class Plan:
         self._staging.add_classes(contents.classes)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
         self._staging.add(self._items(contents, problems), shown)
-        self.reread(coming, problems)
+        self.reread(coming, problems, progress)
         beside = (f"also read: {path.name}" for path in sidecars(self._origin.path))
         found = (sentence for folder in self._folders for sentence in folder.said())
         self.said = [*self._origin.said, *contents.said, *beside, *found]
@@ -129,42 +135,48 @@ class Plan:
             return [(contents.folder, None)]
         return []
 
-    def reread(self, coming: Sequence[str], problems: Problems | None = None) -> None:
+    def reread(self, coming: Sequence[str], problems: Problems | None = None, progress: Progress | None = None) -> None:
         """Work out anew what would change, now that other files are to be registered. Raises AnnotatorError as `read`
         does."""
         self._coming = coming
         self._staging.expect(coming)
-        self._resolve(problems or Problems())
+        self._resolve(problems or Problems(), progress)
+        self._begin(COUNTING, progress)
         self.preview = staged_cells.preview(self._staging, self.db)
 
-    def choose(self, choices: Choices) -> None:
+    def choose(self, choices: Choices, progress: Progress | None = None) -> None:
         """Work out anew what would change by another class map, or another choice about conflicts or what the source
         names; the source is not read again. Raises AnnotatorError as `read` does; then `choose` comes before `apply`.
         """
         self._choices, self._rules = choices, replace(self._rules, class_map=_class_map(choices))
         self._staging.names_all = choices.exhaustive
-        self.reread(self._coming)
+        self.reread(self._coming, progress=progress)
 
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it."""
-        result, new = None, []
-        if self._folders:
-            result, new = self._register(progress)
+        try:
+            result, new = self._register(progress) if self._folders else (None, [])
+            version = class_version(self.db)
             self._staging.expect(())
-        if progress:
-            progress("Storing", 0, 0)
-        version = class_version(self.db)
-        problems = Problems()
-        self._resolve(problems)
-        is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
-        digest = content_of(self._origin.path) if is_file else ""
-        source = Source(self._origin.name, self.format.name, self._by, digest)
-        over = self._choices.conflicts == "replace"
-        imported = commit(self._staging, self.db, source, replace=over, new_images=new, version=version)
-        if result and self.db.paths.file == DATABASE:
-            self.db.set_setting(BEGUN, None)
+            self._resolve(Problems(), progress)
+            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
+            digest = content_of(self._origin.path) if is_file else ""
+            self._source = Source(self._origin.name, self.format.name, self._by, digest)
+            over = self._choices.conflicts == "replace"
+            self._begin(STORING, progress)
+            imported = commit(self._staging, self.db, self._source, replace=over, new_images=new, version=version)
+        finally:
+            query = "SELECT 1 FROM import WHERE uuid = ?"
+            self.is_stored = self._source is not None and self.db.value(query, [self._source.uuid]) is not None
+            if self._folders and self.db.paths.file == DATABASE:
+                (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
         self.done = Done(imported, result)
         return self.done
+
+    def _begin(self, what: str, progress: Progress | None) -> None:
+        """The next step is done by statements of SQLite, of which nobody knows how long they take."""
+        self._staging.beat = (lambda: progress(what, 0, 0)) if progress else (lambda: None)
+        self._staging.beat()
 
     def _items(self, contents: Contents, problems: Problems) -> Iterator[Item]:
         path_of = self._origin.fetched.path_of if self._origin.fetched else None
@@ -180,7 +192,8 @@ class Plan:
             item.answered = False  # it says who gave an answer, not what else there is
             yield item
 
-    def _resolve(self, problems: Problems) -> None:
+    def _resolve(self, problems: Problems, progress: Progress | None) -> None:
+        self._begin(MATCHING, progress)
         staged_names.resolve(self._staging, self.db, self._rules, problems.add)
         if not problems.count:
             staged_cells.build(self._staging, self.db, problems.add)
@@ -189,25 +202,14 @@ class Plan:
 
     def _register(self, progress: Progress | None) -> tuple[Registered, list[int]]:
         """Register the images; returns the ids of those that are new, also to an import that was killed before."""
-        name, last = self._origin.name, 0
-        if self.db.paths.file == DATABASE:  # all images of a new project came with the import
-            last = self.db.value("SELECT coalesce(max(id), 0) FROM image")
-            begun = self.db.setting(BEGUN)
-            if begun and begun["source"] == name:
-                last = min(last, begun["after"])
-            self.db.set_setting(BEGUN, {"source": name, "after": last})
-        before = taken_back_images(self.db)
+        is_new = self.db.paths.file != DATABASE  # all images of a new project came with the import
+        if not is_new:
+            unfinished_imports.begin(self.db, [folder.path for folder in self._folders])
         shown = (lambda done, of: progress("Reading images", done, of)) if progress else None
         result = registered(self.db, self._folders, shown)
-        new = before - taken_back_images(self.db)
-        for folder in self._folders:
-            rows = self.db.tuples(
-                """SELECT DISTINCT image_id FROM file f JOIN folder d ON d.id = f.folder_id
-                WHERE d.path = ? AND image_id > ?""",
-                [escaped(str(folder.path.resolve())), last],
-            )
-            new |= {row[0] for row in rows}
-        return result, sorted(new)
+        if is_new:
+            return result, [row[0] for row in self.db.tuples("SELECT id FROM image ORDER BY id")]
+        return result, unfinished_imports.new_images(self.db)
 
 
 def _class_map(choices: Choices) -> Mapping[str, str]:
@@ -240,6 +242,7 @@ def prepare(
             if (project / "project.db").exists():
                 db = Database(project)
                 db.refuse_read_only()
+                unfinished_imports.recover(db)
                 origin = _named(origin_of(project, source, choices.format, progress), name)
             else:
                 refuse_other_things(project)
