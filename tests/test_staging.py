@@ -170,7 +170,7 @@ def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path
     decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
     items = [
         Item("1/1.jpg", 1, [Given("fox", 1, "Bob", 12.5, "click"), Given("owl", 0)], attributes={"split": "train"},
-             remarks=[Remark("comment", "dark", "Bob", 3.0), Remark("flag", "blurred")]),
+             remarks=[Remark("comment", "dark", "Bob", 3.0), Remark("flag", "blurred"), Remark("comment", "dark")]),
         Item("2.jpg", 2, [Given("owl", -1)]),
     ]  # fmt: skip
     preview, done = bring(db, items, ())
@@ -204,6 +204,7 @@ def test_an_undo_is_refused_while_a_merging_rests_on_the_import(tmp_path):
 
 NAMES = {  # name in the source -> image id, None where it names none
     "1/1.jpg": 1, "./1/1.jpg": 1, " 1/1.jpg ": 1, "1\\1.jpg": 1, "/photos/1/1.jpg": 1, "1.jpg": 1, "x/1/1.jpg": 1,
+    "cafe\u0301.jpg": 2, "\u00f6.jpg": 2,  # the other form of Unicode
     "2/1.jpg": None, "11.jpg": None, "/elsewhere/1.jpeg": None, "former.jpg": 2, "1/": None, "..": None,
 }  # fmt: skip
 
@@ -212,7 +213,8 @@ NAMES = {  # name in the source -> image id, None where it names none
 def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name):
     db = small(tmp_path_factory.mktemp("names"))
     with db.writing() as sql:
-        sql.execute("INSERT INTO alias (name, image_id) VALUES ('former.jpg', 2)")
+        for alias in ("former.jpg", "caf\u00e9.jpg", "o\u0308.jpg"):
+            sql.execute("INSERT INTO alias (name, image_id) VALUES (?, 2)", [alias])
     preview, _ = bring(db, [Item(name, 1, [Given("fox", 1)])])
     assert db.tuples("SELECT image_id FROM label") == ([(NAMES[name],)] if NAMES[name] else [])
     assert preview.images_unknown.count == (NAMES[name] is None)
@@ -285,9 +287,11 @@ BAD = {
     "drive": Item("a.jpg", 1, file="C:\\a.jpg"),
     "state": Item("1.jpg", 1, [Given("fox", 7)]),
     "time": Item("1.jpg", 1, [Given("fox", 1, "Ann", float("nan"))]),
+    "milliseconds": Item("1.jpg", 1, [Given("fox", 1, "Ann", 1.7e12)]),  # of the year 55840, which no file can hold
     "score": Item("1.jpg", 1, scores={"fox": float("inf")}),
     "attribute": Item("1.jpg", 1, attributes={"x" * 300: "y"}),
     "comment": Item("1.jpg", 1, remarks=[Remark("comment", "x" * 3000)]),
+    "written in milliseconds": Item("1.jpg", 1, remarks=[Remark("comment", "x", "Ann", 1.7e12)]),
     "kind": Item("1.jpg", 1, remarks=[Remark("shout", "x")]),
 }
 

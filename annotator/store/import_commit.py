@@ -366,7 +366,8 @@ def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
         f"""INSERT INTO decision (uuid, action, image_id, note, source, annotator, decided_at)
         SELECT ? || ':note-' || r.id, r.kind, i.image_id, r.text, 'import', ?, ?
         FROM staged.remark r JOIN staged.item i ON i.id = r.item WHERE i.image_id > 0 AND NOT {REMARK_KNOWN}
-        {"" if replace else f"AND NOT ({flagged})"} ORDER BY r.id""",
+        {"" if replace else f"AND NOT ({flagged})"} GROUP BY i.image_id, r.kind, r.text HAVING r.id = min(r.id)
+        ORDER BY r.id""",
         [name, IMPORTER, time.time()],
     )
     sql.execute(

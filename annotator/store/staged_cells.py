@@ -190,7 +190,7 @@ def preview(staging: Staging, db: Database) -> Preview:
         facts = _attributes(staging, sql)
         remarks, known_remarks = sql.execute(
             f"""SELECT count(*), coalesce(sum(is_known), 0) FROM (SELECT {REMARK_KNOWN} AS is_known FROM staged.remark r
-            JOIN staged.item i ON i.id = r.item WHERE i.image_id NOT NULL)"""
+            JOIN staged.item i ON i.id = r.item WHERE i.image_id NOT NULL GROUP BY i.image_id, r.kind, r.text)"""
         ).fetchone()
         return Preview(
             staging.items,

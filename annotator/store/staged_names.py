@@ -2,14 +2,17 @@
 
 An image is found by its sha256 where the source states it: the content is what an image is. Otherwise by its name, the
 path of a file, a former name, an absolute path in one of the project's folders, or by a part of a path that names one
-image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). A class is found by its name or synonym, by what
-the user maps it to, and then by its name without regard to case and blanks.
+image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). Accents may be written in either of Unicode's
+forms: macOS lists files with "e" and an accent where other systems have one letter. A class is found by its name or
+synonym, by what the user maps it to, and then by its name without regard to case and blanks.
 """
 
 import json
+import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import sqlite_utils
 
@@ -21,6 +24,7 @@ from annotator.store.files import escaped
 from annotator.store.staging import Staging
 
 DEEPEST = 12  # folders of a name that are tried as a part of another one
+FORMS = ("NFC", "NFD")  # of Unicode, in which a name that is not ASCII may be written
 OTHER_CONTENT = "the image of this name has another content"
 NO_IMAGE = "no image of the project has this name"
 SEVERAL = "several images have this name"
@@ -56,6 +60,7 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
     with staging.attached(db) as sql:
         sql.conn.create_function("tail", 2, _tail, deterministic=True)
         sql.conn.create_function("depth", 1, _depth, deterministic=True)
+        sql.conn.create_function("normalized", 2, _normalized, deterministic=True)
         sql.execute("UPDATE staged.item SET image_id = NULL, reason = '', is_part = 0")
         _images(sql, rules)
         _note_images(staging, sql, rules, note)
@@ -70,6 +75,15 @@ def _tail(name: str, folders: int) -> str | None:
     """The last part of a path with so many folders; None where it has fewer."""
     parts = name.rsplit("/", folders + 1)
     return name if len(parts) == folders + 1 else "/".join(parts[1:]) if len(parts) > folders + 1 else None
+
+
+def _normalized(name: str, form: Literal["NFC", "NFD"]) -> str:
+    return unicodedata.normalize(form, name)
+
+
+def _forms(name: str) -> list[tuple[str, str]]:
+    """(SQL of a name in another form, the condition under which it may be another text)."""
+    return [(f"normalized({name}, '{form}')", f"{name} GLOB '*[^ -~]*'") for form in FORMS]
 
 
 def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
@@ -91,6 +105,8 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
     for name in ("item.name", without_dot, "'''' || item.name", "replace(item.name, '\\', '/')"):
         _exactly(sql, open_, name, folders)
+    for name, may_differ in _forms("item.name"):
+        _exactly(sql, f"{open_} AND {may_differ}", name, folders)
     for folder_id, path in folders:
         prefix = path.rstrip("/") + "/"
         relative = "substr(item.name, length(?2) + 1)"
@@ -125,18 +141,21 @@ def _exactly(sql: sqlite_utils.Database, open_: str, name: str, folders: list[tu
 def _files(sql: sqlite_utils.Database, folder: Path) -> None:
     """Items that bring a file: the image that it was registered as, or a new one, which has a negative number."""
     row = sql.execute("SELECT id FROM folder WHERE path = ?", [escaped(str(folder.resolve()))]).fetchone()
-    open_ = "image_id IS NULL AND file != ''"
-    if row:
-        found = "FROM file f WHERE f.folder_id = ? AND f.path = item.file"
-        sql.execute(f"UPDATE staged.item SET image_id = (SELECT image_id {found}) WHERE {open_}", [row[0]])
-        sql.execute(
-            f"""UPDATE staged.item SET reason = coalesce(? || (SELECT f.reason {found} AND f.reason != ''), '')
-            WHERE {open_}""",
-            [SKIPPED, row[0]],
-        )
-    coming = "(SELECT number FROM staged.coming n WHERE n.path = item.file)"
-    sql.execute(f"UPDATE staged.item SET image_id = {coming} WHERE {open_} AND reason = ''")
-    sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = ''", [NO_FILE])
+    for file, may_differ in [("item.file", "1"), *_forms("item.file")]:
+        open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
+        if row:
+            found = f"FROM file f WHERE f.folder_id = ? AND f.path = {file}"
+            sql.execute(f"UPDATE staged.item SET image_id = (SELECT image_id {found}) WHERE {open_}", [row[0]])
+            sql.execute(
+                f"""UPDATE staged.item SET reason = coalesce(? || (SELECT f.reason {found} AND f.reason != ''), reason)
+                WHERE {open_}""",
+                [SKIPPED, row[0]],
+            )
+        coming = f"(SELECT number FROM staged.coming n WHERE n.path = {file})"
+        sql.execute(f"UPDATE staged.item SET image_id = {coming} WHERE {open_} AND reason = ''")
+    sql.execute(
+        "UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE]
+    )
 
 
 def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:

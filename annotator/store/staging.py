@@ -27,6 +27,7 @@ AT_ONCE = 2000  # items in one transaction
 CACHE_KB = 64_000
 LONGEST_NAME = 4096  # letters of an image's name
 LONGEST_ATTRIBUTE = 200, 2000  # letters of its name, of its value
+TIMES = -62_135_596_800, 253_402_300_799  # unix seconds of the years 1 to 9999: those that can be written as a date
 PREFIX, SUFFIX, LOCK = "import-", ".staging", ".staging.lock"
 FILLED = ("model", "assumed", "model (accepted)")
 """What an export names as the source of cells that nobody has answered: they are no answers when they come back."""
@@ -258,8 +259,8 @@ def _problem(item: Incoming) -> str | None:
     for name, state, annotator, at, source in item.labels:
         if state not in _STATES:
             return f"{name!r} has the state {state!r}; it must be 1, -1 or 0"
-        if at is not None and not math.isfinite(at):
-            return f"{name!r} was decided at {at!r}, which is no time"
+        if at is not None and not _is_time(at):
+            return f"{name!r} was decided at {at!r}, which is no time (seconds since 1970)"
         if (annotator or source) and not (is_text(annotator) and is_text(source)):
             return f"who gave {name!r} ({annotator!a}, {source!a}) cannot be stored as text"
     for name, score in item.scores.items():
@@ -278,9 +279,13 @@ def _problem(item: Incoming) -> str | None:
             return f"{kind!r} is neither a flag nor a comment"
         if not is_text(text) or not is_text(annotator) or not 0 < len(text) <= LONGEST_NOTE:
             return f"a {kind} of {len(text):,} letters; text of 1 to {LONGEST_NOTE:,} letters is kept"
-        if at is not None and not math.isfinite(at):
-            return f"a {kind} was written at {at!r}, which is no time"
+        if at is not None and not _is_time(at):
+            return f"a {kind} was written at {at!r}, which is no time (seconds since 1970)"
     return None
+
+
+def _is_time(at: float) -> bool:
+    return TIMES[0] <= at <= TIMES[1]  # false for what is not a number
 
 
 def _is_below(file: str) -> bool:
