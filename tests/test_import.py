@@ -12,9 +12,11 @@ from PIL import Image
 from tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.exports.choices import Choices as ExportChoices
 from annotator.exchange.exports.export import export
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.label_table import read as read_table
+from annotator.exchange.formats.view import Columns
 from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format
 from annotator.exchange.setup import add_folder
@@ -138,6 +140,19 @@ def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     assert [row["note"] for row in comments(back)] == ['a, "b"\nc']
     assert back.tuples("SELECT note FROM decision WHERE action = 'flag'") == [("=look",)]
     assert not consistency.problems(back)
+
+
+def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_provenance_names(project, photos, tmp_path):
+    db = Database(project)
+    ids = names_to_ids(db)
+    decisions.decide(db, [
+        Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
+        Decision("three-3", "done", "Ann", "done", ids["01.jpg"]),
+    ])  # fmt: skip
+    some = Columns(chosen=(("image", "image"), ("fox", "fox")))
+    export(db, tmp_path / "some.csv", "csv", ExportChoices(columns=some))
+    bring(tmp_path / "second", tmp_path / "some.csv", images=photos)
+    assert labels(Database(tmp_path / "second")) == {("00.jpg", "fox", 1), ("01.jpg", "fox", -1)}
 
 
 BAD = {

@@ -153,9 +153,7 @@ def _files(sql: sqlite_utils.Database, folder: Path) -> None:
             )
         coming = f"(SELECT number FROM staged.coming n WHERE n.path = {file})"
         sql.execute(f"UPDATE staged.item SET image_id = {coming} WHERE {open_} AND reason = ''")
-    sql.execute(
-        "UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE]
-    )
+    sql.execute("UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE])
 
 
 def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:

@@ -180,7 +180,9 @@ class Plan:
 
     def _items(self, contents: Contents, problems: Problems) -> Iterator[Item]:
         path_of = self._origin.fetched.path_of if self._origin.fetched else None
+        names_all = False
         for item in contents.items:
+            names_all |= item.exhaustive
             if self._choices.images:
                 item.file = ""
             elif path_of:
@@ -188,8 +190,11 @@ class Plan:
             elif item.file:
                 item.file = self._prefix + item.file
             yield item
+        listed = {name for name, _ in contents.classes}
         for item in read_sidecars(self._origin.path, problems):
             item.answered = False  # it says who gave an answer, not what else there is
+            if names_all:  # of its own classes, such as the chosen columns of a table: no other ones become absent
+                item.labels = [given for given in item.labels if given.class_name in listed]
             yield item
 
     def _resolve(self, problems: Problems, progress: Progress | None) -> None:
