@@ -219,6 +219,11 @@ def test_endless_attributes_of_xml_and_wrong_samples_are_problems(tmp_path, monk
     path.write_text(f"<annotations><image name='{'x' * (2 << 20)}'/></annotations>")
     with pytest.raises(AnnotatorError, match="MB without an image"):
         items_of("cvat", path)
+    (tmp_path / "tasks.json").write_text("[]")
+    with (tmp_path / "tasks.config.xml").open("wb") as file:
+        file.truncate(17 << 20)
+    with pytest.raises(AnnotatorError, match=r"tasks\.config\.xml has more than 16 MB"):
+        items_of("label-studio", tmp_path / "tasks.json")
     folder = write(FORMATS["fiftyone"], view_of(np.array([[1]]), files=FILES[:1]), tmp_path)
     (folder / "samples.json").write_text(
         '{"samples": [{"filepath": 3}, {"tags": []}, {"filepath": "a", "positive_labels": 3}]}'

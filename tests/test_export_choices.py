@@ -12,6 +12,7 @@ from PIL import Image
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.exports import data_card
 from annotator.exchange.exports.choices import Choices, columns_of
 from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.exports.export import export, prepare, write
@@ -144,6 +145,8 @@ def test_the_markdown_card_says_what_the_json_card_says(answered, tmp_path):
         assert expected in text, expected
     for split in card["splits"]:
         assert split["name"] in text
+    hostile = data_card.markdown(card | {"images_missing": [{"image": "<img src=x>|a\n# b", "reason": "gone"}]})
+    assert "&lt;img src=x>\\|a # b" in hostile, "a name is neither HTML nor another line"
     [month] = {row["month"] for row in card["answers"]}
     assert f"| {month} | Ann | click | 4 |" in text
 
@@ -198,6 +201,12 @@ def test_splits_that_the_images_have_are_kept(answered, tmp_path):
     export(answered, tmp_path / "x.csv", "csv", Choices(splits="existing"))
     splits = Counter(row["split"] for row in rows_of(tmp_path / "x.csv"))
     assert splits == {"_up": 4, "val": 15, "": 5}
+    with answered.writing() as sql:
+        more = [(f"more/{number}.jpg", f"{number:064x}") for number in range(101)]
+        sql.conn.executemany("INSERT INTO image (name, sha256, width, height) VALUES (?, ?, 9, 9)", more)
+        sql.execute("INSERT INTO attribute (image_id, name, value) SELECT id, 'who', name FROM image")
+    with pytest.raises(AnnotatorError, match=r"'who' has 12. different values.*--split-by who"):
+        export(answered, tmp_path / "y.csv", "csv", Choices(splits="existing:who"))
     with pytest.raises(AnnotatorError, match="--split-by 'place'"):
         export(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
 

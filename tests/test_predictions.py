@@ -141,6 +141,10 @@ def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_p
     assert (source.version, source.images, source.cells) == (before.version + 1, 4, 5)
     assert said_of(db, "00.jpg", "fox") == {"yolo": 0.25}, "of several boxes the highest counts, not what was before"
     assert said_of(db, "00.jpg", "heron") == {"yolo": 0.1} and said_of(db, "05.jpg", "deer") == {"yolo": 0.5}
+    with db.writing() as sql:
+        sql.execute("INSERT INTO alias (name, image_id) SELECT '=1.jpg', id FROM image WHERE name = '07.jpg'")
+    add(db, tmp_path, "image,fox\n'=1.jpg,0.5\n")  # as exports write a name that a spreadsheet takes for a formula
+    assert said_of(db, "07.jpg", "fox") == {"yolo": 0.5}
     assert add(db, tmp_path, "image,fox\n00.jpg,0.5\n", replace=True).cells == 1
     with pytest.raises(AnnotatorError, match="hold a probability"):
         add(db, tmp_path, scale="score")

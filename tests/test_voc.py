@@ -186,10 +186,16 @@ def test_what_is_wrong_with_an_xml_file_is_named(tmp_path_factory, text, words):
 
 
 def test_what_is_wrong_with_a_list_is_named_with_its_line(tmp_path):
-    root = make(tmp_path / "VOC", {}, {"train": "a\n", "dog_train": "a 1\nb 2\nc\n../d 1\n"}, ("a.jpg",))
+    root = make(
+        tmp_path / "VOC", {}, {"train": "a\n", "dog_train": f"a 1\nb 2\nc\n../d 1\n{'e' * 300} 1\n"}, ("a.jpg",)
+    )
     contents, problems = read(VOC, root)
     items = list(contents.items)
-    assert [(item.image, item.file) for item in items] == [("a.jpg", "a.jpg"), ("../d.jpg", "")]
+    assert [(item.image, item.file) for item in items] == [
+        ("a.jpg", "a.jpg"),
+        ("../d.jpg", ""),
+        ("e" * 300 + ".jpg", ""),
+    ]
     assert problems.sentences == [
         f"ImageSets/Main/dog_train.txt, line {line}: {text!r} must be an image and 1, -1 or 0"
         for line, text in ((2, "b 2"), (3, "c"))

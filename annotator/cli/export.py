@@ -1,6 +1,5 @@
 """The commands that write the data set out, and compare what was written."""
 
-import getpass
 import json
 import time
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ import typer
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import printable, progress
 from annotator.errors import AnnotatorError
+from annotator.settings import login
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -151,7 +151,7 @@ def export(
         license=license_,
         cite=cite,
     )
-    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": getpass.getuser() if tag else ""}
+    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": login() if tag else ""}
     with (
         progress("Exporting") as show,
         prepare(Database(project), dest, kind, choices, **options, progress=show) as prepared,

@@ -124,10 +124,11 @@ def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.Da
     """
     import pandas as pd
 
-    class_id = None if class_ is None else classes.find_class(db, class_).id
-    likely = missing_positives(db, class_id, n)
-    class_names = {known.id: known.name for known in classes.all_classes(db)}
-    shown = images.images(db, {suggestion.image_id for suggestion in likely})
+    with db.reading():
+        class_id = None if class_ is None else classes.find_class(db, class_).id
+        likely = missing_positives(db, class_id, n)
+        class_names = {known.id: known.name for known in classes.all_classes(db)}
+        shown = images.images(db, {suggestion.image_id for suggestion in likely})
     return pd.DataFrame(
         {
             "image": _strings(shown[suggestion.image_id].name for suggestion in likely),

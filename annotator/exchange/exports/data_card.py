@@ -154,7 +154,7 @@ def paths(target: Path, is_folder: bool = False) -> list[Path]:
 def _missing(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
-    names = ", ".join(row["image"] for row in rows[:MISSING_NAMED])
+    names = ", ".join(_safe(row["image"]) for row in rows[:MISSING_NAMED])
     rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
     return [
         f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are "
@@ -317,8 +317,8 @@ def _limit(threshold: float | None) -> str:
 
 
 def _safe(name: str) -> str:
-    """The name with | escaped, which ends a cell in Markdown."""
-    return name.replace("|", "\\|")
+    """The name as text of one cell in Markdown: without the end of the cell or line, and without HTML."""
+    return " ".join(name.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _certified(row: Row) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from annotator.errors import AnnotatorError
 from annotator.exchange.exports import near_duplicates
 from annotator.exchange.exports.choices import SIMILAR, Choices, existing_attribute, shares
 from annotator.exchange.exports.tallies import Tallies
@@ -19,6 +20,8 @@ from annotator.indexing import positions
 from annotator.shares import counted
 from annotator.store import blocks
 from annotator.store.database import Database
+
+MOST_EXISTING = 100  # splits that an attribute may name: one with more values says something else
 
 
 def assign(
@@ -29,6 +32,8 @@ def assign(
     ids        (N,) int64, ascending
     tallies    of these images, with the positives where splits are made
     progress   called with (files read, files in all) where files are read for it
+
+    Raises AnnotatorError for an attribute with so many values that they are no splits.
     """
     if attribute := existing_attribute(choices.splits):
         return _existing(db, attribute, ids)
@@ -143,6 +148,11 @@ class _Filling:
 def _existing(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     image_ids, values = blocks.values_of(db, attribute)
     words = sorted(set(values))
+    if len(words) > MOST_EXISTING:
+        raise AnnotatorError(
+            f"The attribute {attribute!r} has {len(words):,} different values, such as {words[0]!r}; at most "
+            f"{MOST_EXISTING} can be splits. To keep images of one value together: --split-by {attribute}"
+        )
     place_of = {word: place for place, word in enumerate(words)}
     rows, known = positions(ids, image_ids)
     of_value = np.array([place_of[value] for value in values], np.int16)

@@ -33,6 +33,7 @@ CONFIG = ".config.xml"
 CONTROLS = ("present", "absent", "unsure")
 TICKED = 0.5  # probability from which on a prediction ticks a class
 LOCAL = "/data/local-files/?d="
+LARGEST = 16 << 20  # bytes of a labeling config
 _NO_LABELS = ("textarea", "rating", "number", "datetime", "pairwise", "relation", "video", "ranker")
 
 
@@ -97,6 +98,8 @@ def _listed_classes(config: Path) -> list[tuple[str, str]]:
     if not config.is_file():
         return []
     try:
+        if config.stat().st_size > LARGEST:
+            raise AnnotatorError(f"{config} has more than {LARGEST >> 20} MB: it is no labeling config. Move it away.")
         tree = parse(config)
     except (ParseError, DefusedXmlException, OSError) as error:
         raise AnnotatorError(f"{config} is no labeling config: {error}. Mend it, or move it away.") from error

@@ -131,9 +131,12 @@ def _image_of(images: Path | None, image_id: str) -> str:
 
 def _existing(images: Path | None, file: str) -> str:
     """The name of a file in JPEGImages, "" when it is not there or would lead out of it."""
-    if images is None or "/" in file or "\\" in file or "\0" in file or not (images / file).is_file():
+    if images is None or "/" in file or "\\" in file or "\0" in file:
         return ""
-    return file
+    try:
+        return file if (images / file).is_file() else ""
+    except OSError:  # a name too long for a file
+        return ""
 
 
 def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:

@@ -253,7 +253,7 @@ def _wide(
     row, names = 1, [unescaped(column.strip()) for column in columns]
     for batch in batches:
         places = range(row, row + batch.num_rows)
-        images = _texts(batch.column(image))
+        images = [unescaped(text) for text in _texts(batch.column(image))]
         values = [_numbers(batch.column(column), column, places, problems) for column in columns]
         row += batch.num_rows
         yield ScoreBlock(images, places, names, np.stack(values, 1))
@@ -266,7 +266,7 @@ def _long(
     for batch in batches:
         places = np.arange(row, row + batch.num_rows)
         row += batch.num_rows
-        images, at, firsts = _encoded(_texts(batch.column(columns[0])))
+        images, at, firsts = _encoded([unescaped(text) for text in _texts(batch.column(columns[0]))])
         names, column, _ = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
         numbers = _numbers(batch.column(columns[2]), columns[2], places.tolist(), problems)
         scores = np.full((len(images), len(names)), np.nan)
