@@ -33,6 +33,7 @@ from annotator.ui.routes import ROUTES
 from annotator.ui.shell import shell
 from annotator.ui.sockets import set_up_connections
 from annotator.ui.streamlit_options import ADDRESS, options
+from annotator.ui.uploads import sweep
 from annotator.ui.watch import Watch
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
@@ -51,6 +52,7 @@ def build_app(run: str) -> st.App:
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
+        sweep(context.db())
         watch, ahead = Watch(context.db()), ReadAhead(context.db())
         ending = Ending()
         ending.add_last_step(watch.stop)

@@ -12,6 +12,10 @@ class Problems:
         self.count = 0
         self.sentences: list[str] = []
 
+    def clear(self) -> None:
+        """Forget all."""
+        self.__init__()
+
     def add(self, sentence: str) -> None:
         """Note one problem; the sentence names its line or field."""
         self.count += 1

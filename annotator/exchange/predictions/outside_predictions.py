@@ -50,11 +50,21 @@ class Plan:
     found                which images and classes its names stand for
     """
 
-    def __init__(self, staged: StagedScores, name: str, choices: Choices, by: str):
-        self._staged, self._name, self._choices, self._by = staged, name, choices, by
+    def __init__(
+        self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems
+    ):
+        self._db, self._staged, self._name, self._choices, self._by = db, staged, name, choices, by
+        self._problems = problems  # the staged names note theirs there
         self.format, self.why = "", ""
         self.said: Sequence[str] = ()
         self.found: Found
+
+    def choose(self, choices: Choices) -> None:
+        """Find out anew what the names stand for, by another class map or another choice about classes that nobody has
+        or about what the source said before; the file is not read again. Raises AnnotatorError as `prepare` does."""
+        self._choices = choices
+        self._problems.clear()
+        self.found = _checked(self._db, self._staged, "The file", choices, self._problems)
 
     def apply(self, progress: Callable[[int], None] = lambda done: None) -> Source:
         """Store them."""
@@ -80,7 +90,7 @@ def prepare(
     problems = Problems()
     file = read_scores(path, problems, choices.format, choices.images_file, choices.classes_file)
     with StagedScores(db, choices.scale, problems.add, file.place) as staged:
-        plan = Plan(staged, name, choices, by)
+        plan = Plan(db, staged, name, choices, by, problems)
         plan.format, plan.why, plan.said = file.format, file.why, file.said
         read = 0
         for block in file.blocks:

@@ -5,7 +5,7 @@ They hold no rules: what comes next is asked of the engine. Anything that touche
 synchronous database call in an async route would stall every browser.
 """
 
-from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, predictions, work
+from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, predictions, uploads, work
 
 ROUTES = [
     *work.ROUTES,
@@ -17,4 +17,5 @@ ROUTES = [
     *map.ROUTES,
     *pictures.ROUTES,
     *predictions.ROUTES,
+    *uploads.ROUTES,
 ]

@@ -191,6 +191,12 @@ class ColorsRequest(Struct):
     class_id: IdOrNone = field(default=0, name="class")
 
 
+class UploadQuery(Struct):
+    """A file that is sent to be imported."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
 class ScoredImage(Struct):
     """What another model says of an image, named by its name or by the sha256 of its file."""
 

@@ -1,0 +1,228 @@
+"""Importing from a page: one thread of the page process reads a source, keeps what it would change until somebody
+decides, and stores it.
+
+There is one at a time for each project, whoever asks; what it does is the same for all pages, so a page that is opened
+again comes back to it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports,
+exchange/predictions): until the moment in which all is stored nothing is changed, so cancelling it, or killing the
+server, leaves the project as it was.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.imports import importing as labels
+from annotator.exchange.predictions import outside_predictions as predictions
+from annotator.exchange.sources.landing import forget
+from annotator.store.database import Database
+
+READING, READY, STORING, DONE, FAILED, IDLE = "reading", "ready", "storing", "done", "failed", ""
+
+log = logging.getLogger("annotator.importing")
+
+
+class _CancelledError(Exception):
+    """Somebody pressed Cancel."""
+
+
+class AnyPlan(Protocol):
+    """importing.Plan, or outside_predictions.Plan."""
+
+    def choose(self, choices: Any) -> None: ...
+    def apply(self, progress: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody asks for.
+
+    name        of the source, for people
+    source      a path or an address
+    upload      the folder of an uploaded file, None for another source
+    choices     labels.Choices, or predictions.Choices
+    called      what the predictions are called, "" for labels and images
+    """
+
+    by: str
+    name: str
+    source: str
+    choices: labels.Choices | predictions.Choices
+    upload: Path | None = None
+    called: str = ""
+
+    @property
+    def is_predictions(self) -> bool:
+        return isinstance(self.choices, predictions.Choices)
+
+
+@dataclass(frozen=True)
+class State:
+    """How far it is.
+
+    what, done, of    while it reads or stores; of 0: not known
+    plan              when it is ready: with `format`, `why`, `said`, and `preview` or `found`; only to be read
+    result            when it is done: importing.Done or prediction_sources.Source
+    error             why it failed, or why the newest choice cannot be used
+    """
+
+    stage: str = IDLE
+    order: Order | None = None
+    since: float = 0.0
+    what: str = ""
+    done: int = 0
+    of: int = 0
+    plan: Any = None
+    result: Any = None
+    error: str = ""
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.stage in (READING, STORING)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody else can begin: at work, or waiting for a decision."""
+        return self.is_at_work or self.stage == READY
+
+
+class Importing:
+    """The import of one project; `importing` gives the one of a project."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._lock = threading.Lock()
+        self._cancel = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._decisions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.state = State()
+
+    def start(self, order: Order) -> None:
+        """Read the source. Raises AnnotatorError while another import is open, saying whose."""
+        with self._lock:
+            self._refuse(order.by)
+            self._cancel, self._decisions = threading.Event(), queue.SimpleQueue()
+            self.state = State(READING, order, time.time())
+            self._thread = threading.Thread(target=self._run, args=[order], name="importing", daemon=True)
+            self._thread.start()
+
+    def choose(self, choices: labels.Choices | predictions.Choices) -> None:
+        """Work out the preview anew by other choices."""
+        self._decide(choices, READING)
+
+    def store(self) -> None:
+        """Carry out what the preview says."""
+        self._decide(True, STORING)
+
+    def cancel(self) -> None:
+        """End it: nothing is changed. Too late when it is stored."""
+        self._cancel.set()
+        self._decide(None, READING)
+
+    def dismiss(self) -> None:
+        """What became of the last one was read."""
+        with self._lock:
+            if not self.state.is_open:
+                self.state = State()
+
+    def wait(self) -> None:
+        """Until it needs a decision, or is over."""
+        while self.state.is_at_work and self._thread and self._thread.is_alive():
+            self._thread.join(0.02)
+
+    def end(self) -> None:
+        """With the server: what is not stored is dropped."""
+        self.cancel()
+        if self._thread:
+            self._thread.join(1.0)
+
+    def _refuse(self, by: str) -> None:
+        state = self.state
+        if not (state.is_open and state.order):
+            return
+        who = "You have" if state.order.by == by else f"{state.order.by} has"
+        what = "is being imported" if state.is_at_work else "waits for a decision"
+        raise AnnotatorError(
+            f"{who} begun another import: {state.order.name} {what}. One can be open at a time; wait, or cancel it."
+        )
+
+    def _decide(self, decision: Any, stage: str) -> None:
+        with self._lock:
+            if self.state.stage == READY:
+                self.state = replace(self.state, stage=stage, what="", done=0, of=0, error="")
+                self._decisions.put(decision)
+
+    def _run(self, order: Order) -> None:
+        try:
+            with self._opened(order) as plan:
+                self._settle(order, plan)
+        except _CancelledError:
+            self._end(State(DONE, order, time.time(), error="Cancelled. Nothing was imported."))
+        except AnnotatorError as error:
+            self._end(State(FAILED, order, time.time(), error=_without_folder(str(error), order)))
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("%s could not be imported", order.source)
+            text = f"{order.name} could not be imported: {type(error).__name__}: {error}"
+            self._end(State(FAILED, order, time.time(), error=_without_folder(text, order)))
+        finally:
+            if order.upload and self.state.stage != STORING:
+                forget(self._db.paths.project, order.source)
+
+    def _settle(self, order: Order, plan: AnyPlan) -> None:
+        """Wait for decisions until it is stored or dropped."""
+        error = ""
+        while True:
+            self._end(State(READY, order, self.state.since, plan=plan, error=error))
+            decision = self._decisions.get()
+            if decision is None:
+                raise _CancelledError
+            if decision is True:
+                result = plan.apply(self._counted if order.is_predictions else self._note)
+                self._end(State(DONE, order, time.time(), result=result))
+                return
+            try:
+                plan.choose(decision)
+                order, error = replace(order, choices=decision), ""
+            except AnnotatorError as problem:
+                error = _without_folder(str(problem), order)
+
+    @contextmanager
+    def _opened(self, order: Order) -> Generator[AnyPlan]:
+        if isinstance(order.choices, predictions.Choices):
+            path = Path(order.source)
+            with predictions.prepare(
+                self._db, path, order.called, order.choices, order.by, self._counted
+            ) as plan:
+                yield plan
+        else:
+            project = self._db.paths.project
+            with labels.prepare(project, order.source, order.choices, order.by, self._note, order.name) as plan:
+                yield plan
+
+    def _note(self, what: str, done: int, of: int) -> None:
+        if self._cancel.is_set():
+            raise _CancelledError
+        self.state = replace(self.state, what=what, done=done, of=of)
+
+    def _counted(self, done: int) -> None:
+        self._note("Reading" if self.state.stage == READING else "Storing", done, 0)
+
+    def _end(self, state: State) -> None:
+        with self._lock:
+            self.state = state
+
+
+def importing(db: Database) -> Importing:
+    """The one of this project."""
+    return db.caches.get("importing", "", lambda: Importing(db), 1)
+
+
+def _without_folder(text: str, order: Order) -> str:
+    """An uploaded file has no place that a person knows."""
+    return text.replace(f"{order.upload}/", "") if order.upload else text
