@@ -144,44 +144,27 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
 
 def _print_sources(db: Any, as_json: bool) -> None:
     """The sources, how much of the project each covers, and what the current run believes of it."""
-    from annotator.store import classes, overview, prediction_sources, runs
+    from annotator.exchange.predictions.in_words import known_sources
 
-    run, images = runs.current_run(db), overview.image_counts(db)["all"]
-    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
-    weights = runs.source_weights(db, run.id) if run else {}
-    listed: list[dict[str, Any]] = []
-    for source in prediction_sources.sources(db):
-        learned = {names[id_]: round(weight, 3) for id_, weight in weights.get(source.id, {}).items() if id_ in names}
-        covered = {"covered": source.images / images if images else 0.0}
-        listed.append(asdict(source) | covered | {"weights": learned, "used": source.id in weights})
+    known = known_sources(db)
     if as_json:
-        print(json.dumps(listed, ensure_ascii=False))
+        print(json.dumps([asdict(one.source) | one.facts() for one in known], ensure_ascii=False))
         return
-    if not listed:
+    if not known:
         print("There are no predictions of other models yet.")
         return
     rows = [
         (
-            printable(one["name"]),
-            one["scale"],
-            f"{one['images']:,} ({percent(one['covered'])})",
-            f"{len(one['class_ids']):,}",
-            time.strftime("%Y-%m-%d %H:%M", time.localtime(one["added_at"])),
-            _weights_in_words(one),
+            printable(one.source.name),
+            one.source.scale,
+            f"{one.source.images:,} ({percent(one.covered)})",
+            f"{len(one.source.class_ids):,}",
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(one.source.added_at)),
+            printable(one.weights_in_words()),
         )
-        for one in listed
+        for one in known
     ]
     print_table(("source", "scale", "images", "classes", "added", "weight learned"), rows)
-
-
-def _weights_in_words(one: dict[str, Any]) -> str:
-    if not one["used"]:
-        return "not used yet: after the next training"
-    if not one["weights"]:
-        return "too few answers: a small one for all"
-    sorted_ = sorted(one["weights"].items(), key=lambda pair: -pair[1])
-    shown = sorted_ if len(sorted_) <= 4 else [*sorted_[:2], *sorted_[-2:]]
-    return ", ".join(f"{printable(name)} {weight:+.2f}" for name, weight in shown)
 
 
 @tokens.command("list", epilog=examples("annotator tokens list birds", "annotator tokens birds --json"))

@@ -68,7 +68,23 @@ def imports(db: Database) -> list[Import]:
     return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
 
 
-def undo(db: Database, import_id: int, by: str) -> Undone:
+class _OnlyPreviewError(Exception):
+    """Rolls an undo back; holds what it would have done."""
+
+    def __init__(self, undone: Undone):
+        super().__init__()
+        self.undone = undone
+
+
+def preview_undo(db: Database, import_id: int) -> Undone:
+    """What `undo` would do: it does it, and rolls it back. People's answers wait meanwhile. Raises as `undo` does."""
+    try:
+        return undo(db, import_id, "", only_preview=True)
+    except _OnlyPreviewError as preview:
+        return preview.undone
+
+
+def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -> Undone:
     """Take an import back as a whole: its answers, facts, flags and comments, the classes that it added and nobody else
     uses, and the images that it added and nobody else answered. Importing the same again brings them back.
 
@@ -105,9 +121,11 @@ def undo(db: Database, import_id: int, by: str) -> Undone:
             [time.time(), by, json.dumps(json.loads(counts) | {"archived": archived}), import_id],
         )
         decisions = sql.execute("SELECT count(*) FROM decision WHERE id > ?", [first]).fetchone()[0]
-    return Undone(
-        import_id, decisions, images, images_kept, [names[one] for one in archived], [names[one] for one in kept], facts
-    )
+        taken, left = [names[one] for one in archived], [names[one] for one in kept]
+        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts)
+        if only_preview:
+            raise _OnlyPreviewError(undone)
+    return undone
 
 
 def _refuse_merged(sql: sqlite_utils.Database, import_id: int, low: int, high: int) -> None:

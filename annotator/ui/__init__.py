@@ -6,6 +6,7 @@
     note_list.py                                           flags and comments as a list
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
     adding.py ahead.py                                     folders of images that are being added; what is read ahead
+    importing.py uploads.py paths.py                       an import, files that browsers send, what pages may read
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script
 
 May import queues, exchange, quality, snapshot and store; never worker. Begin with server.py.

@@ -4,7 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import tzinfo
 from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 
@@ -101,6 +103,14 @@ def warning(text: object) -> None:
 def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
     """A link to another page of the app; `query` are the parameters of its address."""
     st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
+
+
+def zone() -> tzinfo | None:
+    """The zone of the browser, in which times are shown: the server may run elsewhere."""
+    try:
+        return ZoneInfo(st.context.timezone or "")
+    except (TypeError, ValueError, KeyError, OSError):
+        return None
 
 
 def forget_name() -> None:

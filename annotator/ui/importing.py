@@ -11,32 +11,32 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports import importing as labels
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.sources.landing import forget
+from annotator.store import images
 from annotator.store.database import Database
+from annotator.store.files import unescaped
+from annotator.store.prediction_sources import Source
 
-READING, READY, STORING, DONE, FAILED, IDLE = "reading", "ready", "storing", "done", "failed", ""
+IDLE, READING, READY, STORING = "", "reading", "ready", "storing"
+DONE, CANCELLED, FAILED = "done", "cancelled", "failed"
+
+Plan = labels.Plan | predictions.Plan
+Choices = labels.Choices | predictions.Choices
 
 log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
     """Somebody pressed Cancel."""
-
-
-class AnyPlan(Protocol):
-    """importing.Plan, or outside_predictions.Plan."""
-
-    def choose(self, choices: Any) -> None: ...
-    def apply(self, progress: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Order:
     by: str
     name: str
     source: str
-    choices: labels.Choices | predictions.Choices
+    choices: Choices
     upload: Path | None = None
     called: str = ""
 
@@ -78,8 +78,8 @@ class State:
     what: str = ""
     done: int = 0
     of: int = 0
-    plan: Any = None
-    result: Any = None
+    plan: Plan | None = None
+    result: labels.Done | Source | None = None
     error: str = ""
 
     @property
@@ -112,7 +112,7 @@ class Importing:
             self._thread = threading.Thread(target=self._run, args=[order], name="importing", daemon=True)
             self._thread.start()
 
-    def choose(self, choices: labels.Choices | predictions.Choices) -> None:
+    def choose(self, choices: Choices) -> None:
         """Work out the preview anew by other choices."""
         self._decide(choices, READING)
 
@@ -163,7 +163,7 @@ class Importing:
             with self._opened(order) as plan:
                 self._settle(order, plan)
         except _CancelledError:
-            self._end(State(DONE, order, time.time(), error="Cancelled. Nothing was imported."))
+            self._end(State(CANCELLED, order, time.time()))
         except AnnotatorError as error:
             self._end(State(FAILED, order, time.time(), error=_without_folder(str(error), order)))
         except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
@@ -171,34 +171,46 @@ class Importing:
             text = f"{order.name} could not be imported: {type(error).__name__}: {error}"
             self._end(State(FAILED, order, time.time(), error=_without_folder(text, order)))
         finally:
-            if order.upload and self.state.stage != STORING:
-                forget(self._db.paths.project, order.source)
+            if order.upload and self.state.stage != DONE:
+                known = [Path(unescaped(folder.path)) for folder in images.folders(self._db)]
+                forget(self._db.paths.project, order.source, known)
 
-    def _settle(self, order: Order, plan: AnyPlan) -> None:
+    def _settle(self, order: Order, plan: Plan) -> None:
         """Wait for decisions until it is stored or dropped."""
         error = ""
         while True:
             self._end(State(READY, order, self.state.since, plan=plan, error=error))
             decision = self._decisions.get()
-            if decision is None:
+            if decision is None or self._cancel.is_set():
                 raise _CancelledError
             if decision is True:
-                result = plan.apply(self._counted if order.is_predictions else self._note)
+                result = self._stored(order, plan)
                 self._end(State(DONE, order, time.time(), result=result))
                 return
             try:
-                plan.choose(decision)
+                if isinstance(plan, labels.Plan):
+                    plan.choose(decision, self._note)
+                else:
+                    plan.choose(decision)
                 order, error = replace(order, choices=decision), ""
             except AnnotatorError as problem:
                 error = _without_folder(str(problem), order)
 
+    def _stored(self, order: Order, plan: Plan) -> labels.Done | Source:
+        try:
+            return plan.apply(self._note) if isinstance(plan, labels.Plan) else plan.apply(self._counted)
+        except _CancelledError:
+            if isinstance(plan, labels.Plan) and plan.is_stored:
+                raise AnnotatorError(
+                    f"{order.name} was imported before it could be cancelled. Undo it in the history below."
+                ) from None
+            raise
+
     @contextmanager
-    def _opened(self, order: Order) -> Generator[AnyPlan]:
+    def _opened(self, order: Order) -> Generator[Plan]:
         if isinstance(order.choices, predictions.Choices):
             path = Path(order.source)
-            with predictions.prepare(
-                self._db, path, order.called, order.choices, order.by, self._counted
-            ) as plan:
+            with predictions.prepare(self._db, path, order.called, order.choices, order.by, self._counted) as plan:
                 yield plan
         else:
             project = self._db.paths.project

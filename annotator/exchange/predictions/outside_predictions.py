@@ -50,9 +50,7 @@ class Plan:
     found                which images and classes its names stand for
     """
 
-    def __init__(
-        self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems
-    ):
+    def __init__(self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems):
         self._db, self._staged, self._name, self._choices, self._by = db, staged, name, choices, by
         self._problems = problems  # the staged names note theirs there
         self.format, self.why = "", ""

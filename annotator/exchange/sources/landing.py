@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -243,6 +243,21 @@ def landing(project: Path, address: str, name: str, progress: Progress | None) -
         ) from error
     finally:
         _remove_empty(project, folder)
+
+
+def forget(project: Path, address: str, known: Collection[Path]) -> None:
+    """Remove what was unpacked of an archive that is not there any more, unless images of it are registered.
+
+    known    the folders of images that are
+    """
+    for manifest_path in (project.resolve() / IMPORTED).glob(f"*/{MANIFEST}"):
+        folder = manifest_path.parent
+        with opened(folder) as manifest:
+            is_of_it = manifest.fact("address") == address
+        if is_of_it and not any(path == folder or path.is_relative_to(folder) for path in known):
+            shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        (project / IMPORTED).rmdir()
 
 
 def _remove_empty(project: Path, folder: Path) -> None:

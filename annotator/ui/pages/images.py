@@ -15,6 +15,7 @@ from annotator.store.database import Database
 from annotator.store.files import unescaped
 from annotator.ui import context, frame, tables
 from annotator.ui.adding import Adding, Progress, adding
+from annotator.ui.paths import whole_path
 
 REFRESH = 1.0  # seconds, while a folder is being added
 LOG_REFRESH = 5.0
@@ -71,25 +72,11 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
             )
     try:
         if add or again:
-            work.start([_path(given)] if add else [Path(unescaped(folder.path)) for folder in known])
+            work.start([whole_path(given)] if add else [Path(unescaped(folder.path)) for folder in known])
             st.session_state["was_adding"] = True
     except AnnotatorError as error:
         frame.error(error)
     st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
-
-
-def _path(given: str) -> Path:
-    """The folder that somebody typed. Raises AnnotatorError unless it is a whole path."""
-    text = given.strip()
-    if not text:
-        raise AnnotatorError("Type the path of a folder first.")
-    try:
-        path = Path(text).expanduser()
-    except RuntimeError as error:  # "~nobody"
-        raise AnnotatorError(f"{text}: {error}") from error
-    if not path.is_absolute() or "\0" in text:
-        raise AnnotatorError(f"{text} is not a whole path. Begin with / (on Windows with a drive), or with ~ for home.")
-    return path
 
 
 def _progress(work: Adding) -> None:

@@ -5,9 +5,8 @@ It refreshes by itself every few seconds and reads tallies only, so that it cost
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pandas as pd
 import streamlit as st
@@ -116,7 +115,7 @@ def _decisions(db: Database, colours: Palette) -> None:
         if not rows:
             st.info("No decisions yet. Start on the Annotate page.")
             return
-        zone = _zone()
+        zone = frame.zone()
         table = pd.DataFrame(rows)
         table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
         table["until"] = table["at"] + timedelta(seconds=seconds)
@@ -211,7 +210,7 @@ def _notes(db: Database) -> None:
         with column, _card(title):
             if count > len(rows):
                 st.caption(f"The newest {len(rows):,} of {count:,}.")
-            note_list.show(rows, title, token, _zone())
+            note_list.show(rows, title, token, frame.zone())
 
 
 def _files(status_: dict[str, Any]) -> None:
@@ -236,11 +235,3 @@ def _chart(chart: theme.AnyChart, numbers: pd.DataFrame, key: str, words: str) -
 
 def _colours() -> Palette:
     return theme.palette(st.context.theme.type)
-
-
-def _zone() -> tzinfo | None:
-    # The server may run elsewhere: times are shown in the zone of the browser.
-    try:
-        return ZoneInfo(st.context.timezone or "")
-    except (TypeError, ValueError, KeyError, OSError):
-        return None

@@ -1,0 +1,64 @@
+"""Which files of this machine a page may be told to read: what somebody types who is let in is not typed by its owner.
+
+Folders of images, and files and archives by the endings that data sets have, that the owner's own rights reach. Hidden
+files and folders, where programs keep keys and settings, are refused, and so are files of other kinds: an error of a
+reader may quote them. Addresses are read unless they lead into this machine or its network.
+"""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources.addresses import check_address, check_host, is_address
+from annotator.exchange.sources.landing import LABEL_SUFFIXES
+from annotator.exchange.sources.path_list import PATHS
+from annotator.exchange.sources.tar_archive import ENDINGS as TARS
+
+LISTS = (".txt", ".lst")
+ENDINGS = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", *TARS)
+
+
+def whole_path(given: str) -> Path:
+    """The path that somebody typed. Raises AnnotatorError unless it is a whole one."""
+    text = given.strip()
+    if not text:
+        raise AnnotatorError("Type the path first.")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:  # "~nobody"
+        raise AnnotatorError(f"{text}: {error}") from error
+    if not path.is_absolute() or "\0" in text:
+        raise AnnotatorError(f"{text} is not a whole path. Begin with / (on Windows with a drive), or with ~ for home.")
+    return path
+
+
+def source(given: str) -> str:
+    """The path or address that somebody typed, to be imported. Raises AnnotatorError for what a page may not read."""
+    text = given.strip()
+    if is_address(text):
+        if check_address(text) in ("http", "https"):
+            check_host(urlsplit(text).hostname or "", may_be_own=False)
+        return text
+    path = whole_path(text)
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?") from None
+    for place in (path, real):
+        if any(part.startswith(".") for part in place.parts):
+            raise AnnotatorError(f"{path} is hidden, or lies in a hidden folder. Pages do not read those.")
+    if not real.is_dir() and not all(place.name.lower().endswith(ENDINGS) for place in (path, real)):
+        raise AnnotatorError(
+            f"{path} does not end as files of data sets do. Pages read folders and: {', '.join(ENDINGS)}."
+        )
+    if real.suffix.lower() in LISTS and real.is_file() and not PATHS.recognise(str(real)):
+        raise AnnotatorError(f"{path} is no list of images: its first line has to be the path of one.")
+    return str(path)
+
+
+def folder(given: str) -> Path:
+    """A folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
+    path = Path(source(given))
+    if not path.is_dir():
+        raise AnnotatorError(f"{path} is no folder.")
+    return path
