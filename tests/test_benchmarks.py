@@ -1,6 +1,7 @@
 """Small runs of the measurements: that they end, say what they promise, and count honestly. Never how fast it was."""
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -327,3 +328,36 @@ def test_the_folder_of_a_killed_benchmark_is_deleted_by_the_next_one_and_no_othe
     assert left == {own.name, folders["at work"].name, "annotator-bench-of-somebody-else"}
     processes[1].communicate("\n")
     assert [path.name for path in tmp_path.iterdir()] == ["annotator-bench-of-somebody-else"]
+
+
+@pytest.mark.process
+def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_path, monkeypatch, annotator_process):
+    facts = tmp_path / "site" / "wrong-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[annotator.formats]\nwrong = wrong:WRONG\n")
+    (tmp_path / "site" / "wrong.py").write_text(
+        "from dataclasses import replace\n"
+        "from annotator.exchange.formats.csv_table import CSV\n"
+        "from annotator.exchange.formats.format import Lost\n"
+        "from annotator.exchange.formats.view import ABSENT, PRESENT, Columns\n"
+        "def write(view, out):\n"
+        "    (block,) = view.blocks()\n"
+        "    row, column = (block.states == PRESENT).nonzero()\n"
+        "    block.states[row[0], column[0]] = ABSENT\n"
+        "    CSV.write(replace(view, columns=Columns(long=True), blocks=lambda: iter([block])), out)\n"
+        "WRONG = replace(CSV, name='wrong', write=write, lost=Lost(unsure=False, provenance=False))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
+    words = ("bench", "data", "--images", 50, "--classes", 4, "--formats", "wrong", "--json")
+    done = annotator_process(*words, code=1)
+    result = json.loads(done.stdout)
+    figures = result["figures"]
+    assert figures["images"] == 50
+    assert figures["labels"] > 50
+    for step in ("out", "read", "commit"):
+        assert figures[f"wrong_{step}_images_per_second"] > 0
+        assert figures[f"wrong_{step}_peak_mb"] > figures["python_peak_mb"]
+    assert result["ratios"]["wrong_in_over_floor"] > 0
+    assert f"wrong: 1 of {figures['labels']} cells differ" in result["wrong"][0]
+    assert "WRONG wrong: " in done.stderr

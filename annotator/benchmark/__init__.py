@@ -5,6 +5,7 @@ measures ours and what it is compared with in the same run, in turns: figures of
 Temporary projects and processes are gone when a measurement ends, however it ends.
 
     interface/ freshness.py store.py embedding.py        speed: keys, answers to decisions, routes, images a second
+    data/                                                speed and memory: labels out and in, format by format
     methods/ effort/ heatmaps.py                         quality: methods, human effort, heat maps
     certificate.py acceptance.py faults/                 guarantees: intervals, auto-accept, kills
     harness/                                             processes, browser, projects and floors for all of these

@@ -62,16 +62,19 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
             close_input(process)
 
 
-def start(module: str, *arguments: object, output: IO[bytes], **options: Any) -> subprocess.Popen:
+def start(
+    module: str, *arguments: object, output: IO[bytes], results: int | None = None, **options: Any
+) -> subprocess.Popen:
     """`python -m module arguments`, in a process that ends with this one, however this one ends (tied.py).
 
     output     takes standard output and standard error
+    results    subprocess.PIPE: standard output goes there instead
     options    for Popen
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],
         stdin=subprocess.PIPE,
-        stdout=output,
+        stdout=output if results is None else results,
         stderr=output,
         start_new_session=True,  # Ctrl+C is for the measurement, which then ends its processes
         **options,

@@ -15,7 +15,8 @@ GRACE = 5.0  # seconds between asking this process to end and ending it
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # not sys.stdin, whose lock would be held when the interpreter ends
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
     os._exit(1)

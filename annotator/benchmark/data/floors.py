@@ -1,0 +1,125 @@
+"""The same bytes through the library that people use for them: each file of an export is read whole and written again.
+
+Nothing is checked, looked up or stored, and memory grows with the file: less work than an export or an import does.
+"""
+
+import json
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+LARGEST = 1_500_000_000  # bytes of one JSON or XML file: its objects take ten times as much memory
+
+
+class Library(NamedTuple):
+    """How a kind of file is read and written."""
+
+    read: Callable[[Path], Any]
+    write: Callable[[Any, Path], object]
+
+
+def _json_lines() -> Library:
+    def read(path: Path) -> list[Any]:
+        with path.open(encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def write(values: list[Any], path: Path) -> None:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+
+    return Library(read, write)
+
+
+def _tables(separator: str) -> Library:
+    import pandas as pd
+
+    return Library(
+        lambda path: pd.read_csv(path, sep=separator),
+        lambda table, path: table.to_csv(path, sep=separator, index=False),
+    )
+
+
+def _parquet() -> Library:
+    import pyarrow.parquet as pq
+
+    return Library(pq.read_table, lambda table, path: pq.write_table(table, path, compression="zstd"))
+
+
+def _json() -> Library:
+    return Library(
+        lambda path: json.loads(path.read_bytes()),
+        lambda value, path: path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8"),
+    )
+
+
+def _xml() -> Library:
+    return Library(lambda path: ElementTree.parse(path), lambda tree, path: tree.write(path, encoding="utf-8"))
+
+
+def _arrays() -> Library:
+    return Library(lambda path: np.load(path), lambda array, path: np.save(path, array))
+
+
+def _tar() -> Library:
+    def read(path: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+        with tarfile.open(path) as file:
+            return [(member, file.extractfile(member).read()) for member in file if member.isfile()]  # type: ignore[union-attr]
+
+    def write(members: list[tuple[tarfile.TarInfo, bytes]], path: Path) -> None:
+        import io
+
+        with tarfile.open(path, "w") as file:
+            for member, content in members:
+                file.addfile(member, io.BytesIO(content))
+
+    return Library(read, write)
+
+
+def _bytes() -> Library:
+    return Library(Path.read_bytes, lambda content, path: path.write_bytes(content))
+
+
+LIBRARIES: dict[str, Callable[[], Library]] = {
+    ".csv": lambda: _tables(","),
+    ".tsv": lambda: _tables("\t"),
+    ".jsonl": _json_lines,
+    ".json": _json,
+    ".parquet": _parquet,
+    ".npy": _arrays,
+    ".xml": _xml,
+    ".tar": _tar,
+}
+
+
+def run(files: list[Path], again: Path, progress: Callable[[int, int], None]) -> dict[str, float] | None:
+    """Seconds and processor seconds of reading and of writing these files; None where one is too large.
+
+    again    a new folder for what is written
+    """
+    if any(path.suffix in (".json", ".jsonl", ".xml") and path.stat().st_size > LARGEST for path in files):
+        return None
+    again.mkdir()
+    libraries = {suffix: LIBRARIES.get(suffix, _bytes)() for suffix in {path.suffix for path in files}}
+    taken: dict[str, float] = dict.fromkeys(
+        ("read_seconds", "read_cpu_seconds", "write_seconds", "write_cpu_seconds"), 0.0
+    )
+    for number, path in enumerate(files, start=1):
+        library = libraries[path.suffix]
+        value = _timed(taken, "read", lambda: library.read(path))  # noqa: B023 - called at once
+        _timed(taken, "write", lambda: library.write(value, again / f"{number}{path.suffix}"))  # noqa: B023 - called at once
+        if number % 1000 == 0 or number == len(files):
+            progress(number, len(files))
+    return taken
+
+
+def _timed(taken: dict[str, float], what: str, call: Callable[[], Any]) -> Any:
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = call()
+    for name, spent in (("seconds", time.perf_counter() - wall), ("cpu_seconds", time.process_time() - cpu)):
+        taken[f"{what}_{name}"] = taken.get(f"{what}_{name}", 0.0) + spent
+    return value

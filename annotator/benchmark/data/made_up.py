@@ -1,0 +1,92 @@
+"""Projects without image files: made-up names, classes, and labels as people would have given them one by one.
+
+Everything is random, and the same each time. A labeled project and an empty one have the same images and classes under
+the same ids, so that their labels can be compared as they stand.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.harness.bulk import CACHE, PEOPLE, add_images
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store import classes
+from annotator.store.database import Database
+
+AT_ONCE = 2000  # images
+UNSURE_SHARE = 0.2  # unsure labels an image
+
+
+def make_projects(
+    labeled: Path,
+    empty: Path,
+    image_count: int,
+    class_count: int,
+    present: float,
+    absent: float,
+    progress: Callable[[int, int], None],
+) -> int:
+    """Make both; returns the number of labels.
+
+    present, absent    labels an image, on average; where more absent ones are wanted than fit, all other classes are
+    """
+    for folder in (labeled, empty):
+        db = Database(folder, create=True)
+        with db.writing() as sql:
+            sql.execute(f"PRAGMA cache_size = -{CACHE}")  # of this connection alone
+        add_images(db, folder, range(1, image_count + 1))
+        classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
+    return _label(Database(labeled), image_count, class_count, present, absent, progress)
+
+
+def _label(
+    db: Database,
+    image_count: int,
+    class_count: int,
+    present: float,
+    absent: float,
+    progress: Callable[[int, int], None],
+) -> int:
+    chance = np.random.default_rng(0)
+    done, started = 0, time.time() - 40_000_000
+    with db.writing() as sql:
+        sql.execute(f"PRAGMA cache_size = -{CACHE}")
+        for first in range(1, image_count + 1, AT_ONCE):
+            count = min(AT_ONCE, image_count + 1 - first)
+            cells = list(_cells(chance, first, count, class_count, present, absent))
+            sql.conn.executemany(
+                """INSERT INTO decision (id, uuid, action, image_id, class_id, state, source, annotator, milliseconds,
+                decided_at) VALUES (?, ?, 'label', ?, ?, ?, 'click', ?, 900, ?)""",
+                (
+                    (number, f"made-{number:012}", *cell, PEOPLE[number % 3], started + 0.9 * number)
+                    for number, cell in enumerate(cells, start=done + 1)
+                ),
+            )
+            sql.conn.executemany(
+                "INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)",
+                ((*cell, number) for number, cell in enumerate(cells, start=done + 1)),
+            )
+            done += len(cells)
+            progress(first - 1 + count, image_count)
+        sql.execute(
+            """UPDATE image SET stage_decision = newest, stage = iif(answered = ?, 3, 2) FROM (
+            SELECT image_id, count(*) AS answered, max(decision_id) AS newest FROM label GROUP BY image_id) l
+            WHERE l.image_id = image.id""",
+            [class_count],
+        )
+        sql.execute("ANALYZE")
+    return done
+
+
+def _cells(
+    chance: np.random.Generator, first: int, count: int, class_count: int, present: float, absent: float
+) -> Iterator[tuple[int, int, int]]:
+    """(image, class, state) of some images, ascending."""
+    draws = chance.random((count, class_count))
+    shares = np.array([present, UNSURE_SHARE, absent]) / class_count
+    limits = np.minimum(np.cumsum(shares), 1.0)
+    states = np.select([draws < limit for limit in limits], [PRESENT, UNSURE, ABSENT], 9)
+    rows, columns = np.nonzero(states != 9)
+    yield from zip((rows + first).tolist(), (columns + 1).tolist(), states[rows, columns].tolist(), strict=True)

@@ -1,0 +1,140 @@
+"""Labels of made-up images out of a project in every format and into an empty one, and the same files through pandas.
+
+Each step is a process of its own: its time is that of the work without the start of Python, its peak of memory is its
+own. The floor (floors.py) reads and writes the same files in the same run. After each import all cells are compared
+with those of the project that was exported; provenance.csv and notes.csv, where a format has them beside it, are
+written and read with it. Image files are never read or written: the images are made-up names.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.harness.processes import GRACE, close_input, start
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.errors import AnnotatorError, several
+from annotator.exchange.formats import FORMATS, find_format
+
+Show = Callable[[int, int, str], None]
+LEFT_OUT = ("torch", "yolo-cls", "webdataset")  # the arrays of numpy with images; nothing without image files
+MEASURED = tuple(name for name, format_ in FORMATS.items() if format_.write and name not in LEFT_OUT)
+
+
+def measure(
+    images: int = 100_000,
+    classes: int = 80,
+    formats: Sequence[str] = (),
+    *,
+    present: float = 3.0,
+    absent: float = 1.0,
+    show: Show = lambda done, of, what: None,
+) -> dict[str, Any]:
+    """Time and memory of exports and imports of labels.
+
+    formats            which; () for all that are written and have labels of their own
+    present, absent    labels an image, on average
+    show               called with (done, of, what is done)
+    returns            {"bench", "figures", "ratios", "wrong"}: of each format and step (out, read, commit) seconds,
+                       processor seconds, images a second, megabytes at most, of the process and above an interpreter
+                       that does nothing; ratios to the floor; wrong lists in sentences what did not come back
+
+    Raises AnnotatorError for an unknown format, or when an export or import fails.
+    """
+    for name in formats:
+        find_format(name, "write")
+    if unknown := [name for name in formats if name in LEFT_OUT]:
+        raise several("Not measured:", [f"{name} is nothing without image files" for name in unknown])
+    figures: dict[str, float | None] = {"images": images, "classes": classes}
+    ratios: dict[str, float | None] = {}
+    wrong: list[str] = []
+    with scratch_folder() as folder:
+        made = _step("making two projects", show, "make", folder, images, classes, present, absent)
+        bare = _step("an interpreter that does nothing", show, "bare", folder)["peak_mb"]
+        figures |= {"labels": made["labels"], "python_peak_mb": _rounded(bare)}
+        for name in formats or MEASURED:
+            found, of_floor, problems = _of_format(folder, name, show)
+            wrong += problems
+            figures |= _figures(name, found, images, bare)
+            ratios |= _ratios(name, found, of_floor)
+    return {"bench": "data", "figures": figures, "ratios": ratios, "wrong": wrong}
+
+
+def _of_format(folder: Path, name: str, show: Show) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """What each step took, what the floor took, and what is wrong."""
+    for old in ("out", "again", "copy"):
+        shutil.rmtree(folder / old, ignore_errors=True)
+    found = {"out": _step(f"{name}: export", show, "out", folder, name)}
+    of_floor = _step(f"{name}: floor", show, "floor", folder)
+    shutil.rmtree(folder / "again", ignore_errors=True)
+    if find_format(name).read is None:
+        return found, of_floor, []
+    back = _step(f"{name}: import", show, "back", folder, name)
+    found |= {"read": back["read"], "commit": back["commit"]}
+    cells = _step(f"{name}: comparison", show, "compare", folder)
+    if not cells["differing"]:
+        return found, of_floor, []
+    examples = "; ".join(f"{ours} came back as {theirs}" for ours, theirs in cells["examples"])
+    count = f"{cells['differing']:,} of {cells['cells']:,} cells differ"
+    return found, of_floor, [f"{name}: {count} (image, class, state): {examples}"]
+
+
+def _figures(name: str, found: dict[str, Any], images: int, bare: float | None) -> dict[str, float | None]:
+    figures: dict[str, float | None] = {f"{name}_mb": round(found["out"]["bytes"] / 1e6, 1)}
+    for step, taken in found.items():
+        peak = taken["peak_mb"]
+        figures |= {
+            f"{name}_{step}_seconds": round(taken["seconds"], 2),
+            f"{name}_{step}_cpu_seconds": round(taken["cpu_seconds"], 2),
+            f"{name}_{step}_images_per_second": round(images / taken["seconds"]),
+            f"{name}_{step}_peak_mb": _rounded(peak),
+            f"{name}_{step}_above_python_mb": _rounded(peak - bare) if peak and bare else None,
+        }
+    if "commit" in found:
+        figures[f"{name}_in_images_per_second"] = round(images / _in(found, "seconds"))
+    return figures
+
+
+def _ratios(name: str, found: dict[str, Any], of_floor: dict[str, Any]) -> dict[str, float | None]:
+    """By processor time, which other programs on the machine disturb least."""
+    ratios: dict[str, float | None] = {}
+    for step, ours in (("out", found["out"]["cpu_seconds"]), ("in", _in(found, "cpu_seconds"))):
+        theirs = of_floor.get("write_cpu_seconds" if step == "out" else "read_cpu_seconds")
+        if ours:
+            ratios[f"{name}_{step}_over_floor"] = round(ours / theirs, 2) if theirs else None
+    return ratios
+
+
+def _in(found: dict[str, Any], what: str) -> float:
+    """Reading and committing together; 0 for a format that is only written."""
+    return found["read"][what] + found["commit"][what] if "commit" in found else 0.0
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 1)
+
+
+def _step(what: str, show: Show, *arguments: object) -> dict[str, Any]:
+    """What step.py prints at its end. Raises AnnotatorError with its last output when it fails."""
+    show(0, 0, what)
+    with tempfile.TemporaryFile() as errors:
+        process = start("annotator.benchmark.data.step", *arguments, output=errors, results=subprocess.PIPE)
+        try:
+            last: Any = None
+            assert process.stdout is not None
+            for line in process.stdout:
+                last = json.loads(line)
+                if "done" in last:
+                    show(last["done"], last["of"], what)
+            if process.wait():
+                errors.seek(0)
+                said = errors.read()[-2000:].decode(errors="replace").strip()
+                raise AnnotatorError(f"{what} failed:\n{said}")
+            return last
+        finally:
+            process.terminate()
+            process.wait(GRACE)
+            close_input(process)

@@ -1,0 +1,56 @@
+"""The result of `bench data` as a table for people."""
+
+from typing import Any
+
+STEPS = {"out": "export", "read": "import: read", "commit": "import: store"}
+HEADINGS = ("", "s", "CPU s", "images/s", "peak MB", "over Python", "MB of files", "x floor")
+NOTE = (
+    "Images are names without files: neither reading nor writing them is counted. The floor reads and writes the\n"
+    "same files with pandas, pyarrow, numpy, json or ElementTree; the ratios are of CPU seconds, export to writing\n"
+    "and import (read and stored) to reading. Peak MB is the most memory of the process, of an import up to that step."
+)
+
+
+def about(result: dict[str, Any]) -> str:
+    """What was measured."""
+    figures = result["figures"]
+    return (
+        f"{figures['images']:,} images x {figures['classes']:,} classes, {figures['labels']:,} labels; "
+        f"Python alone {_number(figures['python_peak_mb'])} MB"
+    )
+
+
+def rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One row a step below HEADINGS, the steps of a format one below the other."""
+    figures, ratios = result["figures"], result["ratios"]
+    return [
+        _row(figures, ratios, format_, step, title)
+        for format_ in formats(result)
+        for step, title in STEPS.items()
+        if f"{format_}_{step}_seconds" in figures
+    ]
+
+
+def formats(result: dict[str, Any]) -> list[str]:
+    """The formats that were measured."""
+    return [name.removesuffix("_out_seconds") for name in result["figures"] if name.endswith("_out_seconds")]
+
+
+def _row(figures: dict[str, Any], ratios: dict[str, Any], format_: str, step: str, title: str) -> tuple[str, ...]:
+    name = f"{format_}_{step}"
+    size = _number(figures[f"{format_}_mb"]) if step == "out" else ""
+    ratio = ratios.get(f"{format_}_{'out' if step == 'out' else 'in'}_over_floor")
+    return (
+        f"{format_} {title}",
+        _number(figures[f"{name}_seconds"]),
+        _number(figures[f"{name}_cpu_seconds"]),
+        f"{figures[f'{name}_images_per_second']:,}",
+        _number(figures[f"{name}_peak_mb"]),
+        _number(figures[f"{name}_above_python_mb"]),
+        size,
+        "" if step == "read" or ratio is None else f"{ratio:.1f}",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
