@@ -8,6 +8,7 @@ import http.server
 import io
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -24,8 +25,9 @@ import pytest
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources import addresses, bombs, fetch, urls
+from annotator.exchange.sources import addresses, bombs, fetch, urls, zip_directory
 from annotator.exchange.sources.landing import safe_path
+from annotator.store import images
 from annotator.store.database import Database
 
 CLASSES = ("cat", "dog")
@@ -136,7 +138,7 @@ def test_every_kind_brings_its_images_with_their_labels_and_nothing_when_repeate
     files = {file: file.stat().st_mtime_ns for file in (tmp_path / "p/imported").rglob("*.png")}
     assert len(files) == len(PICTURES)
     said = annotator("import", "p", source, "--yes").stdout
-    assert "0 images added" in said
+    assert "Nothing was changed. There is nothing new in it." in said
     assert f"{6 + ('metadata' in kind)} as before" in said
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "p/imported").rglob("*.png")} == files
     assert cells(tmp_path / "p") == EXPECTED
@@ -162,17 +164,42 @@ def test_a_list_registers_files_where_they_lie_and_no_others(ending, annotator, 
     assert "line 2" in said
 
 
-def test_new_changed_and_gone_members_of_an_archive_are_said(annotator, tmp_path):
+def test_new_changed_and_gone_members_of_an_archive_are_said_and_a_preview_keeps_files_that_are_images(
+    annotator, tmp_path
+):
     make_zip(tmp_path / "a.zip", {f"{number}.png": PICTURES[number] for number in range(4)})
-    annotator("import", "p", "a.zip", "--yes")
+    said = annotator("import", "p", "a.zip", "--dry-run").stdout
+    assert f"Nothing was imported. What was unpacked or downloaded stays in {tmp_path / 'p/imported/a'}" in said
+    assert "4 as before" in annotator("import", "p", "a.zip", "--yes").stdout
     make_zip(
         tmp_path / "a.zip", {"1.png": PICTURES[1], "2.png": PICTURES[4], "3.png": PICTURES[3], "5.png": PICTURES[5]}
     )
+    for _ in range(2):
+        assert "1 changed" in annotator("import", "p", "a.zip", "--dry-run").stdout
+        assert (tmp_path / "p/imported/a/2.png").read_bytes() == PICTURES[2]
     said = annotator("import", "p", "a.zip", "--yes").stdout
-    assert "1 new, 1 changed, 2 as before" in said
-    assert "1 file is gone from the source, and kept here: '0.png'" in said
+    assert "1 changed, 3 as before" in said
+    assert (tmp_path / "p/imported/a/2.png").read_bytes() == PICTURES[4]
+    assert not (tmp_path / "p/imported/a/.changed").exists()
+    assert "Nothing was changed" in annotator("import", "p", "a.zip", "--yes").stdout
+    make_zip(tmp_path / "a.zip", {f"{number}.png": PICTURES[number] for number in (1, 3, 4, 5)})
+    said = annotator("import", "p", "a.zip", "--yes").stdout
+    assert "1 new, 3 as before" in said
+    assert "2 files are gone from the source, and kept here: '0.png', '2.png'" in said
     digests = {hashlib.sha256(PICTURES[number]).hexdigest() for number in (0, 1, 3, 4, 5)}
-    assert cells(tmp_path / "p").keys() == digests  # 2 is missing: its file holds another picture
+    assert cells(tmp_path / "p").keys() == digests  # image 2 is missing: its file holds another picture
+
+
+def test_images_inside_of_a_project_that_is_moved_or_copied_are_found(annotator, tmp_path):
+    make_zip(tmp_path / "a.zip", MEMBERS)
+    annotator("import", "p", "a.zip", "--yes")
+    (tmp_path / "p").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "copy")
+    for name in ("moved", "copy"):
+        db = Database(tmp_path / name)
+        assert [folder.path for folder in images.folders(db)] == [str(tmp_path / name / "imported/a/set")]
+        assert images.image_path(db, 1).is_relative_to(tmp_path / name)
+    assert "Nothing was changed" in annotator("import", "moved", "a.zip", "--yes").stdout
 
 
 def test_files_of_a_folder_that_are_gone_or_changed_are_noticed(annotator, tmp_path):
@@ -264,6 +291,24 @@ def test_a_damaged_member_of_a_zip_is_named_and_nothing_is_registered(annotator,
     assert not (tmp_path / "p/project.db").exists()
 
 
+def test_the_directory_of_a_zip_is_read_in_parts_as_zipfile_reads_it_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(zip_directory, "AT_ONCE", 4)
+    for number, limit in enumerate((65_535, 3)):  # with more members than this, it is Zip64
+        monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", limit)
+        path = tmp_path / f"{number}.zip"
+        path.write_bytes(b"what was put before it")
+        with zipfile.ZipFile(path, "a") as archive:
+            for name, content in MEMBERS.items():
+                archive.writestr(f"\xe9 {name}", content)
+            archive.comment = b"a comment, with PK in it"
+        with path.open("rb") as file, zipfile.ZipFile(path) as whole:
+            directory, read = zip_directory.directory_of(file), []
+            for part in zip_directory.parts(file, directory):
+                read += [(member.filename, member.CRC, part.read(member)) for member in part.infolist()]
+            assert directory.members == len(MEMBERS)
+            assert read == [(member.filename, member.CRC, whole.read(member)) for member in whole.infolist()]
+
+
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_names_that_clash_or_are_odd_keep_every_image(kind, annotator, tmp_path):
@@ -282,7 +327,7 @@ def test_names_that_clash_or_are_odd_keep_every_image(kind, annotator, tmp_path)
     assert cells(tmp_path / "p").keys() == EXPECTED.keys()
     assert "4 files got another name: 'A.png' is 'A~2.png'" in done.stdout
     assert "\x1b" not in done.stdout
-    assert "0 images added, 6 already there" in annotator("import", "p", f"a.{kind}", "--yes").stdout
+    assert "6 as before" in annotator("import", "p", f"a.{kind}", "--yes").stdout
 
 
 def test_safe_paths_stay_below_their_folder_and_are_stable():

@@ -69,6 +69,7 @@ def import_(
 ) -> None:
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
     from annotator.exchange.imports.importing import prepare
+    from annotator.exchange.imports.in_words import unchanged_in_words
     from annotator.store.private import files_for_owner_only
 
     files_for_owner_only()
@@ -81,7 +82,7 @@ def import_(
                 plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
             if not as_json:
                 _print_preview(plan, conflicts.value)
-            if not dry_run and (yes or (plan.changes and _is_confirmed())):
+            if not dry_run and plan.changes and (yes or _is_confirmed()):
                 with progress("Reading images") as show:
                     done = plan.apply(show_steps(show))
     except KeyboardInterrupt:
@@ -89,7 +90,7 @@ def import_(
     if as_json:
         print(json.dumps(_as_json(plan, done), ensure_ascii=False))
     elif done is None:
-        print("Nothing was changed.")
+        print(printable(unchanged_in_words(plan)))
     else:
         _print_done(project, done)
 
@@ -205,6 +206,7 @@ def _as_json(plan: Plan, done: Done | None) -> dict:
         "format": plan.format.name,
         "why": plan.why,
         "said": list(plan.said),
+        "kept": list(map(str, plan.kept)),
         "preview": asdict(plan.preview),
         "imported": imported,
         "registered": asdict(done.registered) if done and done.registered else None,

@@ -12,6 +12,7 @@ from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
 from annotator.exchange.imports.origin import Origin, choose_format
 from annotator.exchange.sources import fetch
+from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.records import BadFile
 from annotator.settings import IMPORTER
@@ -89,6 +90,8 @@ def set_up(
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
             coming = [path for folder in folders for path in folder.listing.paths if path not in known]
             plan = stack.enter_context(_planned(db, label_file, coming, listed))
+        for place in fetched.places if fetched else ():
+            settle(place)
         registered = register_folders(db, folders, progress)
         if not exists and not registered.added and not registered.known:
             raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))

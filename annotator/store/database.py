@@ -89,6 +89,9 @@ class Database:
             make_folder(self.paths.project, 0o700)
             self._migrate()
             make_private(self.paths.project)
+            if place.has_moved(self.sql, self.paths.project):
+                with self.writing() as sql:
+                    place.follow(sql, self.paths.project)
             place.remember(self.paths.project, self.paths.database)
         except OSError as error:
             raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import sqlite_utils
@@ -17,6 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.store import class_changes
 from annotator.store.archived import ACTIVE, COUNT_ACTIVE
 from annotator.store.database import Database
+from annotator.store.files import escaped
 from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
 from annotator.store.import_commit import (
     add_to_tallies,
@@ -66,6 +68,16 @@ def imports(db: Database) -> list[Import]:
         ORDER BY id DESC"""
     )
     return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
+
+
+def taken_back_files(db: Database, folder: Path) -> set[str]:
+    """The files of a folder whose image was taken back with an import: registering them again brings it back."""
+    rows = db.tuples(
+        """SELECT f.path FROM image i JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
+        WHERE d.path = ? AND i.problem LIKE ? || '%'""",
+        [escaped(str(folder.resolve())), TAKEN_BACK],
+    )
+    return {row[0] for row in rows}
 
 
 class _OnlyPreviewError(Exception):

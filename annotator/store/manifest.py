@@ -2,13 +2,14 @@
 
 A small SQLite file in that folder, hidden and readable by its owner only: which entry of the source became which file,
 and in which state the entry was (size and checksum or version). Memory does not grow with the number of entries.
-A pass goes over all entries of the source; what it has not met is gone from the source, and its file stays.
+A pass goes over all entries of the source; what it has not met is gone from the source, and its file stays. A file that
+an earlier pass brought may be an image of the project: a newer one lies aside until the import is carried out.
 """
 
 import os
 import sqlite3
 import unicodedata
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +22,17 @@ from annotator.store.private import OTHERS
 MANIFEST = ".manifest.db"
 LOCK = ".manifest.lock"
 OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
+WANTED, THERE, ASIDE = 0, 1, 2  # where the file of an entry is: nowhere yet, under its name, aside
 AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- folded: two paths that some file system takes for one have the same; done: its file is there; pass: that last met it
+-- folded: two paths that some file system takes for one have the same; state: 0 wanted, 1 there, 2 aside
+-- pass: the last that met it
 CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, path TEXT NOT NULL, folded TEXT NOT NULL UNIQUE,
-    bytes INTEGER NOT NULL, stamp TEXT NOT NULL, done INTEGER NOT NULL, pass INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS entry_by_pass ON entry (pass, done);
+    bytes INTEGER NOT NULL, stamp TEXT NOT NULL, state INTEGER NOT NULL, pass INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS entry_by_pass ON entry (pass, state);
+CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
 """
 
 
@@ -39,7 +43,7 @@ class Entry(NamedTuple):
     path: str
     bytes: int
     stamp: str
-    done: bool
+    state: int
 
 
 class Manifest:
@@ -72,8 +76,8 @@ class Manifest:
 
     def entry(self, key: str) -> Entry | None:
         """What is known of an entry of the source."""
-        row = self._sql.execute("SELECT key, path, bytes, stamp, done FROM entry WHERE key = ?", [key]).fetchone()
-        return Entry(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
+        row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
+        return Entry(*row) if row else None
 
     def is_met(self, key: str) -> bool:
         """Whether this pass has met this entry already: a source may hold two of one name."""
@@ -97,9 +101,9 @@ class Manifest:
             self._sql.execute("BEGIN")
         self._sql.execute(
             """INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET path = excluded.path,
-            folded = excluded.folded, bytes = excluded.bytes, stamp = excluded.stamp, done = excluded.done,
+            folded = excluded.folded, bytes = excluded.bytes, stamp = excluded.stamp, state = excluded.state,
             pass = excluded.pass""",
-            [entry.key, entry.path, _folded(entry.path), entry.bytes, entry.stamp, int(entry.done), self._pass],
+            [entry.key, entry.path, _folded(entry.path), entry.bytes, entry.stamp, entry.state, self._pass],
         )
         self._waiting += 1
         if self._waiting >= AT_ONCE:
@@ -114,11 +118,26 @@ class Manifest:
     def waiting(self, number: int, after: str) -> list[Entry]:
         """The next entries that this pass has met and whose file is not there, in the order of their keys."""
         rows = self._sql.execute(
-            """SELECT key, path, bytes, stamp, done FROM entry WHERE pass = ? AND done = 0 AND key > ?
+            """SELECT key, path, bytes, stamp, state FROM entry WHERE pass = ? AND state = 0 AND key > ?
             ORDER BY key LIMIT ?""",
             [self._pass, after, number],
         )
-        return [Entry(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
+        return [Entry(*row) for row in rows]
+
+    def aside(self, number: int) -> list[Entry]:
+        """The first entries whose file lies aside."""
+        query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
+        return [Entry(*row) for row in self._sql.execute(query, [number])]
+
+    def aside_count(self) -> int:
+        """How many files lie aside."""
+        return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
+
+    def put_in_place(self, entries: Sequence[Entry]) -> None:
+        """Keep that the files of these entries are no longer aside."""
+        self._sql.execute("BEGIN")
+        self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
+        self._sql.execute("COMMIT")
 
     def counts(self) -> tuple[int, int]:
         """Entries that this pass has met, and the sum of their known bytes."""

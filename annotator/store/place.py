@@ -1,13 +1,21 @@
-"""Detecting that an open project was moved, replaced or deleted, so that nothing is written to the wrong place.
+"""Detecting that a project was moved, replaced or deleted: while it is open, so that nothing is written to the wrong
+place, and when it is opened, so that the images that lie inside of it are found.
 
-Without this, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders would be
-made again at the old place.
+Without the first, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders
+would be made again at the old place.
 """
 
+import json
 from pathlib import Path
 
+import sqlite_utils
+
 from annotator.errors import ProjectMoved
+from annotator.settings import IMPORTED
+from annotator.store.files import escaped, is_there
 from annotator.store.folders import make_folder
+
+HOME = "home"  # setting: the project's folder (escaped) when images inside of it were last registered or followed
 
 _opened: dict[Path, tuple[Path, tuple[int, int]]] = {}  # project folder -> its database, and that file's identity
 
@@ -48,6 +56,28 @@ def make_room(folder: Path) -> None:
     for project in folder.parents:
         check(project)
     make_folder(folder)
+
+
+def is_inside(project: Path, folder: Path) -> bool:
+    """Whether a folder of images lies in the project: what was unpacked or downloaded."""
+    return folder.is_relative_to(project / IMPORTED)
+
+
+def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
+    """Whether images inside the project are known by the path that it had elsewhere."""
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
+    return row is not None and row[0] != json.dumps(escaped(str(project)))
+
+
+def follow(sql: sqlite_utils.Database, project: Path) -> None:
+    """Give folders inside a project that was moved or copied the path they have now, where they came along."""
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
+    before, here = json.loads(row[0]), escaped(str(project))
+    for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():
+        moved = f"{here}{path[len(before) :]}"
+        if path.startswith(f"{before}/{IMPORTED}/") and is_there(moved, ""):
+            sql.execute("UPDATE OR IGNORE folder SET path = ? WHERE id = ?", [moved, id_])
+    sql.execute("UPDATE setting SET value = ? WHERE key = ?", [json.dumps(here), HOME])
 
 
 def _identity(path: Path) -> tuple[int, int]:

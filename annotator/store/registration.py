@@ -14,6 +14,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
+from annotator.store import place
 from annotator.store.database import Database
 from annotator.store.files import (
     GONE,
@@ -70,6 +71,8 @@ def register(
     name = escaped(str(folder))
     with db.writing() as sql:
         sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [name])
+    if place.is_inside(db.paths.project, folder):
+        db.set_setting(place.HOME, escaped(str(db.paths.project)))
     folder_id = db.value("SELECT id FROM folder WHERE path = ?", [name])
     rows = db.rows(
         """SELECT f.path, bytes, modified_ns, stamp, reason, image_id, coalesce(i.sha256, '') AS sha256 FROM file f

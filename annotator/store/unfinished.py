@@ -17,6 +17,7 @@ from annotator.settings import IMPORTED, UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
 from annotator.store.folders import sync_folder
+from annotator.store.place import HOME
 from annotator.store.staging import is_staging
 
 LOCK = f"{UNFINISHED}.lock"
@@ -76,7 +77,7 @@ def _opened(project: Path, folder: Path) -> Database:
         db = Database(project, create=True, file=UNFINISHED)
         others = db.value("SELECT count(*) FROM folder WHERE path != ?", [escaped(str(folder.resolve()))])
         others += db.value("SELECT (SELECT count(*) FROM class) + (SELECT count(*) FROM decision)")
-        others += db.value("SELECT count(*) FROM setting WHERE key != 'registrations'")
+        others += db.value("SELECT count(*) FROM setting WHERE key NOT IN ('registrations', ?)", [HOME])
         if not others:
             return db
         _close(db)

@@ -8,6 +8,7 @@ from annotator.exchange.sources.source import Paths
 from annotator.shares import counted
 from annotator.store.database import Database
 from annotator.store.files import Listing, list_files, looks_like_image
+from annotator.store.imports import taken_back_files
 from annotator.store.registration import Registered, differences, files_of, register
 
 
@@ -19,6 +20,7 @@ class Folder:
     new        images of it that are not registered
     gone       registered files that are not there any more
     changed    registered files that look different from outside: size, time or place on the disk
+    back       files whose image was taken back with an import, and comes back
     """
 
     path: Path
@@ -26,9 +28,17 @@ class Folder:
     new: Sequence[str]
     gone: Sequence[str] = ()
     changed: Sequence[str] = ()
+    back: int = 0
+
+    @property
+    def changes(self) -> bool:
+        """Whether registering it changes more than adding what is new."""
+        return bool(self.gone or self.changed or self.back)
 
     def said(self) -> Iterator[str]:
         """What a person should know before it is registered."""
+        if self.back:
+            yield f"{counted(self.back, 'image')} of an import that was taken back or never ended come back."
         if self.gone:
             yield f"{counted(len(self.gone), 'file')} of {self.path} are gone, such as {self.gone[0]!a}."
         if self.changed:
@@ -58,7 +68,8 @@ def _listed(db: Database | None, path: Path, wanted: list[str] | None, project: 
         listing = Listing(sorted({*wanted, *there}), [])
     gone, changed = differences(path, known, listing.paths)
     new = [file for file in listing.images() if file not in known]
-    return Folder(path, listing, new, gone, changed)
+    back = len(taken_back_files(db, path).intersection(listing.paths)) if db else 0
+    return Folder(path, listing, new, gone, changed, back)
 
 
 def registered(

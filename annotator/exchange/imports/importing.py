@@ -24,6 +24,7 @@ from annotator.exchange.formats.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, registered
 from annotator.exchange.imports.origin import Origin, origin_of
+from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store import staged_cells, staged_names, unfinished_imports
@@ -95,7 +96,16 @@ class Plan:
     @property
     def changes(self) -> bool:
         """Whether anything would change, also among files that are registered."""
-        return self.preview.changes or any(folder.gone or folder.changed for folder in self._folders)
+        waits = bool(self._origin.fetched and self._origin.fetched.changed)
+        return self.preview.changes or waits or any(folder.changes for folder in self._folders)
+
+    @property
+    def kept(self) -> Sequence[Path]:
+        """Folders of the project with what was unpacked or downloaded and is no part of it before `apply`; the same
+        import finds it there again."""
+        fetched = self._origin.fetched
+        waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
+        return fetched.places if fetched and waits and self.done is None else ()
 
     def read(self, progress: Progress | None = None, coming: Sequence[str] = ()) -> None:
         """Read the source and work out what it would change. Raises AnnotatorError for all that is wrong with it.
@@ -154,6 +164,8 @@ class Plan:
 
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it."""
+        for place in self._origin.fetched.places if self._origin.fetched else ():
+            settle(place)
         try:
             result, new = self._register(progress) if self._folders else (None, [])
             version = class_version(self.db)

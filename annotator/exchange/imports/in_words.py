@@ -107,6 +107,18 @@ def _stored(imported: Imported) -> str:
     return ", ".join(parts)
 
 
+def unchanged_in_words(plan: Plan) -> str:
+    """What is said of a plan that was not carried out."""
+    if not plan.changes:
+        return "Nothing was changed. There is nothing new in it."
+    if not plan.kept:
+        return "Nothing was changed."
+    folders = " and ".join(map(str, plan.kept))
+    return (
+        f"Nothing was imported. What was unpacked or downloaded stays in {folders}, where this command finds it again."
+    )
+
+
 def undone_in_words(undone: Undone) -> list[str]:
     """What taking an import back did, and what stays."""
     said = [

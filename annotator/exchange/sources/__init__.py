@@ -1,9 +1,9 @@
 """Where images come from when they are no folder: one file a kind of source, one line in the table SOURCES.
 
 source.py says what a source is; landing.py is the folder <project>/imported/<name>/ that what is unpacked or downloaded
-lands in, and bombs.py the limits of archives. zip_archive.py, tar_archive.py and tables.py (Parquet, Arrow) unpack,
-path_list.py reads lists of paths, urls.py downloads; addresses.py decides about addresses and hides what is secret in
-them. A folder, and what none of them recognises, is for formats/ as it is.
+lands in, and bombs.py the limits of archives. zip_archive.py (with zip_directory.py), tar_archive.py and tables.py
+(Parquet, Arrow) unpack, path_list.py reads lists of paths, urls.py downloads; addresses.py decides about addresses and
+hides what is secret in them. A folder, and what none of them recognises, is for formats/ as it is.
 """
 
 from dataclasses import replace
@@ -43,4 +43,4 @@ def fetch(named: str, project: Path, progress: Progress | None = None) -> Fetche
     if further is None or further is PATHS:  # paths of another machine
         return found
     unpacked = further.fetch(str(inside), project, progress)
-    return replace(unpacked, said=[*found.said, *unpacked.said])
+    return replace(unpacked, said=[*found.said, *unpacked.said], places=[*found.places, *unpacked.places])

@@ -1,7 +1,8 @@
 """Where what is unpacked or downloaded lands: <project>/imported/<name>/, file by file, so that it can be gone on with.
 
 A file appears under its name when it is whole. Only images and files that may hold labels are brought in. The folder
-belongs to one archive or address, which its manifest names; another one of the same name gets ~2.
+belongs to one archive or address, which its manifest names; another one of the same name gets ~2. An image that has
+changed waits in .changed/ until the import is carried out (`settle`): its file may be one of the project.
 """
 
 import os
@@ -19,7 +20,7 @@ from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted
 from annotator.store.files import looks_like_image
-from annotator.store.manifest import MANIFEST, OWN, Entry, Manifest, opened
+from annotator.store.manifest import ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
 
 LABEL_SUFFIXES = frozenset(
     {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
@@ -28,7 +29,9 @@ LONGEST_PATH = 1000  # bytes
 LONGEST_PART = 200  # bytes of one folder or file
 RESERVE = 1 << 30  # bytes that stay free on the disk
 SHOWN = 3
+SETTLED_AT_ONCE = 1000
 PART = ".part"
+CHANGED = ".changed"  # images that take the place of others when the import is carried out
 _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
@@ -82,7 +85,7 @@ class Landing:
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: Progress | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
-        self.new = self.changed = self.known = self.bytes = self.passed_over = 0
+        self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
         self.renamed: list[str] = []
         self.renamed_count = 0
         self._free = shutil.disk_usage(folder).free - RESERVE
@@ -102,43 +105,47 @@ class Landing:
         Raises UnsafeNameError. A size of -1: not known.
         """
         known = self.manifest.entry(key)
-        if known and known.done and stamp == known.stamp != "" and size in (-1, known.bytes) and self._is_whole(known):
-            self.known += 1
+        if known and stamp == known.stamp != "" and size in (-1, known.bytes) and self._is_whole(known):
+            self.known, self.changed = self.known + (known.state == THERE), self.changed + (known.state == ASIDE)
             self.manifest.keep(known)
             return None
         wanted = safe_path(name)
         path = known.path if known else self.manifest.free_path(key, wanted)
+        (self.folder / CHANGED / path).unlink(missing_ok=True)
         if path != PurePosixPath(name.replace("\\", "/")).as_posix():
             self.renamed_count += 1
             if len(self.renamed) < SHOWN:
                 self.renamed.append(f"{name!a} is {path!a}")
-        self.new, self.changed = self.new + (not (known and known.done)), self.changed + bool(known and known.done)
-        entry = Entry(key, path, size, stamp, False)
+        replaces = os.path.lexists(self.folder / path)
+        self.new, self.changed, self.fetched = self.new + (not replaces), self.changed + replaces, self.fetched + 1
+        entry = Entry(key, path, size, stamp, WANTED)
         self.manifest.keep(entry)
         return entry
 
     def write(self, entry: Entry, chunks: Iterable[bytes]) -> None:
         """Write the file of an entry as a whole. Raises what the chunks raise, DiskFull."""
-        target, part = self.folder / entry.path, self.folder / PART
-        size = 0
+        part, size = self.folder / PART, 0
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             part.unlink(missing_ok=True)
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 for chunk in chunks:
                     size += len(chunk)
                     self.check_room(self.bytes + size)
                     file.write(chunk)
-            part.replace(target)
+            self.landed(entry, part, size)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        self.landed(entry, size)
 
-    def landed(self, entry: Entry, size: int) -> None:
-        """Keep that the file of an entry is there."""
+    def landed(self, entry: Entry, part: Path, size: int) -> None:
+        """Give a whole file the name of its entry; aside, where it would take the place of an image."""
+        target, state = self.folder / entry.path, THERE
+        if looks_like_image(entry.path) and os.path.lexists(target):
+            target, state = self.folder / CHANGED / entry.path, ASIDE
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.replace(target)
         self.bytes += size
-        self.manifest.keep(entry._replace(bytes=size, done=True))
+        self.manifest.keep(entry._replace(bytes=size, state=state))
 
     def check_room(self, size: int) -> None:
         """Raises DiskFull where so many bytes of this source do not fit on the disk."""
@@ -176,8 +183,10 @@ class Landing:
             raise self.problems.error(f"{self.address} cannot be imported, and nothing of it was registered:")
 
     def _is_whole(self, entry: Entry) -> bool:
+        if entry.state == WANTED:
+            return False
         try:
-            return (self.folder / entry.path).lstat().st_size == entry.bytes
+            return (self.folder / (CHANGED if entry.state == ASIDE else "") / entry.path).lstat().st_size == entry.bytes
         except OSError:
             return False
 
@@ -193,6 +202,7 @@ def size_in_words(size: int) -> str:
 def room(project: Path, address: str, name: str) -> Path:
     """The folder for this archive or address, made where there is none."""
     base = project.resolve() / IMPORTED
+    address = _kept_address(project, address)
     name = safe_name(name).lstrip(".~") or "images"
     number = 1
     while True:
@@ -208,6 +218,12 @@ def room(project: Path, address: str, name: str) -> Path:
             break
         number += 1
     return folder
+
+
+def _kept_address(project: Path, address: str) -> str:
+    """The address as the manifest keeps it: relative for what lies in the project, which may be moved."""
+    inside = project.resolve() / IMPORTED
+    return Path(address).relative_to(project.resolve()).as_posix() if Path(address).is_relative_to(inside) else address
 
 
 def _make(project: Path, folder: Path) -> None:
@@ -227,7 +243,7 @@ def landing(project: Path, address: str, name: str, progress: Progress | None) -
     folder = room(project, address, name)
     try:
         with opened(folder) as manifest:
-            manifest.keep_fact("address", address)
+            manifest.keep_fact("address", _kept_address(project, address))
             manifest.begin_pass()
             place = Landing(folder, manifest, address, progress)
             yield place
@@ -273,7 +289,20 @@ def _remove_empty(project: Path, folder: Path) -> None:
 def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> Fetched:
     """What has landed: labels are looked for in these places, then in the folder itself."""
     root = _root(place)
-    return Fetched([(root, None)], [*labels, root], [*said, *place.sentences()])
+    place.manifest.commit()
+    changed = place.manifest.aside_count()
+    return Fetched([(root, None)], [*labels, root], [*said, *place.sentences()], None, [place.folder], changed)
+
+
+def settle(folder: Path) -> None:
+    """Put the images that lie aside into their places. Safe to repeat and to kill. Raises AlreadyRunning, OSError."""
+    with opened(folder) as manifest:
+        while entries := manifest.aside(SETTLED_AT_ONCE):
+            for entry in entries:
+                with suppress(FileNotFoundError):  # a kill came between
+                    (folder / CHANGED / entry.path).replace(folder / entry.path)
+            manifest.put_in_place(entries)
+    shutil.rmtree(folder / CHANGED, ignore_errors=True)
 
 
 def _root(place: Landing) -> Path:
@@ -299,7 +328,7 @@ def path_of(folder: Path, root: Path) -> Callable[[str], str]:
         if not manifest:
             manifest.append(Manifest(folder))
         entry = manifest[0].entry(key)
-        inside = entry and entry.done and (folder / entry.path).is_relative_to(root)
+        inside = entry and entry.state and (folder / entry.path).is_relative_to(root)
         return (folder / entry.path).relative_to(root).as_posix() if entry and inside else ""
 
     return path

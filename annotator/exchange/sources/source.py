@@ -19,12 +19,16 @@ class Fetched:
     said        sentences about what was fetched, for the person
     path_of     (place of an item in the source) -> its file in the first folder, "" where it has none; None where items
                 name files themselves
+    places      folders of the project that it was brought into; `landing.settle` each before its images are registered
+    changed     images that wait there to take the place of others
     """
 
     folders: Paths
     labels: Sequence[Path] = ()
     said: Sequence[str] = ()
     path_of: Callable[[str], str] | None = None
+    places: Sequence[Path] = ()
+    changed: int = 0
 
 
 @dataclass(frozen=True)

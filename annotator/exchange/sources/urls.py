@@ -256,7 +256,7 @@ def _check_any(place: Landing, address: str) -> None:
 
 def _download_all(files: Any, place: Landing, named: str) -> None:
     """Download what waits, page by page. What has landed stays, whatever happens."""
-    total = place.new + place.changed
+    total = place.fetched
     done, after, stop = 0, "", threading.Event()
     pool = ThreadPoolExecutor(AT_A_TIME)
     try:
@@ -275,11 +275,7 @@ def _download_all(files: Any, place: Landing, named: str) -> None:
 
 def _land(entry: Entry, future: "Future[Path]", place: Landing) -> None:
     part = future.result()
-    size = part.stat().st_size
-    target = place.folder / entry.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part.replace(target)
-    place.landed(entry, size)
+    place.landed(entry, part, part.stat().st_size)
 
 
 def _download(files: Any, entry: Entry, folder: Path, named: str, stop: threading.Event) -> Path:

@@ -1,8 +1,8 @@
 """Zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, by the standard library's zipfile.
 
-The directory is checked as a whole before anything is unpacked: names that lead out, links, devices, encrypted members
-and sizes that no image has. What is unpacked is counted as well, because a directory may lie. The checksum (CRC-32) and
-the size of a member say whether it has changed, without unpacking it.
+The directory is checked as a whole before anything is unpacked, some members at a time (zip_directory.py): names that
+lead out, links, devices, encrypted members and sizes that no image has. What is unpacked is counted as well, because a
+directory may lie. The checksum (CRC-32) and the size of a member say whether it has changed, without unpacking it.
 """
 
 import stat
@@ -15,6 +15,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.sources.bombs import Limits
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, safe_path
 from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.exchange.sources.zip_directory import directory_of, parts
 from annotator.store.reading import open_file
 
 CHUNK = 1 << 20
@@ -32,21 +33,25 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
     path = Path(named).resolve()
     with landing(project, str(path), path.stem, progress) as place:
         try:
-            with open_file(path) as file, zipfile.ZipFile(file) as archive:
-                limits = Limits(path)
-                members = _checked(archive, place, limits)
+            with open_file(path) as file:
+                limits, directory = Limits(path), directory_of(file)
+                place.check_room(sum(_checked(archive, place, limits) for archive in parts(file, directory)))
                 place.finish()
-                for number, member in enumerate(members, start=1):
-                    _unpack(archive, member, place, limits)
-                    place.show("Unpacking", number, len(members))
+                done = 0
+                for archive in parts(file, directory):
+                    for member in archive.infolist():
+                        done += 1
+                        if not member.is_dir() and is_wanted(member.filename):
+                            _unpack(archive, member, place, limits)
+                        place.show("Unpacking", done, directory.members)
                 return fetched(place, [path])
         except _BROKEN as error:
             raise AnnotatorError(f"{path} is no whole zip: {error}. Was it copied or downloaded to its end?") from error
 
 
-def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> list[zipfile.ZipInfo]:
-    """The members that are to be unpacked; what is wrong with any member is a problem of the source."""
-    members = []
+def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> int:
+    """The bytes of the members that are to be unpacked; what is wrong with any member is a problem of the source."""
+    size = 0
     for member in archive.infolist():
         name, kind = member.filename, stat.S_IFMT(member.external_attr >> 16)
         if member.is_dir():
@@ -66,14 +71,14 @@ def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> list[z
             place.problems.add(f"{name!a} is encrypted; unpack the archive yourself and import the folder")
         elif problem := limits.problem_of(member.file_size, member.compress_size):
             place.problems.add(f"{name!a}: {problem}")
-        members.append(member)
-    place.check_room(sum(member.file_size for member in members if not _is_there(place, member)))
-    return members
+        if not _is_there(place, member):
+            size += member.file_size
+    return size
 
 
 def _is_there(place: Landing, member: zipfile.ZipInfo) -> bool:
     known = place.manifest.entry(member.filename.encode("utf-8", "backslashreplace").decode())
-    return bool(known and known.done and known.bytes == member.file_size)
+    return bool(known and known.state and known.bytes == member.file_size)
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Landing, limits: Limits) -> None:
