@@ -63,6 +63,10 @@ SOURCES = {
 }
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
+ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
+FILLED = (ACCEPTED, MODEL, ASSUMED)
+"""What an export names as the source of cells that nobody has answered. They are no answers when they come back."""
+
 
 def sources(**wanted: object) -> tuple[str, ...]:
     """The names of the sources with these properties: sources(scored=True)."""

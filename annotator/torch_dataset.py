@@ -15,13 +15,11 @@ from torch.utils.data import Dataset
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import data_set
-from annotator.exchange.formats.view import UNKNOWN
+from annotator.exchange.formats.view import CODES
 from annotator.store import blocks
 from annotator.store.database import Database
 from annotator.store.files import FileState, open_checked, unescaped
 from annotator.store.pixels import BadImage, open_rgb
-
-CODES = np.array([-1, 1, 0], np.int8)  # of a value: absent, present, UNKNOWN
 
 
 class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
@@ -111,6 +109,3 @@ def labeled_images(
             targets.append(CODES[block.values[readable]])
         classes = [class_.name for class_ in view.classes]
     return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size)
-
-
-assert UNKNOWN == -1  # the last of CODES

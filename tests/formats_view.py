@@ -17,12 +17,12 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.provenance import Sidecars, read_sidecars
-from annotator.exchange.formats.view import ACCEPTED, BLOCK, STATE_WORDS, UNKNOWN, Block, View
-from annotator.records import ABSENT, PRESENT, SOURCES, UNSURE, Class, Image
+from annotator.exchange.formats.view import BLOCK, STATE_WORDS, UNKNOWN, Block, View
+from annotator.records import ABSENT, FILLED, PRESENT, SOURCES, UNSURE, Class, Image
 from annotator.store.classes import name_problem
 
 UNSURE_CELL = 2  # in the array that view_of takes: 1 present, 0 absent, -1 unknown, 2 unsure
-ALL_SOURCES = ("", *SOURCES, ACCEPTED, "model", "assumed")
+ALL_SOURCES = ("", *SOURCES, *FILLED)
 
 
 def view_of(

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from annotator import settings
-from annotator.exchange.formats.view import MODEL
 from annotator.queues.annotate import MODES
-from annotator.records import SOURCES
+from annotator.records import MODEL, SOURCES
 from models.methods import DEFAULT_METHOD
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -30,8 +30,8 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.label_table import read as read_table
 from annotator.exchange.formats.provenance import Sidecars
-from annotator.exchange.formats.view import SOURCE_WORDS, Block, View
-from annotator.records import PRESENT, Class, Image
+from annotator.exchange.formats.view import Block, View
+from annotator.records import FILLED, PRESENT, SOURCES, Class, Image
 from annotator.store import auto_accepted, classes, decisions
 from annotator.store.auto_accepted import NewAcceptance
 from models.statistics.metrics import confident_threshold
@@ -333,7 +333,16 @@ def view_of(names: list[str], class_name: str, raw: bool) -> View:
         splits=[""] * len(names),
         files=[""] * len(names),
     )
-    return View([Class(1, class_name)], len(names), SOURCE_WORDS, ("", "=Ann"), (), (), lambda: iter([block]), raw=raw)
+    return View(
+        [Class(1, class_name)],
+        len(names),
+        ("", *SOURCES, *FILLED),
+        ("", "=Ann"),
+        (),
+        (),
+        lambda: iter([block]),
+        raw=raw,
+    )
 
 
 class Folder:

@@ -15,7 +15,6 @@ from conftest import draw
 import annotator
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store.attributes import set_attributes
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.S | re.M)
@@ -146,8 +145,14 @@ def test_an_imported_answer_says_who_gave_it_where_it_comes_from(opened, tmp_pat
     assert labels.fillna("").values.tolist() == [["import", "import", "script", "Ann"], ["script", "Cid", "", ""]]
 
 
+def state(db, facts) -> None:
+    """Facts of images as an import stores them: (image, name, value)."""
+    with db.writing() as sql:
+        sql.conn.executemany("INSERT INTO attribute (image_id, name, value) VALUES (?, ?, ?)", facts)
+
+
 def test_an_attribute_called_like_a_column_takes_no_columns_place(opened):
-    set_attributes(opened.db, 1, {"path": "elsewhere", "split": "val"})
+    state(opened.db, [(1, "path", "elsewhere"), (1, "split", "val")])
     first = opened.images().iloc[0]
     assert (first["attribute.path"], first["split"]) == ("elsewhere", "val") and first["path"].endswith("00.jpg")
 
@@ -158,8 +163,7 @@ def test_a_dataset_has_each_image_with_its_own_labels_in_the_workers_of_a_loader
 
     opened.decide("00.jpg", ["fox", "deer"], ["present", "absent"])
     opened.decide("deep/23.png", "heron", "unsure")
-    for number in range(1, 25):
-        set_attributes(opened.db, number, {"split": "train" if number % 2 else "val"})
+    state(opened.db, [(number, "split", "train" if number % 2 else "val") for number in range(1, 25)])
     data = opened.dataset(split="train", size=8)
     assert len(data) == 12 and data.names[0] == "00.jpg" and data.classes == ["fox", "heron", "deer"]
     pictures, labels, mask = next(iter(DataLoader(data, batch_size=12, num_workers=2)))

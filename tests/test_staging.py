@@ -10,7 +10,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Given, Item, Remark
 from annotator.records import Decision
-from annotator.store import attributes, class_changes, classes, consistency, decisions, imports, staged_cells, staging
+from annotator.store import blocks, class_changes, classes, consistency, decisions, imports, staged_cells, staging
 from annotator.store import images as images_of
 from annotator.store.comments import comments
 from annotator.store.database import Database
@@ -180,7 +180,7 @@ def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path
         "SELECT d.class_id, o.source, o.annotator, o.decided_at FROM origin o JOIN decision d ON d.id = o.decision_id"
     )
     assert db.tuples(f"{origins} ORDER BY d.id") == [(1, "click", "Bob", 12.5), (None, "", "Bob", 3.0)]
-    assert attributes.attributes(db, 1) == {"split": "train"} and comments(db)[0]["note"] == "dark"
+    assert blocks.attributes(db, [1]) == [(1, "split", "train")] and comments(db)[0]["note"] == "dark"
     undone = imports.undo(db, done.id, "Ann")
     assert (undone.archived, undone.attributes, comments(db)) == (["owl"], 1, [])
     assert [one.name for one in classes.all_classes(db)] == list(CLASSES)

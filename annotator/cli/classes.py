@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, ListsByDefault, Project, examples
+from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
-By = Annotated[str | None, typer.Option("--annotator", help="Who makes the change [default: your login name].")]
 
 CHANGES = """
 Every change of classes is kept in a history and can be undone as a whole. Other people can go on labeling meanwhile:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, ListsByDefault, Project, examples
+from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.importing import Choices, Done, Plan
@@ -25,7 +25,6 @@ imports = typer.Typer(
     help="List what was imported, and take an import back as a whole.",
     epilog=examples("annotator imports birds", "annotator imports undo birds 3"),
 )
-By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
 SHOWN = 12  # classes that are not named alike
 
 

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
 MethodName = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
 ]

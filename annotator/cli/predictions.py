@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AsJson, ListsByDefault, Project, examples
+from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import login
@@ -24,7 +24,6 @@ tokens = typer.Typer(
     help="List, make and revoke the tokens by which programs may send predictions.",
     epilog=examples("annotator tokens birds", "annotator tokens make birds tagger --for predictions"),
 )
-By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
 SHOWN = 12  # classes that are named alike
 
 
@@ -73,6 +72,7 @@ def predictions(
     by: By = None,
 ) -> None:
     """Add predictions of another model, list them with the weight that each has earned, or remove them."""
+    from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions.outside_predictions import Choices
     from annotator.store import prediction_sources
     from annotator.store.database import Database
@@ -90,15 +90,9 @@ def predictions(
         return
     if name is None:
         raise AnnotatorError("Say what these predictions are called: --name yolo-world")
-    names = _read_class_map(class_map) if class_map else {}
+    names = read_class_map(class_map) if class_map else {}
     choices = Choices(format_, scale.value, names, images_file, classes_file, only_known, replace)
     _add(db, file, name, choices, by or login(), dry_run, as_json)
-
-
-def _read_class_map(path: Path) -> dict[str, str]:
-    from annotator.exchange.imports.class_map import read_class_map
-
-    return read_class_map(path)
 
 
 def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:

@@ -138,7 +138,7 @@ def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float
     return [row[:5] for row in sorted(rows, key=lambda row: (row[4], row[5]))]
 
 
-def attributes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str]]:
+def attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int, str, str]]:
     """(image id, name, value) of the facts of these images."""
     return db.tuples(
         f"""SELECT a.image_id, a.name, a.value FROM {_WANTED} CROSS JOIN attribute a ON a.image_id = w.value

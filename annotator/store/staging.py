@@ -18,7 +18,7 @@ from typing import Protocol
 import sqlite_utils
 from filelock import FileLock, Timeout
 
-from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
 from annotator.store.database import Database
 from annotator.store.interruption import watched
 from annotator.store.refusals import LONGEST_NOTE, is_text
@@ -29,8 +29,6 @@ LONGEST_NAME = 4096  # letters of an image's name
 LONGEST_ATTRIBUTE = 200, 2000  # letters of its name, of its value
 TIMES = -62_135_596_800, 253_402_300_799  # unix seconds of the years 1 to 9999: those that can be written as a date
 PREFIX, SUFFIX, LOCK = "import-", ".staging", ".staging.lock"
-FILLED = ("model", "assumed", "model (accepted)")
-"""What an export names as the source of cells that nobody has answered: they are no answers when they come back."""
 
 _STATES = (PRESENT, ABSENT, UNSURE)
 

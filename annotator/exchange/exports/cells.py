@@ -8,10 +8,7 @@ import numpy as np
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.formats.view import (
     ABSENT,
-    ACCEPTED,
-    ASSUMED,
     DIGITS,
-    MODEL,
     NOBODY,
     PRESENT,
     UNKNOWN,
@@ -22,7 +19,7 @@ from annotator.exchange.formats.view import (
     Origin,
 )
 from annotator.indexing import positions
-from annotator.records import SOURCES, STATES, Class, Image
+from annotator.records import ACCEPTED, ASSUMED, FILLED, MODEL, SOURCES, STATES, Class, Image
 from annotator.snapshot.predictions import read_predictions
 from annotator.store import auto_accepted, blocks
 from annotator.store.auto_accepted import Acceptance
@@ -82,7 +79,7 @@ class Reader:
         self.set_aside = 0
         ids = np.array([class_.id for class_ in classes], np.int64)
         self._class_ids, self._class_order = ids, np.argsort(ids)
-        self.sources = ("", *SOURCES, *blocks.other_sources(db), ACCEPTED, MODEL, ASSUMED)
+        self.sources = ("", *SOURCES, *blocks.other_sources(db), *FILLED)
         self._source = {name: place for place, name in enumerate(self.sources)}
         self._person = {name: place + 1 for place, name in enumerate(people)}
         shown = [f"annotator {place}" for place in range(1, len(people) + 1)] if choices.pseudonyms else people

@@ -18,7 +18,8 @@ from annotator.exchange.exports.cells import Filled, Reader
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.exports.thresholds import Fill, OpenCells, expect, thresholds
-from annotator.exchange.formats.view import BLOCK, MODEL, Block, View
+from annotator.exchange.formats.view import BLOCK, Block, View
+from annotator.records import MODEL
 from annotator.shares import counted
 from annotator.store import blocks, classes
 from annotator.store.database import Database

@@ -28,15 +28,11 @@ FILES_HASHED = 200
 SIGN_OF_LIFE = 500  # images after which the temporary folder is marked as in use
 
 
-class FileOutput:
-    """The files of an export to one file: the file itself, and those beside it. Satisfies formats.view.Output."""
+class _Output:
+    """Files that are opened by the path under which they are written."""
 
-    def __init__(self, target: Path, stack: ExitStack, overwrite: bool):
-        self.target = target
-        self._stack, self._overwrite = stack, overwrite
-        self._parts: dict[Path, Path] = {}
-        # First, so that it is renamed last: beside a new file all the others are new.
-        self._parts[target] = stack.enter_context(replacing(target))
+    def path(self, name: str = "") -> Path:
+        raise NotImplementedError
 
     @contextmanager
     def text(self, name: str = "") -> Generator[TextIO]:
@@ -47,6 +43,17 @@ class FileOutput:
     def binary(self, name: str = "") -> Generator[BinaryIO]:
         with self.path(name).open("wb") as file:
             yield file
+
+
+class FileOutput(_Output):
+    """The files of an export to one file: the file itself, and those beside it. Satisfies formats.view.Output."""
+
+    def __init__(self, target: Path, stack: ExitStack, overwrite: bool):
+        self.target = target
+        self._stack, self._overwrite = stack, overwrite
+        self._parts: dict[Path, Path] = {}
+        # First, so that it is renamed last: beside a new file all the others are new.
+        self._parts[target] = stack.enter_context(replacing(target))
 
     def path(self, name: str = "") -> Path:
         final = beside(self.target, name)
@@ -73,7 +80,7 @@ class FileOutput:
         return list(self._parts)
 
 
-class FolderOutput:
+class FolderOutput(_Output):
     """The files of an export to a folder. Satisfies formats.view.Output."""
 
     def __init__(self, folder: Path, placer: Placer):
@@ -81,16 +88,6 @@ class FolderOutput:
         self._made = {folder}
         self._names: dict[str, None] = {}
         self._placed = destination.Listing()
-
-    @contextmanager
-    def text(self, name: str = "") -> Generator[TextIO]:
-        with self.path(name).open("w", newline="", encoding="utf-8") as file:
-            yield file
-
-    @contextmanager
-    def binary(self, name: str = "") -> Generator[BinaryIO]:
-        with self.path(name).open("wb") as file:
-            yield file
 
     def path(self, name: str = "") -> Path:
         path = self._inside(name)

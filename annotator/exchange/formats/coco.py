@@ -35,12 +35,11 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.coco_images import CocoImages
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, Block, Output, View
-from annotator.records import ABSENT, PRESENT, UNSURE, Image
+from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+from annotator.records import ABSENT, ASSUMED, FILLED, PRESENT, UNSURE, Image
 
 ENDING = ".json"
 Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
-FILLED = (ACCEPTED, MODEL, ASSUMED)
 
 _ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
@@ -175,7 +174,7 @@ def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems)
             elif category_id not in filled:
                 yield Given(index.classes[column][0], state)
             else:
-                yield Given(index.classes[column][0], state, source="assumed")
+                yield Given(index.classes[column][0], state, source=ASSUMED)
 
 
 def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
@@ -310,5 +309,4 @@ COCO = Format(
     read=read,
     write=write,
     lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
-    media_types=("application/json",),
 )

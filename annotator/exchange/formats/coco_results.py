@@ -108,5 +108,4 @@ COCO_RESULTS = Format(
     ending=".json",
     recognise=recognise,
     read=read,
-    media_types=("application/json",),
 )

@@ -143,7 +143,6 @@ CSV = Format(
     read=read,
     write=write_csv,
     lost=Lost(unknown=False, unsure=False, provenance=True),
-    media_types=("text/csv",),
 )
 
 TSV = Format(

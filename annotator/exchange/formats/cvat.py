@@ -25,8 +25,8 @@ from annotator.exchange.files.xml_text import refuse_impossible
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.extras import answers
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.view import ACCEPTED, STATE_WORDS, Output, View
-from annotator.records import PRESENT, STATES
+from annotator.exchange.formats.view import STATE_WORDS, Output, View
+from annotator.records import FILLED, MODEL, PRESENT, STATES
 from annotator.store.reading import open_file
 
 LABELS = ".labels.json"
@@ -35,7 +35,6 @@ DEEPEST = 50
 LARGEST = 64 << 20  # bytes without an image
 MEMORIZED = 100_000  # labels
 SHAPES = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid", "mask", "skeleton")
-_FILLED = (ACCEPTED, "model", "assumed")
 
 
 def recognise(path: Path) -> str | None:
@@ -185,7 +184,7 @@ class _Reader:
     def _given(self, label: str, source: str | None, shape: Any) -> Given:
         facts = {attribute.get("name"): attribute.text for attribute in shape if attribute.tag == "attribute"}
         meaning = _meaning(label, facts, self.meanings.get(label) or _Meaning(label))
-        given = Given(*meaning, source="model" if source == "auto" else "")
+        given = Given(*meaning, source=MODEL if source == "auto" else "")
         if not len(shape) and len(self._plain) < MEMORIZED:
             self._plain[label, source] = given
         return given
@@ -286,7 +285,7 @@ def _tags(view: View, labels: list[tuple[str, str, str]], count: int) -> list[li
     quoted = [quoteattr(label) for label, _, _ in labels]
     found: list[list[list[str]]] = []
     for source in view.sources:
-        how = "auto" if source in _FILLED else "file" if source == "import" else "manual"
+        how = "auto" if source in FILLED else "file" if source == "import" else "manual"
         lines = [f'    <tag label={label} source="{how}"></tag>\n' for label in quoted]
         found.append([[], *(lines[start : start + count] for start in range(0, 3 * count, count))] if count else [[]])
     return found
@@ -323,5 +322,4 @@ CVAT = Format(
     read,
     write,
     Lost(unsure=False),
-    media_types=("application/xml",),
 )

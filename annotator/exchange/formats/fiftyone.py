@@ -22,13 +22,13 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.extras import Answers, Extras, Origins, answers, extras, given_by, seconds_of
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.split_names import SPLITS
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 VERSION = "1.0.0"
 OURS = "multilabel_annotator"
 FIELDS = {"positive_labels": PRESENT, "negative_labels": ABSENT, "unsure_labels": UNSURE}
-SPLITS = ("train", "training", "val", "valid", "validation", "test", "testing")
 LARGEST = 64 << 20  # bytes of metadata.json
 _KINDS = ("Classification", "Classifications", "Detection", "Detections", "Polyline", "Polylines")
 

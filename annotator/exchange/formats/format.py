@@ -1,6 +1,6 @@
 """A format: how to recognise, read and write it. One file a format, one line in the table (formats/__init__.py)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,4 +52,3 @@ class Format:
     lost: Lost = Lost()
     images: str = "none"
     extra: str = ""
-    media_types: Sequence[str] = ()

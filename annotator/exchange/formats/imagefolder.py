@@ -18,10 +18,10 @@ from annotator.exchange.files.lines import csv_rows
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.split_names import SPLITS
 from annotator.records import PRESENT
 from annotator.store.files import list_files, looks_like_image
 
-SPLITS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev"})
 CLASSES = "classes.csv"
 """Folder and class, for classes whose name cannot be that of a folder."""
 _OTHERS = frozenset({"images", "labels", "annotations", "jpegimages", "imagesets"})

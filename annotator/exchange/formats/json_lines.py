@@ -97,5 +97,4 @@ JSONL = Format(
     read=read,
     write=write_lines,
     lost=Lost(unsure=False, provenance=False),
-    media_types=("application/jsonl",),
 )

@@ -271,5 +271,4 @@ LABEL_STUDIO = Format(
     read,
     write,
     Lost(unsure=False, provenance=False),
-    media_types=("application/json",),
 )

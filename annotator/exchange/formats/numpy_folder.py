@@ -18,10 +18,9 @@ from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.label_arrays import classes_beside, items, load, texts
 from annotator.exchange.formats.torch_dataset import SNIPPET
-from annotator.exchange.formats.view import UNKNOWN, Block, Output, View
+from annotator.exchange.formats.view import CODES, Block, Output, View
 
 IMAGES = "images"
-CODES = np.array([-1, 1, 0], np.int8)  # of a value: absent, present, UNKNOWN
 
 
 def write_numpy(view: View, out: Output) -> None:
@@ -87,8 +86,6 @@ def read(path: Path, problems: Problems) -> Contents:
     said = ["labels.npy: 1 is present, -1 absent, 0 unknown.", *said]
     return Contents(classes, rows, folder=path if with_files else None, place="row", said=said)
 
-
-assert UNKNOWN == -1  # the last of CODES
 
 NUMPY = Format(
     name="numpy",

@@ -20,15 +20,14 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import Rows, unescaped
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, Output, View
-from annotator.records import ABSENT, PRESENT
+from annotator.exchange.formats.view import Output, View
+from annotator.records import ABSENT, FILLED, PRESENT
 from annotator.store.files import looks_like_image
 
 COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
 NAMES = ("LabelName", "DisplayName")
 DESCRIPTIONS = ".class-descriptions.csv"
 VERIFIED, MACHINE = "verification", "machine"
-FILLED = (ACCEPTED, MODEL, ASSUMED)
 
 
 def recognise(path: Path) -> str | None:
@@ -144,5 +143,4 @@ OPENIMAGES = Format(
     read=read,
     write=write,
     lost=Lost(unknown=False, unsure=True, absent=False, provenance=True),
-    media_types=("text/csv",),
 )

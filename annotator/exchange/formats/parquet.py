@@ -165,5 +165,4 @@ PARQUET = Format(
     ending=".parquet",
     write=write_parquet,
     lost=Lost(unknown=False, unsure=False, provenance=False),
-    media_types=("application/vnd.apache.parquet",),
 )

@@ -12,8 +12,9 @@ from contextlib import ExitStack
 import numpy as np
 
 from annotator.exchange.files.growing import GrowingArray, Names
-from annotator.exchange.formats.numpy_folder import CODES, place_images, write_classes
-from annotator.exchange.formats.view import ASSUMED, MODEL, Output, View
+from annotator.exchange.formats.numpy_folder import place_images, write_classes
+from annotator.exchange.formats.view import CODES, Output, View
+from annotator.records import ASSUMED, MODEL
 
 
 def write_spml(view: View, out: Output) -> None:

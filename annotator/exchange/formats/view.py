@@ -12,14 +12,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
-from annotator.records import SOURCES, Class, Image
+from annotator.records import Class, Image
 
 BLOCK = 1000  # images; fewer where there are many classes
 UNKNOWN = -1
 STATE_WORDS = ("", "present", "absent", "unsure")
 NOBODY, PRESENT, ABSENT, UNSURE = range(4)  # Block.states
-ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
-SOURCE_WORDS = ("", *SOURCES, ACCEPTED, MODEL, ASSUMED)
+CODES = np.array([-1, 1, 0], np.int8)  # of a value, as trainings read it: absent, present, and last UNKNOWN
 DIGITS = 4  # of probabilities in files, and in comparisons with thresholds
 
 
@@ -117,7 +116,7 @@ class View:
     """The data set as an export with these choices holds it, as of one moment; open while its transaction is.
 
     images        how many
-    sources       records.SOURCES, ACCEPTED, MODEL and ASSUMED, index 0 is ""
+    sources       records.SOURCES and records.FILLED, index 0 is ""
     annotators    everybody who decided, index 0 is ""; pseudonyms where that was asked for
     splits        names of the splits, () without
     attributes    names of the attributes that any image has

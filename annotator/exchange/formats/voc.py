@@ -29,8 +29,8 @@ from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.files.xml_text import refuse_impossible
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.view import ACCEPTED, ASSUMED, MODEL, STATE_WORDS, UNKNOWN, Block, Output, View
-from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.exchange.formats.view import STATE_WORDS, UNKNOWN, Block, Output, View
+from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
 from annotator.store.files import list_files
 from annotator.store.reading import open_file
 
@@ -41,7 +41,6 @@ WHOLE = "trainval"  # the image set of an export without splits: all that is not
 LARGEST = 16 << 20  # bytes of an XML file
 HELD = 4 << 20  # letters of lists in memory
 NAMES_KEPT = 200_000
-FILLED = (ACCEPTED, MODEL, ASSUMED)
 STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 
 

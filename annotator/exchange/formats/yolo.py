@@ -25,6 +25,7 @@ from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.formats import imagefolder
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.split_names import SPLITS
 from annotator.exchange.formats.view import Output, View
 from annotator.records import PRESENT
 from annotator.store.files import list_files, unescaped
@@ -158,7 +159,7 @@ class _Splits:
         for folder, split in self._folders:
             if path.startswith(folder):
                 return split
-        return next((part for part in path.split("/")[:-1] if part in imagefolder.SPLITS), "")
+        return next((part for part in path.split("/")[:-1] if part in SPLITS), "")
 
 
 def _normal(path: str) -> str:
