@@ -26,6 +26,7 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources import addresses, bombs, fetch, urls, zip_directory
+from annotator.exchange.sources.addresses import check_host
 from annotator.exchange.sources.landing import safe_path
 from annotator.store import images
 from annotator.store.database import Database
@@ -487,6 +488,7 @@ def test_redirects_into_the_cloud_or_to_files_are_not_followed(target, web, anno
         "zip://a.png::http://127.0.0.1/a.zip",
         "http://169.254.169.254/latest/",
         "http://[::ffff:169.254.169.254]/latest/",
+        "http://[64:ff9b::a9fe:a9fe]/latest/",
         "s3://key:secret@bucket/x",
         "https:///x",
         "reference://x",
@@ -496,6 +498,13 @@ def test_addresses_by_which_files_or_metadata_could_be_read_are_refused(address,
     with pytest.raises(AnnotatorError):
         fetch(address, tmp_path / "p")
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "100.64.0.1", "::1", "fd00::1", "2002:a00:1::", "0.0.0.0"])
+def test_a_redirect_or_a_page_leads_to_no_address_of_a_private_network(host):
+    check_host(host, may_be_own=True)
+    with pytest.raises(AnnotatorError, match="inside of this machine"):
+        check_host(host, may_be_own=False)
 
 
 def test_what_is_secret_in_an_address_is_hidden():

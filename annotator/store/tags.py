@@ -19,6 +19,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Class
 from annotator.store.arrays import replacing, sweep
 from annotator.store.database import Database, new_id
+from annotator.store.folders import sync_folder
 from annotator.store.place import make_room
 
 LONGEST_NAME = 100
@@ -137,6 +138,7 @@ def keep(db: Database, new: Tag, cells: Path) -> Tag:
                 )
             )
             cells.replace(path_of(db, tag_id))  # before the row is committed: a row always has its file
+            sync_folder(db.paths.tags)
     finally:
         with suppress(OSError):
             cells.unlink()

@@ -20,6 +20,7 @@ SCHEMES = {
 }
 """Scheme -> the package beside fsspec that reads it. Schemes by which an address leads to files of this machine or into
 another address (file, local, memory, github, simplecache::...) are not among them."""
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 HIDDEN = "***"
 LONGEST_VALUE = 12  # letters of a value in a query that is shown
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
@@ -85,11 +86,20 @@ def check_host(host: str, may_be_own: bool) -> None:
     except (OSError, UnicodeError):
         return  # it cannot be reached either
     for text in found:
-        address = ipaddress.ip_address(str(text).partition("%")[0])
-        address = getattr(address, "ipv4_mapped", None) or address
-        is_own = address.is_loopback or address.is_private or address.is_unspecified
+        address = _plain(ipaddress.ip_address(str(text).partition("%")[0]))
+        is_own = not address.is_global  # also shared addresses, 100.64.0.0/10, as private networks use them
         if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
             raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
 
 
-METADATA = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16")
+def _plain(address: Address) -> Address:
+    """The IPv4 address inside of an IPv6 one that stands for it (RFC 4291, 3056, 6052), else the address."""
+    if address.version == 4:
+        return address
+    inner = address.ipv4_mapped or address.sixtofour
+    return inner or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else address)
+
+
+METADATA = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
+"""Where clouds answer their machines about themselves: of Amazon, Google, Alibaba, Azure and Oracle."""
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
