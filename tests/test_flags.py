@@ -28,6 +28,7 @@ def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp
     name = images.images(db, [1])[1].name
     assert [row["image"] for row in after if "flag" in row] == [name]
     assert [row.pop("flag", None) for row in after].count("blurred") == 1
+    assert {row.pop("flagged_by", None) for row in after} == {"Ann", None} and after[0].pop("flagged_at")
     assert after == before
 
 

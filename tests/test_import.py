@@ -21,7 +21,7 @@ from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format
 from annotator.exchange.setup import add_folder
 from annotator.records import Decision
-from annotator.store import classes, consistency, decisions, imports, interruption, unfinished_imports
+from annotator.store import classes, consistency, decisions, imports, interruption, overview, unfinished_imports
 from annotator.store.comments import comments
 from annotator.store.database import Database
 from annotator.store.images import missing_ids, names_to_ids
@@ -137,8 +137,14 @@ def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     assert [class_.name for class_ in classes.all_classes(back)] == ["fox", "heron", "deer"]
     by = "SELECT o.source, o.annotator FROM origin o JOIN decision d ON d.id = o.decision_id WHERE d.action = 'label'"
     assert set(back.tuples(by)) == {("click", "Ann"), ("grid", "Bob"), ("done", "Ann")}
-    assert [row["note"] for row in comments(back)] == ['a, "b"\nc']
-    assert back.tuples("SELECT note FROM decision WHERE action = 'flag'") == [("=look",)]
+    for notes in (comments, overview.flagged):  # with who wrote them, and when
+        assert notes(back) == [row | {"at": pytest.approx(row["at"], abs=1)} for row in notes(db)] != []
+    export(back, tmp_path / f"third.{kind}", kind)
+    bring(tmp_path / "fourth", tmp_path / f"third.{kind}", images=photos)
+    assert set(Database(tmp_path / "fourth").tuples(by)) == set(back.tuples(by))
+    assert comments(Database(tmp_path / "fourth")) == comments(back)
+    card = (tmp_path / f"third.{kind}").with_name("third.card.md").read_text()
+    assert "| Bob | grid | 1 |" in card
     assert not consistency.problems(back)
 
 

@@ -4,16 +4,29 @@ import random
 import uuid
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Given, Item, Remark
 from annotator.records import Decision
-from annotator.store import blocks, class_changes, classes, consistency, decisions, imports, staged_cells, staging
+from annotator.store import (
+    blocks,
+    class_changes,
+    classes,
+    consistency,
+    decisions,
+    imports,
+    overview,
+    staged_cells,
+    staging,
+)
 from annotator.store import images as images_of
 from annotator.store.comments import comments
 from annotator.store.database import Database
+from annotator.store.image_history import history_of
 from annotator.store.import_commit import Imported, Source, commit
 from annotator.store.staged_cells import Preview
 from annotator.store.staged_names import Rules, resolve
@@ -165,6 +178,71 @@ def test_an_import_gives_what_deciding_row_by_row_gives_and_its_undo_leaves_no_t
     assert {row[:2] for row in after["stage"]} == {row[:2] for row in before["stage"]}
 
 
+STATE_OF_ALL = {
+    "label": "SELECT i.name, c.name, l.state FROM label l JOIN image i ON i.id = l.image_id "
+             "JOIN class c ON c.id = l.class_id",
+    "stage": "SELECT name, stage FROM image WHERE problem = ''",
+    "class": "SELECT name FROM class WHERE archived = 0",
+    "tally": "SELECT kind, one, two, n FROM tally WHERE n != 0 AND kind IN ('label', 'stage', 'annotator')",
+    "attribute": "SELECT image_id, name, value FROM attribute",
+    "rest": "SELECT count(*) FROM attribute_before",
+}  # fmt: skip
+
+
+def lived(db: Database, steps: list[tuple], rests: list[int]) -> tuple:
+    """What a project is like after these steps, and after all imports of them are taken back. None of them is "nothing
+    else here": it answers the classes that are open when it is said, which an import changes.
+
+    rests    whose turn it is to be taken back, of those that are left
+    """
+    at_work: list[int] = []
+    for number, (kind, image_id, class_id, state, replace) in enumerate(steps):
+        name, uuid_ = f"{image_id % 2}/{image_id}.jpg", f"decision-{number}"
+        if kind == "import":
+            facts = {"split": f"part {number % 3}"}
+            remarks = [Remark("flag", f"flag {number}", "Eve", 5.0)]
+            item = Item(name, 1, [Given([*CLASSES, "owl"][class_id - 1], state)], state == 1, attributes=facts,
+                        remarks=remarks)  # fmt: skip
+            _, done = bring(db, [item], CLASSES if replace else (), replace=replace, new_images=[6] * (image_id == 6))
+            at_work.append(done.id)
+        elif kind == "take back":
+            if at_work:
+                imports.undo(db, at_work.pop(rests[number] % len(at_work)), "Ann")
+        elif kind == "undo":
+            decisions.decide(db, [Decision(uuid_, "undo", "Ann", "click")])
+        elif kind == "flag":
+            decisions.decide(db, [Decision(uuid_, "flag", "Ann", "click", image_id, note=f"Ann's {number}")])
+        else:
+            decisions.decide(db, [Decision(uuid_, "label", "Ann", "click", image_id, min(class_id, 3), state)])
+    for number in rests:
+        if at_work:
+            imports.undo(db, at_work.pop(number % len(at_work)), "Ann")
+    assert not at_work and not consistency.problems(db)
+    state = {name: sorted(db.tuples(query), key=repr) for name, query in STATE_OF_ALL.items()}
+    return state, overview.notes(db, list(range(1, 7)))
+
+
+KINDS = ["import"] * 4 + ["take back", "label", "label", "undo", "flag"]
+STEP = st.tuples(
+    st.sampled_from(KINDS), st.sampled_from([1, 2, 6]), st.integers(1, 4), st.sampled_from([1, -1, 0]), st.booleans()
+)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(st.lists(STEP, max_size=8), st.lists(st.integers(0, 7), min_size=8, max_size=8))
+def test_when_all_imports_are_taken_back_in_any_order_it_is_as_if_there_had_been_none(tmp_path_factory, steps, rests):
+    folder = tmp_path_factory.mktemp("lives")
+    with_imports, notes = lived(small(folder / "one"), steps, rests)
+    people = [step if step[0] not in ("import", "take back") else ("take back", *step[1:]) for step in steps]
+    without, without_notes = lived(small(folder / "two"), people, rests)
+    if any(
+        step[:2] == ("import", 6) for step in steps
+    ):  # the image is asked about while somebody has decided something
+        without["stage"] = [row for row in without["stage"] if row[0] != "0/6.jpg" or row in with_imports["stage"]]
+    assert (with_imports, notes) == (without, without_notes)
+
+
 def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path):
     db = small(tmp_path)
     decisions.decide(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
@@ -180,7 +258,11 @@ def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path
         "SELECT d.class_id, o.source, o.annotator, o.decided_at FROM origin o JOIN decision d ON d.id = o.decision_id"
     )
     assert db.tuples(f"{origins} ORDER BY d.id") == [(1, "click", "Bob", 12.5), (None, "", "Bob", 3.0)]
-    assert blocks.attributes(db, [1]) == [(1, "split", "train")] and comments(db)[0]["note"] == "dark"
+    assert blocks.attributes(db, [1]) == [(1, "split", "train")]
+    assert [(row["note"], row["annotator"], row["at"]) for row in comments(db)] == [("dark", "Bob", 3.0)]
+    assert [event.origin for event in history_of(db, 1)] == [
+        None, ("Bob", "click", 12.5), None, ("Bob", "", 3.0)
+    ]  # fmt: skip
     undone = imports.undo(db, done.id, "Ann")
     assert (undone.archived, undone.attributes, comments(db)) == (["owl"], 1, [])
     assert [one.name for one in classes.all_classes(db)] == list(CLASSES)

@@ -210,25 +210,44 @@ def print_status(status: dict) -> None:
 def print_history(events: Sequence[Event]) -> None:
     """The history of an image, one line a decision."""
     for event in events:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(event.at))
+        when = _minute(event.at)
         undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
         print(printable(f"{when}  {event.annotator}: {_in_words(event)}{undone}"))
     if not events:
         print("Nothing was decided about this image yet.")
 
 
+def _minute(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def _about(source: str) -> str:
+    return SOURCES[source].about if source in SOURCES else source
+
+
+def _original(event: Event) -> str:
+    """Who decided it where it was imported from."""
+    if event.origin is None:
+        return ""
+    who, how, at = event.origin
+    parts = [f"by {who}" if who else "", f"({_about(how)})" if how else "", "" if at is None else _minute(at)]
+    return " ".join(["originally", *filter(None, parts)])
+
+
 def _in_words(event: Event) -> str:
     if event.action == "done":
         return f"nothing else here: {', '.join(event.covered) or 'no class'} absent"
-    if event.action == "flag":
-        return f"flag: {event.note}" if event.note else "flag removed"
-    if event.action == "comment":
-        return f"comment: {event.note}"
+    if event.action in ("flag", "comment"):
+        original = f" ({_original(event)})" if event.origin else ""
+        return f"{event.action}: {event.note}{original}" if event.note else "flag removed"
     if event.action == "skip":
         return "skipped"
     answer = "no answer any more" if event.state is None else STATE_NAMES.get(event.state, str(event.state))
-    about = SOURCES[event.source].about if event.source in SOURCES else event.source
-    details = [about, f"the model said {percent(event.score)}" if event.score is not None else ""]
+    details = [
+        _about(event.source),
+        _original(event),
+        f"the model said {percent(event.score)}" if event.score is not None else "",
+    ]
     details += [f"{printable(name)} said {score:.2f}" for name, score in event.models]
     details.append(f"counts for {event.merged_into}" if event.merged_into else "")
     return f"{event.class_name}: {answer} ({', '.join(filter(None, details))})"

@@ -17,7 +17,7 @@ Database:
     class_words.py                                                 the same in words
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
     staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
-    imports.py unfinished_imports.py                               imports, their undo and end
+    imports.py unfinished_imports.py attributes.py                 imports, their undo and end; facts of images
     interruption.py                                                watching and ending long statements
     manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send

@@ -120,18 +120,21 @@ def origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, float | 
 
 
 def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float]]:
-    """(image id, flag or comment, text, annotator, unix seconds) of these images, the oldest first of each."""
+    """(image id, flag or comment, text, annotator, unix seconds) of these images, the oldest first of each; imported
+    ones with who wrote them, and when."""
+    who = """coalesce(nullif(o.annotator, ''), d.annotator), coalesce(o.decided_at, d.decided_at)"""
+    origin = "LEFT JOIN origin o ON o.decision_id = d.id"
     flags = db.tuples(
-        f"""SELECT d.image_id, 'flag', d.note, d.annotator, d.decided_at, d.id FROM {_WANTED}
+        f"""SELECT d.image_id, 'flag', d.note, {who}, d.id FROM {_WANTED}
         CROSS JOIN decision d INDEXED BY decision_flag ON d.image_id = w.value AND d.action = 'flag'
-        WHERE {_HOLDS} ORDER BY d.id""",
+        {origin} WHERE {_HOLDS} ORDER BY d.id""",
         [_json(ids)],
     )
     newest = {row[0]: row for row in flags}  # an empty one takes the flag away
     comments = db.tuples(
-        f"""SELECT d.image_id, 'comment', d.note, d.annotator, d.decided_at, d.id FROM {_WANTED}
+        f"""SELECT d.image_id, 'comment', d.note, {who}, d.id FROM {_WANTED}
         CROSS JOIN decision d INDEXED BY decision_comment ON d.image_id = w.value AND d.action = 'comment'
-        WHERE {_HOLDS}""",
+        {origin} WHERE {_HOLDS}""",
         [_json(ids)],
     )
     rows = [*(row for row in newest.values() if row[2]), *comments]

@@ -8,14 +8,17 @@ _HOLDS = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.un
 
 
 def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Comments, the newest first: id (of the image), image (its name), note, annotator, at (unix seconds).
+    """Comments, the newest first: id (of the image), image (its name), note, annotator, at (unix seconds); of imported
+    ones who wrote them, and when, as far as the source says so.
 
     limit    how many at most; None: all
     """
     # With its index, which only comments are in: by id, SQLite would walk all decisions.
     return db.rows(
-        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note, annotator,
-        decided_at AS at FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} ORDER BY d.id DESC LIMIT ?""",
+        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
+        coalesce(nullif(o.annotator, ''), d.annotator) AS annotator, coalesce(o.decided_at, d.decided_at) AS at
+        FROM decision d INDEXED BY decision_comment LEFT JOIN origin o ON o.decision_id = d.id
+        WHERE {_HOLDS} ORDER BY d.id DESC LIMIT ?""",
         [-1 if limit is None else limit],
     )
 

@@ -16,6 +16,7 @@ class Event:
     merged_into    the class that the answer counts for, where that is another one by now; ""
     covered        of "nothing else here": the names of the classes that it answered
     score          the probability that was shown, None where there was none
+    origin         of an imported decision: who decided it where it comes from ("": not known), how ("") and when (None)
     models         what models from elsewhere said of the cell then: (name, score)
     undone_by      who took it back, and when; None while it holds
     """
@@ -36,6 +37,7 @@ class Event:
     undone_by: str | None
     undone_at: float | None
     models: tuple[tuple[str, float], ...] = ()
+    origin: tuple[str, str, float | None] | None = None
 
 
 def history_of(db: Database, image_id: int) -> list[Event]:
@@ -53,4 +55,20 @@ def history_of(db: Database, image_id: int) -> list[Event]:
         names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
         answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
         models = logged(db, image_id)
-    return [Event(**row, covered=answered.get(row["id"], ()), models=tuple(models.get(row["id"], ()))) for row in rows]
+        origins = {
+            row[0]: row[1:]
+            for row in db.tuples(
+                """SELECT o.decision_id, o.annotator, o.source, o.decided_at FROM origin o
+                JOIN decision d ON d.id = o.decision_id WHERE d.image_id = ?""",
+                [image_id],
+            )
+        }
+    return [
+        Event(
+            **row,
+            covered=answered.get(row["id"], ()),
+            models=tuple(models.get(row["id"], ())),
+            origin=origins.get(row["id"]),
+        )
+        for row in rows
+    ]

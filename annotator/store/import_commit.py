@@ -20,6 +20,7 @@ from annotator.records import ABSENT
 from annotator.settings import IMPORTER
 from annotator.store import class_changes, classes
 from annotator.store.archived import COUNT_ACTIVE
+from annotator.store.attributes import import_attributes
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, LABELED
 from annotator.store.staged_cells import CELLS, IMPLIED_HELD, OTHERS, REMARK_KNOWN, covers_all
@@ -98,7 +99,7 @@ def commit(
             completed: int = sql.execute(dones, [first]).fetchone()[0]
             answers = _newest(sql) - first - completed
             _follow(sql, first)
-        attributes = _set_attributes(sql, import_id, replace)
+        attributes = import_attributes(sql, import_id, replace)
         remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
         sql.conn.executemany(
             "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
@@ -342,18 +343,6 @@ def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, o
         "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n",
         [change for change in changes if change[3]],
     )
-
-
-def _set_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
-    """Store facts of images; the last one holds where the source has several. Returns how many were new or changed."""
-    keep = "DO UPDATE SET value = excluded.value, import_id = excluded.import_id WHERE value != excluded.value"
-    return sql.execute(
-        f"""INSERT INTO attribute (image_id, name, value, import_id)
-        SELECT i.image_id, a.name, a.value, ? FROM staged.attribute a JOIN staged.item i ON i.id = a.item
-        WHERE i.image_id > 0 GROUP BY i.image_id, a.name HAVING a.rowid = max(a.rowid)
-        ON CONFLICT (image_id, name) {keep if replace else "DO NOTHING"}""",
-        [import_id],
-    ).rowcount
 
 
 def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:

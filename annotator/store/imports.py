@@ -17,6 +17,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.store import class_changes
 from annotator.store.archived import ACTIVE, COUNT_ACTIVE
+from annotator.store.attributes import take_back_attributes
 from annotator.store.database import Database
 from annotator.store.files import escaped
 from annotator.store.history import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
@@ -124,7 +125,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
             one_by_one = _follow(sql, first, low, high)
         for image_id, newest in one_by_one:
             rebuild(sql, image_id, newest)
-        facts = sql.execute("DELETE FROM attribute WHERE import_id = ?", [import_id]).rowcount
+        facts = take_back_attributes(sql, import_id)
         images, images_kept = _take_images(sql, import_id)
         archived, kept = _take_classes(sql, db, by, json.loads(counts).get("class_ids", []))
         names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
@@ -234,6 +235,15 @@ def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
             SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_HOLDS})""",
         [f"{TAKEN_BACK} {import_id}", import_id],
     ).rowcount
+    # Others go with the next import that decided something about them, if that is taken back, too.
+    sql.execute(
+        f"""INSERT OR IGNORE INTO import_image (import_id, image_id) SELECT DISTINCT i.id, d.image_id
+        FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {_HOLDS}
+        JOIN import i ON i.undone_at IS NULL AND i.id != c.import_id
+            AND d.id BETWEEN i.first_decision AND i.last_decision
+        WHERE c.import_id = ?""",
+        [import_id],
+    )
     return taken, count - taken
 
 
@@ -252,6 +262,16 @@ def _take_classes(
         ).fetchone()
     }
     unused = [class_id for class_id in added if class_id not in used | archived]
+    for class_id in used:  # it goes with the next import that uses it, if that is taken back, too
+        users = sql.execute(
+            f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {_HOLDS}
+            AND d.id BETWEEN i.first_decision AND i.last_decision WHERE i.undone_at IS NULL""",
+            [class_id],
+        ).fetchall()
+        for user, counts in users:
+            known = json.loads(counts)
+            known["class_ids"] = sorted({*known.get("class_ids", ()), class_id})
+            sql.execute("UPDATE import SET counts = ? WHERE id = ?", [json.dumps(known), user])
     if unused:
         class_changes.archive(db, by, unused)
     return unused, sorted(used)

@@ -114,13 +114,16 @@ def annotators(db: Database) -> list[str]:
 
 
 def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds).
+    """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds); of
+    imported ones who wrote them, and when, as far as the source says so.
 
     limit    how many at most; None: all
     """
     return db.rows(
-        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note, annotator,
-        decided_at AS at {_FLAGGED} ORDER BY d.id DESC LIMIT ?""",
+        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note,
+        coalesce((SELECT nullif(o.annotator, '') FROM origin o WHERE o.decision_id = d.id), annotator) AS annotator,
+        coalesce((SELECT o.decided_at FROM origin o WHERE o.decision_id = d.id), decided_at) AS at {_FLAGGED}
+        ORDER BY d.id DESC LIMIT ?""",
         [-1 if limit is None else limit],
     )
 

@@ -114,6 +114,10 @@ def card(
             {"annotator": annotator, "source": source, "month": month, "cells": many}
             for (annotator, source, month), many in _by_month(data)
         ],
+        "imported_answers_come_from": [
+            {"annotator": annotator, "source": source, "cells": many}
+            for (annotator, source), many in sorted(tallies.origins.items())
+        ],
         "model": {"method": quality.method, "parameters": quality.parameters, "backbone": quality.backbone}
         | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
         "certificate": {
@@ -188,6 +192,7 @@ def markdown(card: dict[str, Any]) -> str:
         *(f"| {state} | {source} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
         *_answers(card["answers"]),
+        *_origins(card["imported_answers_come_from"]),
         *_filled(card["filled_in_by_model"]),
         *_splits(card),
         *_together(card["co_occurrence"]),
@@ -250,6 +255,19 @@ def _answers(answers: list[dict[str, Any]]) -> list[str]:
             f"| {row['month']} | {_safe(row['annotator'])} | {_safe(row['source'])} | {row['cells']:,} |"
             for row in answers
         ),
+        "",
+    ]
+
+
+def _origins(origins: list[dict[str, Any]]) -> list[str]:
+    if not origins:
+        return []
+    return [
+        "## Who gave the imported answers",
+        "",
+        "| who | how | count |",
+        "|---|---|---:|",
+        *(f"| {_safe(row['annotator'])} | {_safe(row['source'])} | {row['cells']:,} |" for row in origins),
         "",
     ]
 

@@ -15,6 +15,7 @@ class Tallies:
     cells        (C, states, sources) int64
     months       (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970
     positives    present classes of each image one after the other, and how many each has, where they are kept
+    origins      (annotator, source) where imported answers come from -> cells
     has          as of View
     missing      (name, reason) of images that cannot be shown
     """
@@ -25,6 +26,7 @@ class Tallies:
         self.sources = sources
         self.cells = np.zeros((classes, len(STATE_WORDS), len(sources)), np.int64)
         self.months: dict[tuple[int, int, int], int] = {}
+        self.origins: dict[tuple[str, str], int] = {}
         self.has: set[str] = set()
         self.missing: list[tuple[str, str]] = []
         self._together = csr_array((classes, classes), dtype=np.int64)
@@ -47,6 +49,9 @@ class Tallies:
             self._columns.append(columns.astype(np.int32))
             self._counts.append(np.bincount(rows, minlength=len(block.images)).astype(np.int32))
         self._add_months(block)
+        for origin in block.origins.values():
+            who = origin.annotator, origin.source
+            self.origins[who] = self.origins.get(who, 0) + 1
         self.missing += [
             (image.name, reason) for image, reason in zip(block.images, block.missing, strict=True) if reason
         ]

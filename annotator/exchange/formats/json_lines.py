@@ -15,8 +15,9 @@ WORDS = ("0", "1", "null")  # of a value; the last is UNKNOWN
 
 def write_lines(view: View, out: Output) -> None:
     """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "split" and "attributes" where there are any, "flag" with the note of a flagged image, "comments" with [{"text",
-    "annotator", "written_at"}] of one with comments, "missing" with why the image cannot be shown any more."""
+    "split" and "attributes" where there are any, "flag" with the note of a flagged image, "flagged_by" and
+    "flagged_at", "comments" with [{"text", "annotator", "written_at"}] of one with comments,
+    "missing" with why the image cannot be shown any more."""
     keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
     pairs = [[f"{key}: {word}" for word in WORDS] for key in keys]
     with out.text() as file:
@@ -44,7 +45,7 @@ def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
     tail: dict[str, Any] = {}
     for note in notes:
         if note.kind == "flag":
-            tail["flag"] = note.text
+            tail |= {"flag": note.text, "flagged_by": note.annotator, "flagged_at": iso_time(note.at)}
     if comments := [note for note in notes if note.kind == "comment"]:
         tail["comments"] = [
             {"text": note.text, "annotator": note.annotator, "written_at": iso_time(note.at)} for note in comments

@@ -2,7 +2,7 @@
 
 Each line is an object with "image" and "labels": either {class: 1 | 0 | null} or the list of the present classes. Our
 own exports say besides "provenance" {class: {"state", "source", "annotator", "decided_at", "origin"}}, "sha256",
-"split", "attributes", "flag" and "comments"; other keys are passed over.
+"split", "attributes", "flag", "flagged_by", "flagged_at" and "comments"; other keys are passed over.
 """
 
 from collections.abc import Iterator
@@ -47,6 +47,8 @@ class Line(msgspec.Struct, gc=False):
     split: str | None = None
     attributes: dict[str, Any] = {}
     flag: str | None = None
+    flagged_by: str | None = None
+    flagged_at: str | float | None = None
     comments: list[Comment] = []
 
 
@@ -93,7 +95,7 @@ def _item(line: Line, number: int) -> Item:
     attributes = {name: str(value) for name, value in line.attributes.items() if value is not None}
     if line.split:
         attributes["split"] = line.split
-    remarks = [Remark("flag", line.flag)] if line.flag else []
+    remarks = [Remark("flag", line.flag, line.flagged_by or "", _when(line.flagged_at))] if line.flag else []
     remarks += [Remark("comment", one.text, one.annotator or "", _when(one.written_at)) for one in line.comments]
     if isinstance(line.labels, list):
         labels = [Given(name, PRESENT) for name in dict.fromkeys(line.labels)]

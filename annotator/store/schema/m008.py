@@ -56,6 +56,15 @@ CREATE TABLE attribute (
     PRIMARY KEY (image_id, name)
 ) WITHOUT ROWID;
 CREATE INDEX attribute_name ON attribute (name, value);
+-- what a fact was before an import replaced it, and which import that was from
+CREATE TABLE attribute_before (
+    import_id INTEGER NOT NULL REFERENCES import (id),
+    image_id INTEGER NOT NULL REFERENCES image (id),
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    before_id INTEGER REFERENCES import (id),
+    PRIMARY KEY (image_id, name, import_id)
+) WITHOUT ROWID;
 
 -- predictions of a model from elsewhere; its scores are an array file a version
 CREATE TABLE prediction_source (

@@ -29,7 +29,6 @@ ROUTES = [Route("/api/history", guarded(history), methods=["POST"])]
 
 
 def _shape(event: Event, annotator: str) -> dict[str, Any]:
-    source = SOURCES.get(event.source)
     shape: dict[str, Any] = {
         "id": event.id,
         "at": event.at,
@@ -41,12 +40,17 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
         "state": event.state,
         "note": event.note,
         "source": event.source,
-        "about": source.about if source else event.source,
+        "about": _about(event.source),
         "score": event.score,
         "models": event.models,
+        "origin": event.origin and [event.origin[0], _about(event.origin[1]), event.origin[2]],
         "covered": event.covered,
         "undone_by": event.undone_by,
         "undone_at": event.undone_at,
     }
     own = event.action == "comment" and event.annotator == annotator and event.undone_by is None
     return shape | ({"uuid": event.uuid} if own else {})
+
+
+def _about(source: str) -> str:
+    return SOURCES[source].about if source in SOURCES else source

@@ -14,7 +14,7 @@ const LONGEST = 2000; // letters of a comment, as the store keeps
 
 /**
  * @typedef {{id: number, at: number, annotator: string, action: string, name: string, merged_into: string, state: number | null,
- *            note: string, source: string, about: string, score: number | null, models?: [string, number][], covered: string[], undone_by: string | null,
+ *            note: string, source: string, about: string, score: number | null, models?: [string, number][], origin?: [string, string, number | null] | null, covered: string[], undone_by: string | null,
  *            undone_at: number | null, uuid?: string}} Event
  */
 
@@ -124,15 +124,22 @@ function whatInWords({ action, name, state, note, covered }) {
 }
 
 /** Where an answer came from, and what it covers. @param {Event} event */
-function detailsOf({ action, about, score, models, covered, merged_into }) {
+function detailsOf({ action, about, score, models, origin, covered, merged_into }) {
   if (action === "done") return covered.length ? [covered.join(", ")] : [];
-  if (action !== "label" && action !== "clear") return [];
+  const original = origin ? [originInWords(origin)] : [];
+  if (action !== "label" && action !== "clear") return original;
   return [
     about,
+    ...original,
     ...(score == null ? [] : [`the model said ${chance(score)}`]),
     ...(models?.length ? [modelsInWords(models)] : []),
     ...(merged_into ? [`counts for ${merged_into}`] : []),
   ];
+}
+
+/** Who decided it where it was imported from. @param {[string, string, number | null]} origin who ("": unknown), how, when */
+function originInWords([who, how, at]) {
+  return ["originally", ...(who ? [`by ${who}`] : []), ...(how ? [`(${how})`] : []), ...(at == null ? [] : [timeInWords(at)])].join(" ");
 }
 
 /** "today 14:02", or the day and the time, by this browser's clock. @param {number} at unix seconds */
