@@ -158,7 +158,7 @@ COMMANDS = """
 import sys
 from typer.main import get_command
 from annotator.cli import app
-project, photos, labels = sys.argv[1:]
+project, photos, labels, scores = sys.argv[1:]
 called = [
     ["init", project, "--images", photos, "--labels", labels],
     ["methods"],
@@ -173,7 +173,15 @@ called = [
     ["certificate", project],
     ["accept", project, "--list"],
     ["undo", project],
-    ["export", project, project + "-labels.csv"],
+    ["export", project, project + "-labels.csv", "--tag", "now"],
+    ["import", project, project + "-labels.csv", "--yes"],
+    ["imports", project],
+    ["predictions", project, scores, "--name", "other"],
+    ["tags", project],
+    ["diff", project, "now"],
+    ["tokens", project],
+    ["formats"],
+    ["backbones"],
 ]
 for words in called:
     app(words, standalone_mode=False)
@@ -186,7 +194,8 @@ print("\\n" + " ".join(sorted(left)), sorted({"", "."} & set(sys.path)))
 def test_every_command_that_ends_by_itself_runs_nothing_from_the_folder_it_is_called_in(photos, tmp_path):
     folder = hostile(tmp_path / "dataset")
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,fox\n01.jpg,fox|deer\n02.jpg,heron\n")
-    places = [str(tmp_path / "project"), str(photos), str(tmp_path / "labels.csv")]
+    (tmp_path / "scores.csv").write_text("image,fox,heron,deer\n00.jpg,0.9,0.1,0.2\n")
+    places = [str(path) for path in (tmp_path / "project", photos, tmp_path / "labels.csv", tmp_path / "scores.csv")]
     command = [sys.executable, "-P", "-c", COMMANDS, *places]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
