@@ -24,7 +24,7 @@ from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.exports.export import export, prepare, write
 from annotator.exchange.exports.output import sweep_folders
 from annotator.exchange.files.safe_names import safe_names
-from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml_arrays
+from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml
 from annotator.exchange.formats.view import UNKNOWN, Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import images
@@ -103,7 +103,7 @@ def test_the_arrays_of_the_literature_tell_what_was_answered_from_what_was_fille
     cells = all_cells(30, 5)
     sources = np.where(np.random.default_rng(0).random(cells.shape) < 0.3, ALL_SOURCES.index("assumed"), 1)
     splits = ["train"] * 20 + ["val"] * 9 + [""]
-    spml_arrays.write_spml(view_of(cells, sources=sources, splits=splits, block=8), Files(tmp_path / "x"))
+    spml.write(view_of(cells, sources=sources, splits=splits, block=8), Files(tmp_path / "x"))
     for split, rows in (("train", slice(20)), ("val", slice(20, 29))):
         labels, observed, names = (
             np.load(tmp_path / "x" / f"formatted_{split}_{name}.npy") for name in ("labels", "labels_obs", "images")

@@ -8,17 +8,26 @@ is given to the method: 1 present, -1 absent, 0 not known.
 Of a folder, the observed labels are read where there are some, else the full truth. Whoever wants one array names its
 file: formatted_train_labels.npy is the truth whatever lies beside it. The arrays name no classes: classes.txt beside
 them does, one a line, else they are numbered by column.
+
+Written, `labels_obs` is what was answered; `labels`, with what the export fills in, only of a data set without unknown
+cells, for which it has no room. Without splits, all images are "train".
 """
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.files.growing import GrowingArray, Names
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.label_arrays import LabelArray, classes_beside, items, load
-from annotator.exchange.formats.spml_arrays import write_spml
+from annotator.exchange.formats.numpy_folder import place_images, write_classes
+from annotator.exchange.formats.view import CODES, Output, View
+from annotator.records import ASSUMED, MODEL
 
 PARTS = ("train", "val")  # of the literature; exports may have others
 OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and newer name
@@ -92,11 +101,45 @@ def _parts(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
     return parts
 
 
+def write(view: View, out: Output) -> None:
+    """Two or three arrays a split; images of no split are left out."""
+    is_filled = np.isin(view.sources, (MODEL, ASSUMED))
+    with ExitStack() as stack:
+        arrays = {split: _Arrays(split, view, out, stack) for split in view.splits or ("train",)}
+        for block in view.blocks():
+            kept = place_images(block, view, out)
+            observed = np.where(is_filled[block.sources], 0, CODES[block.values])
+            for split, of_split in arrays.items():
+                rows = [row for row in kept if not view.splits or block.splits[row] == split]
+                of_split.observed.add(observed[rows])
+                if of_split.labels:
+                    of_split.labels.add(block.values[rows] == 1)
+                if rows:
+                    of_split.names.add(kept[row] for row in rows)
+        for split, of_split in arrays.items():
+            for array in filter(None, (of_split.labels, of_split.observed)):
+                array.finish()
+            of_split.names.save(out.path(f"formatted_{split}_images.npy"))
+    write_classes(view, out)
+
+
+class _Arrays:
+    """The arrays of one split."""
+
+    def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
+        def array(name: str) -> GrowingArray:
+            file = stack.enter_context(out.binary(f"formatted_{split}_{name}.npy"))
+            return GrowingArray(file, np.int8, len(view.classes))
+
+        self.names, self.observed = Names(), array("labels_obs")
+        self.labels = None if "unknown" in view.has else array("labels")
+
+
 SPML = Format(
     name="spml",
     about="The formatted_*.npy arrays of the single-positive multi-label literature",
     recognise=recognise,
     read=read,
-    write=write_spml,
+    write=write,
     lost=Lost(unknown=False, unsure=True, provenance=True),
 )
