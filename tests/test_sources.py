@@ -374,7 +374,7 @@ def test_an_import_that_is_killed_goes_on_where_it_was(annotator, tmp_path):
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / "p/project.db").exists()
     said = annotator("import", "p", "a.zip", "--yes").stdout
-    assert "101 new, 699 as before" in said
+    assert ", 500 as before" in said  # transactions hold 500
     assert cells(tmp_path / "p").keys() == {hashlib.sha256(content).hexdigest() for content in members.values()}
 
 
@@ -388,7 +388,7 @@ def interrupt():
 
         def count(frame, event, _):
             name, file = frame.f_code.co_name, frame.f_code.co_filename
-            if name == "registered_in_words":
+            if name == "_print_done":
                 sys.setprofile(None)
             elif event == "call" and ("/annotator/exchange/" in file or "/annotator/store/" in file):
                 calls[0] += calls[0] > 0 or name == "origin_of"
