@@ -4,6 +4,7 @@ What is hostile, broken or cut off is an error that names it, and leaves nothing
 """
 
 import gc
+import gzip
 import hashlib
 import http.server
 import io
@@ -17,6 +18,7 @@ import sys
 import tarfile
 import threading
 import zipfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -26,9 +28,10 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources import addresses, bombs, fetch, urls, zip_directory
+from annotator.exchange.sources import web as web_servers
 from annotator.exchange.sources.addresses import check_host
 from annotator.exchange.sources.landing import safe_path
-from annotator.store import images
+from annotator.store import images, manifest
 from annotator.store.database import Database
 from annotator.store.imports import imports
 
@@ -516,11 +519,11 @@ def test_what_is_not_there_refuses_or_does_not_answer_is_an_error_with_the_addre
     said = annotator("import", "p", f"{address}/none/", "--yes", code=1).stderr
     assert f"{address}/none/ cannot be read" in said
     assert "There is nothing of this name" in said
-    monkeypatch.setattr(urls, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(web_servers, "READ_SECONDS", 0.2)
     handler.still = True
     said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
     assert "There was no answer within" in said
-    monkeypatch.setattr(urls, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(web_servers, "CONNECT_SECONDS", 1)
     assert "cannot be read" in annotator("import", "p", "http://127.0.0.1:1/x/", "--yes", code=1).stderr
 
 
@@ -531,6 +534,99 @@ def test_redirects_into_the_cloud_or_to_files_are_not_followed(target, web, anno
     said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
     assert "address inside of" in said or "not followed" in said
     assert not list((tmp_path / "p").rglob("*.png"))
+
+
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """What is asked for says how its server behaves."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        unstated = self.path in ("/endless.png", "/bomb.png")
+        self.answer(200, {} if unstated else {"Content-Length": "100", "ETag": "new"})
+
+    def do_GET(self):
+        start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+        self.server.asked.append(start)
+        rest, span = NEW[start:], {"Content-Range": f"bytes {start}-99/100", "ETag": "new"}
+        length = {"Content-Length": str(len(rest)), "ETag": "new"}
+        self.close_connection = True
+        match self.path:
+            case "/endless.png" | "/endless/":
+                self.answer(200, {"Connection": "close"}, bytes(3 << 20))
+            case "/bomb.png":
+                self.answer(200, {"Connection": "close", "Content-Encoding": "gzip"}, gzip.compress(bytes(3 << 20)))
+            case "/long.png":
+                self.answer(200, {"Content-Length": "3000"}, bytes(3000))
+            case "/short.png":
+                self.answer(200, {"Content-Length": "100"}, NEW[:50])
+            case "/304.png":
+                self.answer(304, {})
+            case "/416.png" if start:
+                self.answer(416, {"Content-Length": "0"})
+            case "/other-version.png" if start:
+                self.answer(206, length | span | {"ETag": "newer"}, rest)
+            case "/other-part.png" if start:
+                self.answer(206, length | span | {"Content-Range": "bytes 0-9/100"}, rest)
+            case "/no-parts.png" | "/416.png" | "/other-version.png" | "/other-part.png":
+                self.answer(200, {"Content-Length": "100", "ETag": "new"}, NEW)
+            case "/parts.png":
+                self.answer(206 if start else 200, length | (span if start else {}), rest)
+
+    def answer(self, status, headers, content=b""):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):  # the other side has had enough
+            self.wfile.write(content)
+
+    def log_message(self, *values):
+        pass
+
+
+NEW = bytes(range(100))
+HOSTILE = {
+    "endless.png": "sends more than the 1,048,576 bytes that an image or labels have",
+    "bomb.png": "sends more than the 1,048,576 bytes",
+    "long.png": "sends more than the 100 bytes that it stated",
+    "short.png": "Not enough data to satisfy content length header",
+    "304.png": "answers with status 304",
+    "endless/": "sends a page of more than 1,048,576 bytes",
+}
+CUT_OFF = ["parts.png", "no-parts.png", "416.png", "other-version.png", "other-part.png"]
+
+
+def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(urls, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(web_servers, "LARGEST_MEMBER", 1 << 20)
+    monkeypatch.setattr(web_servers, "LARGEST_PAGE", 1 << 20)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        for name, said in HOSTILE.items():
+            with pytest.raises(AnnotatorError, match=said):
+                fetch(f"{address}/{name}", tmp_path / "p")
+            assert not [file for file in (tmp_path / "p").rglob("*.png") if file.is_file()], name
+        server.asked.clear()
+        for name in CUT_OFF:
+            key = hashlib.sha256(f"{address}/{name}\0new".encode()).hexdigest()[:24]
+            folder = tmp_path / "cut off" / "imported" / name
+            folder.mkdir(parents=True)
+            with manifest.opened(folder):
+                (folder / f".part-{key}").write_bytes(NEW[:40])
+            fetch(f"{address}/{name}", tmp_path / "cut off")
+            assert (folder / name).read_bytes() == NEW, name
+            assert server.asked == ([40, 0] if name in CUT_OFF[2:] else [40]), name
+            server.asked.clear()
+        monkeypatch.setattr(web_servers, "is_own", lambda host: False)
+        with pytest.raises(AnnotatorError, match=r"localhost is .*an address inside of this machine"):
+            fetch(f"{address.replace('127.0.0.1', 'localhost')}/parts.png", tmp_path / "p")
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.parametrize(

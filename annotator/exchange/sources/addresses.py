@@ -86,10 +86,15 @@ def check_host(host: str, may_be_own: bool) -> None:
     except (OSError, UnicodeError):
         return  # it cannot be reached either
     for text in found:
-        address = _plain(ipaddress.ip_address(str(text).partition("%")[0]))
-        is_own = not address.is_global  # also shared addresses, 100.64.0.0/10, as private networks use them
-        if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
-            raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
+        check_place(host, str(text), may_be_own)
+
+
+def check_place(host: str, text: str, may_be_own: bool) -> None:
+    """The same for one address of a host."""
+    address = _plain(ipaddress.ip_address(text.partition("%")[0]))
+    is_own = not address.is_global  # also shared addresses, 100.64.0.0/10, as private networks use them
+    if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
+        raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
 
 
 def _plain(address: Address) -> Address:

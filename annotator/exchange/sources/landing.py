@@ -86,6 +86,7 @@ class Landing:
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
+        self.coming: dict[Path, int] = {}  # file that is downloaded -> bytes that are there
         self.renamed: list[str] = []
         self.renamed_count = 0
         self._free = shutil.disk_usage(folder).free - RESERVE
@@ -158,7 +159,7 @@ class Landing:
     def show(self, what: str, done: int, of: int = 0) -> None:
         """Tell the progress. What it raises ends the work."""
         if self._progress:
-            self._progress(f"{what} ({size_in_words(self.bytes)})", done, of)
+            self._progress(f"{what} ({size_in_words(self.bytes + sum(list(self.coming.values())))})", done, of)
 
     def sentences(self) -> list[str]:
         """What this pass has found, for the person."""

@@ -3,19 +3,21 @@
 First everything below the address is listed, page by page into the manifest, then what is new or changed is downloaded,
 eight files at a time; a file whose version (ETag, size or time) is as before is not. A file that a kill has cut off is
 gone on with where the server can send parts of it. http servers are asked for their index page and, of each file, for
-its head. Redirects are followed unless they lead into this machine, its network or its cloud (addresses.py).
+its head; web.py says what they may send, and where their redirects may lead.
 """
 
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.sources import web
 from annotator.exchange.sources.addresses import (
     HIDDEN,
     SCHEMES,
@@ -35,8 +37,9 @@ PAGE = 1000  # entries that are in memory
 CHUNK = 8 << 20  # bytes of one request
 TRIES = 3
 WAIT_SECONDS = 1  # before the second try, and twice as much before the third
-CONNECT_SECONDS, READ_SECONDS, REQUEST_SECONDS = 10, 30, 3600
+SHOWN_EVERY = 0.5  # seconds
 DEEPEST = 30  # folders
+MOST_PAGES = 100_000  # of links, of a web server
 ARCHIVES = (".zip", ".parquet", ".arrow", *TARS)
 
 
@@ -87,17 +90,14 @@ def _file_system(scheme: str, named: str) -> Any:
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme in ("http", "https"):
         check_host(parts.hostname or "", may_be_own=True)
-        options["client_kwargs"] = {
-            "timeout": module.ClientTimeout(REQUEST_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
-            "trace_configs": [_redirects(module, parts.hostname or "")],
-        }
-        return fsspec.filesystem(scheme, **options)
+        return fsspec.filesystem(scheme, get_client=web.client(module, parts.hostname or ""), **options)
     if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):
         raise AnnotatorError(
             f"{redacted(named)}: keys belong into the environment or your settings, not into addresses."
         )
     if scheme in ("s3", "s3a"):
-        times = {"connect_timeout": CONNECT_SECONDS, "read_timeout": READ_SECONDS, "retries": {"max_attempts": TRIES}}
+        times = {"connect_timeout": web.CONNECT_SECONDS, "read_timeout": web.READ_SECONDS}
+        times |= {"retries": {"max_attempts": TRIES}}
         return fsspec.filesystem("s3", anon=not _has_keys(), config_kwargs=times, **options)
     return fsspec.filesystem(scheme, **options)
 
@@ -107,30 +107,6 @@ def _has_keys() -> bool:
     import botocore.session
 
     return botocore.session.get_session().get_credentials() is not None
-
-
-def _redirects(aiohttp: Any, host: str) -> Any:
-    """Looks at every redirect before it is followed."""
-    config = aiohttp.TraceConfig()
-    may_be_own = _is_own(host)
-
-    async def check(session: Any, context: Any, params: Any) -> None:
-        target = urlsplit(params.response.headers.get("Location", ""))
-        if target.scheme and target.scheme not in ("http", "https"):
-            raise AnnotatorError(f"{host} redirects to {target.scheme}://, which is not followed.")
-        if target.hostname:
-            check_host(target.hostname, may_be_own)
-
-    config.on_request_redirect.append(check)
-    return config
-
-
-def _is_own(host: str) -> bool:
-    try:
-        check_host(host, may_be_own=False)
-    except AnnotatorError:
-        return True
-    return False
 
 
 def _listed(files: Any, named: str, scheme: str) -> Iterator[_Remote]:
@@ -196,6 +172,8 @@ def _pages(files: Any, named: str) -> Iterator[_Remote]:
                 if link.endswith("/") and link not in seen and link.count("/") - base.count("/") <= DEEPEST:
                     seen.add(link)
                     waiting.append(link)
+                if len(seen) > MOST_PAGES:
+                    raise AnnotatorError(f"{redacted(base)} has more than {MOST_PAGES:,} pages of links.")
             found = sorted({link for link in links if is_wanted_here(unquote(link[len(base) :]))})
             for start in range(0, len(found), PAGE):
                 some = found[start : start + PAGE]
@@ -262,8 +240,10 @@ def _download_all(files: Any, place: Landing, named: str) -> None:
     try:
         while page := place.manifest.waiting(PAGE, after):
             after = page[-1].key
-            futures = [pool.submit(_download, files, entry, place.folder, named, stop) for entry in page]
+            futures = [pool.submit(_download, files, entry, place, named, stop) for entry in page]
             for entry, future in zip(page, futures, strict=True):
+                while not wait([future], SHOWN_EVERY).done:
+                    place.show("Downloading", done, total)
                 _land(entry, future, place)
                 done += 1
                 place.show("Downloading", done, total)
@@ -271,42 +251,69 @@ def _download_all(files: Any, place: Landing, named: str) -> None:
         stop.set()
         pool.shutdown(cancel_futures=True)
         place.manifest.commit()
+        for part in place.folder.glob(".part-*"):
+            if not part.stat().st_size:
+                part.unlink()
 
 
 def _land(entry: Entry, future: "Future[Path]", place: Landing) -> None:
     part = future.result()
+    place.coming.pop(part, None)
     place.landed(entry, part, part.stat().st_size)
 
 
-def _download(files: Any, entry: Entry, folder: Path, named: str, stop: threading.Event) -> Path:
+def _download(files: Any, entry: Entry, place: Landing, named: str, stop: threading.Event) -> Path:
     """Download one file; returns where it lies until it is given its name."""
     digest = hashlib.sha256(f"{entry.key}\0{entry.stamp}".encode()).hexdigest()[:24]
-    part = folder / f".part-{digest}"
+    part = place.folder / f".part-{digest}"
     path = _address_of(entry.key, named)
-    if not entry.stamp:
+    if entry.stamp in ("", f"size:{entry.bytes}"):  # what it was before can not be told
         part.unlink(missing_ok=True)
+
+    def came(size: int) -> None:
+        place.coming[part] = size
+        place.check_room(place.bytes + sum(list(place.coming.values())))
+
+    if named.startswith("http"):
+        _tried(web.download, files, path, part, entry.bytes, partial(_is_version, entry), stop, came)
+    else:
+        _download_parts(files, entry, path, part, stop, came)
+    return part
+
+
+def _is_version(entry: Entry, headers: Any) -> bool:
+    facts = {name: headers.get(name) for name in ("ETag", "Content-MD5", "Last-Modified")}
+    return _of_info({"name": ""} | facts, "").stamp == entry.stamp
+
+
+def _download_parts(
+    files: Any, entry: Entry, path: str, part: Path, stop: threading.Event, came: Callable[[int], None]
+) -> None:
+    """From an object store, some bytes a request; what was put together is checked to be of one version."""
     with part.open("ab") as file:
         start = file.tell()
-        if entry.bytes < 0 or start > entry.bytes:
+        if start > entry.bytes:
             file.truncate(start := 0)
-        while (entry.bytes < 0 and not start) or start < entry.bytes:
+        is_whole = start == 0 and entry.bytes <= CHUNK
+        version = "" if is_whole else _of_info(_tried(files.info, path), "").stamp
+        while start < entry.bytes:
             if stop.is_set():
                 raise AnnotatorError("stopped")
-            end = min(start + CHUNK, entry.bytes) if entry.bytes >= 0 else None
-            is_whole = end is None or (start == 0 and end == entry.bytes)
-            content = _tried(files.cat_file, path, **({} if is_whole else {"start": start, "end": end}))
-            if end is not None and len(content) == entry.bytes and not is_whole:  # the server sends no parts
-                file.truncate(start := 0)
-            elif end is not None and len(content) != end - start:
-                raise AnnotatorError(
-                    f"{redacted(path)} has changed while it was read: {len(content):,} bytes came instead of "
-                    f"{end - start:,}. Give the same command again."
-                )
+            span = {} if is_whole else {"start": start, "end": min(start + CHUNK, entry.bytes)}
+            content = _tried(files.cat_file, path, **span)
+            if start + len(content) != span.get("end", entry.bytes):
+                file.truncate(0)
+                raise _changed(path)
             file.write(content)
             start += len(content)
-            if end is None:
-                break
-    return part
+            came(start)
+        if not is_whole and _of_info(_tried(files.info, path), "").stamp != version:
+            file.truncate(0)
+            raise _changed(path)
+
+
+def _changed(path: str) -> AnnotatorError:
+    return AnnotatorError(f"{redacted(path)} has changed while it was read. Give the same command again.")
 
 
 def _address_of(key: str, named: str) -> str:
@@ -348,14 +355,14 @@ def _failed(named: str, error: BaseException) -> AnnotatorError:
     error = _cause(error)
     if isinstance(error, AnnotatorError):
         return AnnotatorError(without_secrets(str(error), named))
-    kind, text = type(error).__name__, without_secrets(str(error), named).strip()
+    kind, text = type(error).__name__, " ".join(without_secrets(str(error), named).split()).rstrip(".")
     status = getattr(error, "status", 0)
     if isinstance(error, FileNotFoundError) or status == 404:
         advice = "There is nothing of this name. Is the bucket and the path spelled right?"
     elif isinstance(error, PermissionError) or status in (401, 403) or "Credentials" in kind:
         advice = "Access is refused. Are the keys in the environment those of this bucket, and may they list it?"
     elif isinstance(error, TimeoutError) or "Timeout" in kind:
-        advice = f"There was no answer within {READ_SECONDS} seconds. Give the same command again to go on."
+        advice = f"There was no answer within {web.READ_SECONDS} seconds. Give the same command again to go on."
     else:
         advice = "Is the network there, and the address right? Give the same command again to go on."
     return AnnotatorError(f"{redacted(named)} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
