@@ -115,7 +115,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
             WHERE (exhaustive OR (answered AND ?)) AND image_id NOT NULL ORDER BY image_id""",
             [staging.names_all],
         )
-        for cell in list(_clashes(sql)):
+        for cell in _clashes(sql):  # the updates change no column that it selects by
             winner = _winner(cell)
             if winner is None:
                 note(_clash_in_words(staging, cell))
