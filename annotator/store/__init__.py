@@ -14,7 +14,7 @@ Database:
     comments.py image_history.py today.py                          comments, the history of an image, a person's day
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
-    class_words.py                                                 the same in words
+    class_words.py class_facts.py                                  the same in words; facts that an import brings
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
     staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
     imports.py unfinished_imports.py attributes.py                 imports, their undo and end; facts of images

@@ -18,7 +18,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
 from annotator.settings import IMPORTER
-from annotator.store import class_changes, classes
+from annotator.store import class_changes, class_facts, classes
 from annotator.store.archived import COUNT_ACTIVE
 from annotator.store.attributes import import_attributes
 from annotator.store.database import Database, new_id
@@ -85,7 +85,7 @@ def commit(
         if version is not None and class_version(db) != version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
         first = _newest(sql)
-        added, change, came = _add_classes(sql, db, source.annotator)
+        added, change, came = _add_classes(sql, db, source.annotator, staging)
         import_id = new_id(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
@@ -167,7 +167,9 @@ def _newest(sql: sqlite_utils.Database) -> int:
     return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
-def _add_classes(sql: sqlite_utils.Database, db: Database, by: str) -> tuple[list[str], int | None, list[int]]:
+def _add_classes(
+    sql: sqlite_utils.Database, db: Database, by: str, staging: Staging
+) -> tuple[list[str], int | None, list[int]]:
     """Add the classes that the project does not have, in the order of the source's list, others by name; bring back
     those that were archived when an import was taken back.
 
@@ -189,7 +191,12 @@ def _add_classes(sql: sqlite_utils.Database, db: Database, by: str) -> tuple[lis
         "UPDATE staged.target SET class_id = (SELECT id FROM class c WHERE c.name = target.name) WHERE class_id IS NULL"
     )
     change, after = sql.execute("SELECT id, after FROM class_change ORDER BY id DESC LIMIT 1").fetchone()
-    return added, change, [*ids, *map(int, json.loads(after))]
+    new = [*map(int, json.loads(after))]
+    name_of = classes.names(db)
+    facts = {one: staging.class_facts[name_of[one]] for one in new if name_of[one] in staging.class_facts}
+    if facts:
+        class_facts.give(db, by, facts)
+    return added, change, [*ids, *new]
 
 
 def _answer(sql: sqlite_utils.Database, over: str, name: str) -> int:

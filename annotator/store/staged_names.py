@@ -61,6 +61,7 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
         sql.conn.create_function("tail", 2, _tail, deterministic=True)
         sql.conn.create_function("depth", 1, _depth, deterministic=True)
         sql.conn.create_function("normalized", 2, _normalized, deterministic=True)
+        sql.conn.create_function("stem", 1, _stem, deterministic=True)
         sql.execute("UPDATE staged.item SET image_id = NULL, reason = '', is_part = 0")
         _images(sql, rules)
         _note_images(staging, sql, rules, note)
@@ -86,11 +87,16 @@ def _forms(name: str) -> list[tuple[str, str]]:
     return [(f"normalized({name}, '{form}')", f"{name} GLOB '*[^ -~]*'") for form in FORMS]
 
 
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0].replace("%20", " ")  # ids of VOC have no blanks
+
+
 def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     by_content = "(SELECT id FROM image i WHERE i.sha256 = item.sha256)"
     sql.execute(f"UPDATE staged.item SET image_id = {by_content} WHERE sha256 != ''")
     if rules.folder:
         _files(sql, rules.folder)
+        _written(sql)
     open_ = "image_id IS NULL AND file = ''"
     # A file that is about to be registered may have this content; whether it has is known when it was read.
     coming = "SELECT number FROM staged.coming n WHERE n.path = item.name"
@@ -156,9 +162,25 @@ def _files(sql: sqlite_utils.Database, folder: Path) -> None:
     sql.execute("UPDATE staged.item SET reason = ? WHERE image_id IS NULL AND file != '' AND reason = ''", [NO_FILE])
 
 
+def _written(sql: sqlite_utils.Database) -> None:
+    """Items of files beside an export that wrote the images: by the stem of the file, which one image has."""
+    open_ = "image_id IS NULL AND written != ''"
+    if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
+        return
+    sql.execute("CREATE TEMP TABLE written (stem TEXT PRIMARY KEY, image_id INTEGER) WITHOUT ROWID")
+    sql.execute(
+        """INSERT INTO temp.written SELECT stem(file) AS stem, min(image_id) FROM staged.item
+        WHERE file != '' AND image_id NOT NULL GROUP BY 1 HAVING min(image_id) = max(image_id)
+        OR max(image_id) < 0"""  # copies, which are one image once they are registered
+    )
+    by_stem = "SELECT w.image_id FROM temp.written w WHERE w.stem = stem(item.written)"
+    sql.execute(f"UPDATE staged.item SET image_id = ({by_stem}) WHERE {open_}")
+    sql.execute("DROP TABLE temp.written")
+
+
 def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
     """Names of which one is the end of the other."""
-    open_ += " AND reason = ''"
+    open_ += " AND reason = '' AND written = ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
     # The item's name is longer: its longest end that is a name.
@@ -199,10 +221,10 @@ def _note_images(staging: Staging, sql: sqlite_utils.Database, rules: Rules, not
         words = f"no image is called {name!r}" if reason == NO_IMAGE else f"{name!r}: {reason}"
         note(f"{staging.place(place)}: {words}{'; give more of its path' if reason == SEVERAL else ''}")
     twice = """SELECT i.place, i.name, o.name, o.place, m.name FROM staged.item i
-        JOIN (SELECT image_id, min(id) AS id FROM staged.item WHERE image_id > 0 GROUP BY image_id
+        JOIN (SELECT image_id, min(id) AS id FROM staged.item WHERE image_id > 0 AND written = '' GROUP BY image_id
             HAVING max(is_part) AND min(name) != max(name)) t ON t.image_id = i.image_id
         JOIN staged.item o ON o.id = t.id JOIN image m ON m.id = i.image_id
-        WHERE i.id != o.id AND i.name != o.name AND (i.is_part OR o.is_part) ORDER BY i.id"""
+        WHERE i.id != o.id AND i.name != o.name AND i.written = '' AND (i.is_part OR o.is_part) ORDER BY i.id"""
     for place, name, other, first, image in sql.execute(twice):
         note(
             f"{staging.place(place)}: {name!r} and {other!r} ({staging.place(first)}) could both be the image "

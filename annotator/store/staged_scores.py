@@ -50,6 +50,7 @@ class _Named:
     file: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
     remarks: Sequence[tuple[str, str, str, float | None]] = ()
+    written: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import sqlite_utils
 from filelock import FileLock, Timeout
 
 from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
+from annotator.store.class_facts import ClassFacts
 from annotator.store.database import Database
 from annotator.store.interruption import watched
 from annotator.store.refusals import LONGEST_NOTE, is_text
@@ -55,12 +56,16 @@ class Incoming(Protocol):
     @property
     def attributes(self) -> Mapping[str, str]: ...
     @property
+    def written(self) -> str: ...
+    @property
     def remarks(self) -> Sequence[tuple[str, str, str, float | None]]: ...
 
 
 _TABLES = """
 CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive INTEGER NOT NULL,
     answered INTEGER NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
+    -- what an export calls the image's file
+    written TEXT NOT NULL,
     -- negative: an image that is not registered yet
     image_id INTEGER,
     -- why it names no image, or by which part of a path it names one
@@ -96,6 +101,7 @@ class Staging:
     note          is given a sentence for everything that is wrong with an item
     names_all     the items name all that is present wherever somebody has answered, whatever the source says of that
     beat          called again and again while statements about the staged items run; what it raises ends them
+    class_facts   what the source says of its classes besides names and descriptions, by name
 
     Use it as a context manager: the file is removed at the end.
     """
@@ -115,6 +121,7 @@ class Staging:
         self._classes: dict[str, int] = {}
         self._who: dict[tuple[str, str], int] = {("", ""): 0}
         self.items = 0
+        self.class_facts: Mapping[str, ClassFacts] = {}
 
     def __enter__(self) -> "Staging":
         return self
@@ -174,9 +181,8 @@ class Staging:
                 continue
             self.items += 1
             number = self.items
-            rows.append(
-                (number, item.image, item.place, item.exhaustive, item.answered, item.file, item.sha256.lower())
-            )
+            facts = (item.image, item.place, item.exhaustive, item.answered, item.file, item.sha256.lower())
+            rows.append((number, *facts, item.written))
             for name, state, annotator, at, source in item.labels:
                 class_id = classes.get(name) or self._class(name, item)
                 by = who.get((source, annotator))
@@ -186,7 +192,8 @@ class Staging:
             others["attribute"] += [(number, name, str(value)) for name, value in item.attributes.items()]
             others["remark"] += [(number, *remark) for remark in item.remarks]
         add = self._file.executemany
-        add("INSERT INTO item (id, name, place, exhaustive, answered, file, sha256) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        columns = "id, name, place, exhaustive, answered, file, sha256, written"
+        add(f"INSERT INTO item ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         add("INSERT INTO given (item, class, state, who, at) VALUES (?, ?, ?, ?, ?)", given)
         add("INSERT INTO score (item, class, score) VALUES (?, ?, ?)", others["score"])
         add("INSERT INTO attribute (item, name, value) VALUES (?, ?, ?)", others["attribute"])

@@ -21,7 +21,7 @@ from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, count_in_words, share_in_words
 from annotator.records import Run
 from annotator.shares import counted
-from annotator.store import configuration, runs
+from annotator.store import classes, configuration, images, runs
 from annotator.store.database import Database
 
 MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
@@ -48,13 +48,17 @@ DRAWN = (
 
 @dataclass(frozen=True)
 class Quality:
-    """What a card says besides the labels; read in the transaction that reads the data set."""
+    """What a card says besides the labels; read in the transaction that reads the data set.
+
+    examples    sha256 of the images that people chose as examples, by their ids
+    """
 
     certificate: Certificate
     run: Run | None
     method: str
     parameters: dict[str, Any]
     backbone: str
+    examples: dict[int, str]
 
 
 def quality(db: Database) -> Quality:
@@ -65,7 +69,12 @@ def quality(db: Database) -> Quality:
         configuration.method(db),
         configuration.parameters(db),
         configuration.backbone(db),
+        {key: image.sha256 for key, image in images.images(db, _examples(db)).items()},
     )
+
+
+def _examples(db: Database) -> set[int]:
+    return {image_id for class_ in classes.all_classes(db) for image_id in class_.examples}
 
 
 def card(
@@ -98,6 +107,12 @@ def card(
             {
                 "name": class_.name,
                 "description": class_.description,
+                "key": class_.key,
+                "position": class_.position,
+                "heading": class_.heading,
+                "colour": class_.colour,
+                "synonyms": class_.synonyms,
+                "examples": [quality.examples[one] for one in class_.examples if one in quality.examples],
                 "cells": [
                     {"state": state, "source": source, "cells": many}
                     for state, source, many in tallies.counts_of_class(column)

@@ -46,6 +46,7 @@ class Item:
     file          where the image's file lies, relative to Contents.folder; "" when the source brings no file
     sha256        of the image's file, "" where the source does not say
     attributes    facts that are no labels: split, location, licence, ...
+    written       of a file beside an export: what the export calls the image's file, whose stem no other one has
     """
 
     image: str
@@ -58,6 +59,7 @@ class Item:
     attributes: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[Remark] = ()
     answered: bool = True
+    written: str = ""
 
 
 @dataclass

@@ -33,12 +33,12 @@ def recognise(path: Path) -> str | None:
     folders, images = _glance(path)
     if (path / "project.db").exists():  # its thumbnails lie in folders, too
         return None
-    if images or not folders or {name.lower() for name in folders} & _OTHERS:
+    if images or not folders or (_are_of_others(folders) and not _named(path, Problems())):
         return None
     if _are_splits(folders):
         inner = [_glance(path / name) for name in folders]
         folders = sorted({name for names, _ in inner for name in names})
-        if any(images for _, images in inner) or {name.lower() for name in folders} & _OTHERS:
+        if any(images for _, images in inner) or (_are_of_others(folders) and not _named(path, Problems())):
             return None
         places = [
             path / name / class_ for name, (names, _) in zip(_glance(path)[0], inner, strict=True) for class_ in names
@@ -67,6 +67,11 @@ def _glance(folder: Path) -> tuple[list[str], bool]:
     return sorted(names), images
 
 
+def _are_of_others(names: list[str]) -> bool:
+    """Whether a folder is one that other formats have; an export says that it is a class."""
+    return not _OTHERS.isdisjoint(name.lower() for name in names)
+
+
 def _are_splits(names: list[str]) -> bool:
     return bool(names) and all(name.lower() in SPLITS for name in names)
 
@@ -93,7 +98,7 @@ def read(path: Path, problems: Problems) -> Contents:
         said.append(f"The folders {', '.join(tops)} are splits.")
     if outside:
         said.append(f"{outside:,} images lie in no class folder and have no label.")
-    listed = [(name, "") for name in dict.fromkeys(classes.values())]
+    listed = [(name, "") for name in dict.fromkeys([*named.values(), *classes.values()])]
     return Contents(listed, _items(paths, depth, classes), folder=path, place="file", said=said)
 
 

@@ -7,14 +7,14 @@ Format: RFC 4180, UTF-8 or UTF-16, with "," ";" or a tab between columns. The fi
     image,labels           the present classes, with "|" between
     image,fox,heron,...    one column a class: 1 present, 0 absent; empty or -1 unknown; true and false as well. Columns
                            whose first values are none of these are facts of the image (split, location, ...)
-    image,kind,note,...    flags and comments
+    image,kind,note,...    flags and comments; facts of images, whose kind is attribute:NAME
 
 A row of the third shape without an unknown cell says of all classes whether they are there.
 """
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, first_line
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import unescaped
+from annotator.exchange.formats.card_beside import columns_of_classes
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.records import ABSENT, PRESENT, STATES, UNSURE
 
@@ -32,6 +33,10 @@ CLASS = ("class", "label", "class_name", "category")
 STATE = ("state", "value")
 FACTS = ("split", "subset", "fold", "group", "location", "license", "licence", "width", "height", "missing")
 """Columns that are never classes."""
+WRITTEN = "file"
+"""The column with what an export calls the file of an image whose name it has in `image`."""
+FACT = "attribute:"
+"""Begins the kind of a note that is a fact of the image."""
 SAMPLE = 200  # rows that decide which columns are classes
 
 _VALUES: dict[str, int | None] = {"1": PRESENT, "1.0": PRESENT, "true": PRESENT, "0": ABSENT, "0.0": ABSENT}
@@ -85,6 +90,9 @@ def read(path: Path, problems: Problems) -> Contents:
         return Contents([], _notes(rows, header, image, problems))
     head = list(islice(rows, SAMPLE))
     rest = chain(head, rows)
+    ours = columns_of_classes(path)  # whatever they are called: "class", "labels", "width"
+    if image is not None and ours and set(ours) <= set(names):
+        return _wide(rest, head, names, names.index("image"), problems, set(ours))
     class_ = _column(header, CLASS)
     is_long = class_ is not None and (_column(header, STATE) is not None or not _is_wide(header, head, class_))
     if image is not None and class_ is not None and is_long:
@@ -127,7 +135,8 @@ def _long(
     state = _column(header, STATE)
     original = "original_" if "original_source" in header else ""
     who = [[_column(header, [name]) for name in names] for names in _who_columns(original)]
-    split, sha256 = _column(header, ["split"]), _column(header, ["sha256"])
+    split, sha256, file = (_column(header, [name]) for name in ("split", "sha256", WRITTEN))
+    file = None if file == image else file
     seen: set[str] = set()
     times: dict[str, float | None] = {}
 
@@ -168,7 +177,8 @@ def _long(
         assert first is not None  # a group has a row
         facts = {"split": first[split]} if split is not None and first[split] else {}
         content = first[sha256] if sha256 is not None else ""
-        yield Item(unescaped(name), place, labels, attributes=facts, sha256=content)
+        written = unescaped(first[file]) if file is not None else ""
+        yield Item(unescaped(name), place, labels, attributes=facts, sha256=content, written=written)
 
 
 def _who_columns(original: str) -> list[list[str]]:
@@ -200,15 +210,14 @@ def _wide(
     names: list[str],
     image: int,
     problems: Problems,
+    ours: Collection[str] = (),
 ) -> Contents:
-    """One column a class."""
+    """One column a class. ours: the names of the classes, where that is known."""
     others = [column for column in range(len(names)) if column != image]
     classes = [
         column
         for column in others
-        if names[column]
-        and names[column].lower() not in (*FACTS, "sha256")
-        and all(row[column].strip().lower() in _VALUES for _, row in head)
+        if (names[column] in ours if ours else _is_class(names[column], [row[column] for _, row in head]))
     ]
     facts = {names[column]: column for column in others if column not in classes}
     ignored = {"width", "height", "missing"}
@@ -218,6 +227,11 @@ def _wide(
         said.append(f"columns that are facts of images, not classes: {', '.join(kept)}")
     listed = [(names[column], "") for column in classes]
     return Contents(listed, _wide_items(rows, names, image, classes, facts, problems), said=said)
+
+
+def _is_class(name: str, values: Sequence[str]) -> bool:
+    """Whether a column is one of a class, by its first values."""
+    return bool(name) and name.lower() not in (*FACTS, "sha256") and all(v.strip().lower() in _VALUES for v in values)
 
 
 def _wide_items(
@@ -251,14 +265,21 @@ def _wide_items(
 
 
 def _notes(rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, problems: Problems) -> Iterator[Item]:
-    """Flags and comments, as exports write them."""
+    """Flags, comments and facts, as exports write them."""
     kind, note = header.index("kind"), header.index("note")
     annotator, written = _column(header, ["annotator"]), _column(header, ["written_at"])
+    file = _column(header, [WRITTEN])
     for line, row in rows:
+        place = "" if file is None or file == image else unescaped(row[file])
+        if (name := unescaped(row[kind])).startswith(FACT):
+            facts = {name.removeprefix(FACT): unescaped(row[note])}
+            yield Item(unescaped(row[image]), line, attributes=facts, written=place)
+            continue
         try:
             at = None if written is None else when(row[written])
         except (ValueError, OverflowError):
             problems.add(f"line {line}: written_at {row[written or 0]!r} is no time (ISO 8601)")
             continue
         by = "" if annotator is None else unescaped(row[annotator])
-        yield Item(unescaped(row[image]), line, remarks=[Remark(row[kind], unescaped(row[note]), by, at)])
+        remark = Remark(row[kind], unescaped(row[note]), by, at)
+        yield Item(unescaped(row[image]), line, remarks=[remark], written=place)

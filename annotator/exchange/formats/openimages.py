@@ -20,6 +20,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import Rows, unescaped
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.provenance import sidecars
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, FILLED, PRESENT
 from annotator.store.files import looks_like_image
@@ -72,6 +73,7 @@ def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[It
     image, source, label, confidence = (header.index(name) for name in COLUMNS)
     names = dict(names)
     item, shown = None, None
+    has_provenance = any(beside.name.endswith("provenance.csv") for beside in sidecars(path))
     for line, row in rows:
         if item is None or row[image] != shown:
             if item is not None:
@@ -81,15 +83,18 @@ def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[It
         name = names.get(row[label])
         if name is None:
             name = names[row[label]] = unescaped(row[label]).strip()
-        problem = _add(item, name, row[source], row[confidence])
+        problem = _add(item, name, row[source], row[confidence], has_provenance)
         if problem:
             problems.add(f"line {line}: {problem}")
     if item is not None:
         yield item
 
 
-def _add(item: Item, name: str, source: str, text: str) -> str | None:
-    """Add one row to its item; what is wrong with it, None when nothing is."""
+def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
+    """Add one row to its item; what is wrong with it, None when nothing is.
+
+    has_provenance    another file says better where the labels are from
+    """
     try:
         confidence = float(text)
     except ValueError:
@@ -101,7 +106,8 @@ def _add(item: Item, name: str, source: str, text: str) -> str | None:
     if source == MACHINE or confidence not in (0, 1):
         item.scores[name] = confidence  # type: ignore[index]    # a dict of this module
     else:
-        item.labels.append(Given(name, PRESENT if confidence else ABSENT, source=source))  # type: ignore[attr-defined]
+        given = Given(name, PRESENT if confidence else ABSENT, source="" if has_provenance else source)
+        item.labels.append(given)  # type: ignore[attr-defined]
     return None
 
 

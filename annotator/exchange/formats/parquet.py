@@ -1,15 +1,18 @@
 """Parquet (https://parquet.apache.org): one row an image, or one row an answer, in row groups of some thousand.
 
 A column a class, int8: 1, 0, or null where there is no value. `provenance` lists the answers of the image, unsure ones
-too, so that nothing is lost. A class with the name of another column keeps it: that one gets a "_" at its end.
+too, so that nothing is lost. A class with the name of another column keeps it: that one gets a "_" at its end. The
+schema says which column is what, so that parquet_table.py reads all of it back.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.parquet_table import KEY, OURS, read, recognise
 from annotator.exchange.formats.provenance import GUARANTEE, ORIGIN
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
@@ -42,7 +45,15 @@ def _empty(view: View) -> Iterator[Any]:
 
     names = ["image", *(class_.name for class_ in view.classes)]
     types = [pa.string(), *(pa.int8() for _ in view.classes)]
-    yield pa.schema(list(zip(names, types, strict=True))).empty_table()
+    yield _described(pa.schema(list(zip(names, types, strict=True))).empty_table(), view)
+
+
+def _described(table: Any, view: View) -> Any:
+    """The table with what its columns are in its schema."""
+    classes = [class_.name for class_ in view.classes]
+    others = [name for name in table.column_names if name not in classes]
+    columns = {name: next((one for one in others if one.rstrip("_") == name), "") for name in OURS}
+    return table.replace_schema_metadata({KEY: json.dumps(columns | {"classes": classes})})
 
 
 def _images(view: View, block: Block) -> Any:
@@ -77,7 +88,8 @@ def _images(view: View, block: Block) -> Any:
     if "missing" in view.has:
         more["missing"] = pa.array([reason or None for reason in block.missing], pa.string())
     named = {_free(name, labels): values for name, values in facts.items()}
-    return pa.table(named | labels | {_free(name, labels): values for name, values in more.items()})
+    table = pa.table(named | labels | {_free(name, labels): values for name, values in more.items()})
+    return _described(table, view)
 
 
 def _cells(view: View, block: Block) -> Any:
@@ -132,7 +144,7 @@ def _times(seconds: np.ndarray) -> Any:
     import pyarrow as pa
 
     unknown = np.isnan(seconds)
-    moments = np.rint(np.where(unknown, 0, seconds) * 1000).astype(np.int64)
+    moments = np.rint(np.where(unknown, 0, seconds) * 1e6).astype(np.int64) // 1000  # as in files of text
     return pa.array(moments, pa.int64(), mask=unknown).cast(pa.timestamp("ms", "UTC"))
 
 
@@ -143,7 +155,12 @@ def _numbers(values: np.ndarray) -> Any:
 
 
 def _note(note: Any) -> dict[str, Any]:
-    return {"kind": note.kind, "text": note.text, "annotator": note.annotator, "written_at": round(note.at * 1000)}
+    return {
+        "kind": note.kind,
+        "text": note.text,
+        "annotator": note.annotator,
+        "written_at": round(note.at * 1e6) // 1000,
+    }
 
 
 def _note_type() -> Any:
@@ -163,6 +180,8 @@ PARQUET = Format(
     name="parquet",
     about="one row per image with an int8 column per class and all answers; read by pandas, pyarrow, DuckDB, Spark",
     ending=".parquet",
+    recognise=recognise,
+    read=read,
     write=write_parquet,
     lost=Lost(unknown=False, unsure=False, provenance=False),
 )

@@ -33,6 +33,7 @@ class Sidecars:
     def __init__(self, view: View, out: Output, provenance: str, notes: str):
         self._view, self._out, self._names = view, out, (provenance, notes)
         self._field = Field(view.raw)
+        self._has_files = view.written != "none"
         self._begun = self._done = False
 
     def __enter__(self) -> "Sidecars":
@@ -67,15 +68,19 @@ class Sidecars:
         for fact, columns in (("accepted", GUARANTEE), ("origins", ORIGIN), ("missing", ("missing",))):
             provenance_columns += columns if fact in view.has else ()
         for file, columns in zip(self._files, (provenance_columns, NOTES), strict=True):
-            file.write(",".join(columns) + "\n")
+            file.write(",".join([*columns, *([label_table.WRITTEN] if self._has_files else [])]) + "\n")
 
     def _add(self, block: Block) -> None:
         provenance, notes = self._files
         provenance.writelines(self._provenance(block))
-        for image, of_image in zip(block.images, block.notes, strict=True):
-            for note in of_image:
-                values = (image.name, note.kind, note.text, note.annotator)
-                notes.write(",".join([*map(self._field, values), iso_time(note.at)]) + "\n")
+        # The split of an export is in its format, and stands for the image's own.
+        left_out = "split" if self._view.splits else ""
+        for row, (image, of_image) in enumerate(zip(block.images, block.notes, strict=True)):
+            rows = [(note.kind, note.text, note.annotator, iso_time(note.at)) for note in of_image]
+            facts = block.attributes[row].items() if "attributes" in self._view.has else ()
+            rows += [(label_table.FACT + name, value, "", "") for name, value in facts if name != left_out]
+            file = (block.files[row],) if self._has_files else ()
+            notes.writelines(",".join(map(self._field, (image.name, *values, *file))) + "\n" for values in rows)
 
     def _provenance(self, block: Block) -> Iterator[str]:
         view, field = self._view, self._field
@@ -92,6 +97,9 @@ class Sidecars:
             listed.append([self._origin(block, cell) for cell in cells])
         if "missing" in view.has:
             listed.append([field(block.missing[row]) for row in rows])
+        if self._has_files:
+            files = [field(file) for file in block.files]
+            listed.append([files[row] for row in rows])
         for line in zip(*listed, strict=True):
             yield ",".join(line) + "\n"
 

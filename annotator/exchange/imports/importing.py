@@ -19,6 +19,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.card_beside import card_path, class_facts
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
@@ -121,13 +122,27 @@ class Plan:
             # An archive may hold labels only.
             self._folders = [one for one in found if one.listing.paths or one.gone or not self._origin.fetched]
             coming = [file for folder in self._folders for file in folder.new]
-        self._staging.add_classes(contents.classes)
+        facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
         self._staging.add(self._items(contents, problems), shown)
         self.reread(coming, problems, progress)
-        beside = (f"also read: {path.name}" for path in sidecars(self._origin.path))
+        beside = [f"also read: {path.name}" for path in sidecars(self._origin.path)]
+        if facts and (card := card_path(self._origin.path)):
+            beside.append(f"also read: {card.name}, for what it says of the classes")
         found = (sentence for folder in self._folders for sentence in folder.said())
         self.said = [*self._origin.said, *contents.said, *beside, *found]
+
+    def _add_classes(self, contents: Contents) -> bool:
+        """Stage the classes that the source lists; those of its data card where it lists none. Returns whether a card
+        says more of them than their names."""
+        listed = dict(contents.classes)
+        facts = [one for one in class_facts(self._origin.path) if one.name in listed or not listed]
+        said = {one.name: one.description for one in facts}
+        self._staging.add_classes(
+            [*said.items(), *((name, about) for name, about in listed.items() if name not in said)]
+        )
+        self._staging.class_facts = {one.name: one for one in facts}
+        return bool(facts)
 
     def _folders_of(self, contents: Contents) -> Paths:
         """The folders with the images; files of items are relative to the first one, after `_prefix`."""

@@ -1,0 +1,71 @@
+"""What the data card beside an export says, read back when the export is imported: its classes with all their facts.
+
+Every export writes a card (exports/data_card.py). One that names other files is another data set's, and one that cannot
+be read says nothing: the labels do not depend on it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.store.class_facts import ClassFacts
+
+LARGEST = 64 << 20  # bytes
+IN_FOLDER = "data_card.json"
+
+
+class _Class(msgspec.Struct):
+    name: str
+    description: str = ""
+    # None: a card that was written before it had such facts
+    key: str | None = None
+    position: int = 0
+    heading: str = ""
+    colour: str = ""
+    synonyms: list[str] = []
+    examples: list[str] = []
+
+
+class _Card(msgspec.Struct):
+    classes: list[_Class]
+    written: dict[str, Any] = {}
+    choices: dict[str, Any] = {}
+
+
+_DECODER = msgspec.json.Decoder(_Card)
+
+
+def card_path(source: Path) -> Path | None:
+    """The card of an export that is a file or a folder; None where there is none."""
+    path = source / IN_FOLDER if source.is_dir() else source.with_name(f"{source.stem}.card.json")
+    return path if path.is_file() and path.stat().st_size <= LARGEST else None
+
+
+def class_facts(source: Path) -> list[ClassFacts]:
+    """The classes of an export, in the order of its columns; [] without a card of it."""
+    card = _card(source)
+    every = card.classes if card else []
+    facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)
+    return [ClassFacts(**fact) for fact in facts]
+
+
+def columns_of_classes(source: Path) -> Sequence[str]:
+    """The classes that a table of an export has a column of; [] where nothing says so."""
+    card = _card(source)
+    columns = (card.choices.get("columns") or {}) if card else {}
+    if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):
+        return []
+    return [class_.name for class_ in card.classes]
+
+
+def _card(source: Path) -> _Card | None:
+    path = card_path(source)
+    if path is None:
+        return None
+    try:
+        card = _DECODER.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return card if source.is_dir() or source.name in card.written else None

@@ -1,0 +1,371 @@
+"""Reading labels from Parquet (https://parquet.apache.org), batch by batch: our own exports, and tables of others.
+
+    image, fox, heron, ...    one column a class, of whole numbers or truth values: 1 present, 0 absent, null (or -1)
+                              unknown. Columns of text are facts of the image. Of our own exports `provenance`,
+                              `attributes` and `notes` are read as well; they say in the schema which columns are what
+    image, class[, state]     one row an answer, with source, annotator and decided_at where there are such columns
+    image, labels             a list of the present classes, or text with "|" between
+
+A row of the first shape without a null says of all classes whether they are there. A table with pictures in it is for
+sources/tables.py, one whose schema names features of Hugging Face for huggingface.py.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item, Remark
+from annotator.exchange.formats.label_table import CLASS, FACTS, IMAGE, STATE
+from annotator.records import ABSENT, PRESENT, STATES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 1000  # rows
+KEY = b"multilabel-annotator"
+"""Of the schema: JSON with the names of the columns, as `columns_of` gives them."""
+OURS = ("image", "sha256", "split", "provenance", "attributes", "notes")
+PASSED_OVER = ("width", "height", "missing")
+_WORDS: dict[Any, int] = {**STATES, "1": PRESENT, "0": ABSENT, 1: PRESENT, 0: ABSENT, "true": PRESENT, "false": ABSENT}
+_NOTHING = -2  # of a value that is none of 1, 0, -1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are; "" for one that is not there.
+
+    classes    those with the values of a class each, [] in the other two shapes
+    class_, state, source, annotator, decided_at    of one row an answer
+    labels     of a list of classes
+    facts      columns of text
+    """
+
+    image: str
+    classes: Sequence[str] = ()
+    sha256: str = ""
+    split: str = ""
+    provenance: str = ""
+    attributes: str = ""
+    notes: str = ""
+    class_: str = ""
+    state: str = ""
+    labels: str = ""
+    facts: Sequence[str] = ()
+
+    def read(self, names: Sequence[str]) -> list[str]:
+        """The columns to read."""
+        single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
+        who = WHO if self.class_ else ()
+        wanted = {*single, *self.classes, self.class_, self.state, self.labels, *self.facts, *who}
+        return [name for name in names if name in wanted]
+
+
+WHO = ("source", "annotator", "decided_at", "original_source", "original_annotator", "original_decided_at")
+
+
+def recognise(path: Path) -> str | None:
+    """Why a file is of this format."""
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return None
+    try:
+        columns = _columns(_schema(path))
+    except AnnotatorError:
+        return None
+    if columns is None:
+        return None
+    if columns.class_:
+        return f"Parquet with one row an answer: {columns.image}, {columns.class_}"
+    what = (
+        f"{len(columns.classes):,} columns of classes"
+        if not columns.labels
+        else f"lists of classes in {columns.labels}"
+    )
+    return f"Parquet with one row an image, and {what}"
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """The labels of a table. Raises AnnotatorError for a file that is no such table, or is broken."""
+    schema = _schema(path)
+    columns = _columns(schema)
+    if columns is None:
+        raise AnnotatorError(
+            f"{path} has the columns {', '.join(schema.names[:10])}. It needs a column image of text, and class and "
+            "state, labels, or one column a class (1, 0 or null)."
+        )
+    if columns.class_:
+        return Contents([], _answers(path, columns, problems), place="row")
+    if columns.labels:
+        return Contents([], _lists(path, columns), place="row")
+    said = ["1 is present, 0 is absent; null and -1 are unknown"]
+    if columns.facts:
+        said.append(f"columns that are facts of images, not classes: {', '.join(columns.facts)}")
+    classes = [(name, "") for name in columns.classes]
+    return Contents(classes, _images(path, columns, problems), place="row", said=said)
+
+
+def _schema(path: Path) -> "pa.Schema":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise AnnotatorError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+
+
+def _columns(schema: "pa.Schema") -> Columns | None:
+    """What the columns are, None where there is no image or no label."""
+    import pyarrow.types as types
+
+    facts = schema.metadata or {}
+    if b"huggingface" in facts:
+        return None
+    kinds = {field.name: field.type for field in schema}
+    ours = _ours(facts.get(KEY), kinds)
+    if ours:
+        return ours
+    texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
+    texts += [name for name, kind in kinds.items() if types.is_dictionary(kind)]  # categories of pandas
+    lower = {name.lower(): name for name in reversed(texts)}
+    image = next((lower[name] for name in IMAGE if name in lower), "")
+    if not image:
+        return None
+    class_ = next((lower[name] for name in CLASS if name in lower), "")
+    if class_:
+        any_case = {name.lower(): name for name in kinds}
+        state = next((any_case[name] for name in STATE if name in any_case), "")
+        return Columns(image, class_=class_, state=state, sha256=lower.get("sha256", ""), split=lower.get("split", ""))
+    others = [name for name in texts if name not in (image, lower.get("sha256")) and name.lower() not in PASSED_OVER]
+    labels = next((name for name, kind in kinds.items() if name.lower() == "labels" and _is_list(kind)), "")
+    labels = labels or lower.get("labels", "")
+    others = [name for name in others if name != labels]
+    if labels:
+        return Columns(image, labels=labels, sha256=lower.get("sha256", ""), facts=others)
+    numbers = (types.is_integer, types.is_boolean, types.is_floating)
+    classes = [
+        name for name, kind in kinds.items() if any(is_one(kind) for is_one in numbers) and name.lower() not in FACTS
+    ]
+    return Columns(image, classes, sha256=lower.get("sha256", ""), facts=others) if classes else None
+
+
+def _ours(text: bytes | None, kinds: dict[str, Any]) -> Columns | None:
+    """The columns as an export has written them down, None where it has not or another tool has changed them."""
+    try:
+        named = json.loads(text or b"null")
+        columns = Columns(classes=tuple(named["classes"]), **{name: named.get(name, "") for name in OURS})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    used = [columns.image, *columns.classes, *(name for name in (getattr(columns, one) for one in OURS[1:]) if name)]
+    return columns if columns.image and all(name in kinds for name in used) else None
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return (types.is_list(kind) or types.is_large_list(kind)) and types.is_string(kind.value_type)
+
+
+def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatch"]]:
+    """(row, batch) with the row that the batch begins with. Raises AnnotatorError at the row where reading stops."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            wanted = columns.read(file.schema_arrow.names)
+            for batch in file.iter_batches(AT_ONCE, columns=wanted, use_threads=False):
+                batch.validate(full=True)  # offsets that point nowhere crash the process
+                yield row, batch
+                row += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise AnnotatorError(f"{path} cannot be read beyond row {row}: {str(error).splitlines()[0]}") from error
+
+
+def _list(batch: "pa.RecordBatch", name: str) -> list[Any]:
+    return batch.column(name).to_pylist() if name else [None] * batch.num_rows
+
+
+def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
+    """One item a row."""
+    for first, batch in _batches(path, columns):
+        values = _values(batch, columns.classes)
+        for row, column in np.argwhere(values == _NOTHING).tolist():
+            name = columns.classes[column]
+            shown = batch.column(name)[row].as_py()
+            problems.add(f"row {first + row}: {name!r} is {shown!r}; it must be 1, 0, -1 or null")
+        given, states = _provenance(batch, columns, first, problems)
+        _compare(values, states, columns, first, problems)
+        plain = _plain(values, states, columns.classes)
+        whole: list[bool] = np.all(values >= 0, axis=1).tolist()
+        names, contents, splits = (_list(batch, name) for name in (columns.image, columns.sha256, columns.split))
+        facts = [(name, _list(batch, name)) for name in columns.facts]
+        attributes, notes = _list(batch, columns.attributes), _list(batch, columns.notes)
+        for row, name in enumerate(names):
+            if not name:
+                problems.add(f"row {first + row}: the image has no name")
+                continue
+            stated = dict(attributes[row] or ()) | {fact: of[row] for fact, of in facts if of[row] not in (None, "")}
+            if splits[row]:
+                stated["split"] = splits[row]
+            labels = [*given[row], *plain[row]]
+            # Absent everywhere else: the present ones are enough, where no provenance says who gave the others.
+            exhaustive = bool(columns.classes) and whole[row] and not given[row]
+            if exhaustive:
+                labels = [one for one in labels if one.state == PRESENT]
+            yield Item(
+                name,
+                first + row,
+                labels,
+                exhaustive=exhaustive,
+                sha256=contents[row] or "",
+                attributes=stated,
+                remarks=[_remark(note) for note in notes[row] or ()],
+            )
+
+
+def _values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
+    """(n, C) int8: 1, 0, -1 where there is none, _NOTHING for what is no value."""
+    values = np.full((batch.num_rows, len(names)), -1, np.int8)
+    for column, name in enumerate(names):
+        numbers = batch.column(name).cast("double").to_numpy(zero_copy_only=False)
+        known = ~np.isnan(numbers)
+        values[known, column] = np.where(np.isin(numbers[known], (1, 0, -1)), numbers[known], _NOTHING)
+    return values
+
+
+def _plain(values: np.ndarray, states: np.ndarray, names: Sequence[str]) -> list[list[Given]]:
+    """Of each row the values of which nothing says who gave them."""
+    plain: list[list[Given]] = [[] for _ in values]
+    present, absent = ([Given(name, state) for name in names] for state in (PRESENT, ABSENT))
+    rows, columns = np.nonzero((values >= 0) & (states == 0))
+    for row, column, value in zip(rows.tolist(), columns.tolist(), values[rows, columns].tolist(), strict=True):
+        plain[row].append((present if value else absent)[column])
+    return plain
+
+
+def _provenance(
+    batch: "pa.RecordBatch", columns: Columns, first: int, problems: Problems
+) -> tuple[list[list[Given]], np.ndarray]:
+    """Of each row its answers; and (n, C) int8: 0 where there is none, else the state plus 2."""
+    given: list[list[Given]] = [[] for _ in range(batch.num_rows)]
+    states = np.zeros((batch.num_rows, len(columns.classes)), np.int8)
+    if not columns.provenance:
+        return given, states
+    column_of = {name: column for column, name in enumerate(columns.classes)}
+    lists = batch.column(columns.provenance)
+    flat = lists.flatten()
+    fields = {field.name: flat.field(field.name) for field in flat.type}
+    if not {"class", "state"} <= fields.keys():
+        raise AnnotatorError(f"The column {columns.provenance} has no fields class and state.")
+    rows = np.repeat(np.arange(batch.num_rows), lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+    for row, answer in zip(rows.tolist(), _given(fields, len(flat), first, rows, problems), strict=True):
+        if answer is None:
+            continue
+        given[row].append(answer)
+        if (column := column_of.get(answer.class_name)) is not None:
+            states[row, column] = answer.state + 2
+    return given, states
+
+
+def _compare(values: np.ndarray, states: np.ndarray, columns: Columns, first: int, problems: Problems) -> None:
+    """Note where a value and its provenance differ: another tool has changed one of them."""
+    expected = np.array([-1, 0, -1, 1], np.int8)[states]  # nothing, absent, unsure, present
+    for row, column in np.argwhere((states != 0) & (values != expected) & (values != _NOTHING)).tolist():
+        said = {1: "absent", 2: "unsure", 3: "present"}[int(states[row, column])]
+        value = None if values[row, column] < 0 else int(values[row, column])
+        problems.add(
+            f"row {first + row}: {columns.classes[column]!r} is {value!r}, but {columns.provenance} says {said!r}"
+        )
+
+
+def _given(
+    fields: "dict[str, pa.Array]", count: int, first: int, rows: np.ndarray, problems: Problems
+) -> Iterator[Given | None]:
+    """The answers of a table of them, None for what is none."""
+    nothing = [None] * count
+    words, names = (fields[name].to_pylist() for name in ("state", "class"))
+    facts_of = {name: _facts(name, fields[name]) if name in fields else nothing for name in WHO}
+    who = [[facts_of[name] for name in WHO[part : part + 3]] for part in (3, 0)]  # the original ones first
+    for place, (name, word) in enumerate(zip(names, words, strict=True)):
+        state = _WORDS.get(word.lower() if isinstance(word, str) else word)
+        if state is None or not name:
+            what = "the class has no name" if not name else f"state {word!r}; it must be present, absent or unsure"
+            problems.add(f"row {first + int(rows[place])}: {what}")
+            yield None
+            continue
+        source = annotator = at = None
+        for of_who in who:
+            source, annotator, at = (values[place] for values in of_who)
+            if source or annotator or at is not None:
+                break
+        yield Given(name, state, annotator or "", at, source or "")
+
+
+def _facts(name: str, values: "pa.Array") -> list[Any]:
+    return _seconds(values) if name.endswith("decided_at") else values.to_pylist()
+
+
+def _seconds(moments: "pa.Array") -> list[float | None]:
+    """Unix seconds of a column of times; numbers are seconds."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_floating(moments.type) or types.is_integer(moments.type):
+        return moments.to_pylist()
+    try:
+        micros = moments.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+    except pa.ArrowException as error:
+        raise AnnotatorError(f"A column of times cannot be read: {error}.") from error
+    return [None if one is None else one / 1e6 for one in micros]
+
+
+def _remark(note: dict[str, Any]) -> Remark:
+    at = note.get("written_at")
+    return Remark(note.get("kind") or "", note.get("text") or "", note.get("annotator") or "", at and at.timestamp())
+
+
+def _answers(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
+    """One row an answer; rows of one image that follow each other in a batch are one item."""
+    import pyarrow as pa
+
+    for first, batch in _batches(path, columns):
+        fields = {name: batch.column(name) for name in batch.schema.names if name in WHO}
+        fields["class"] = batch.column(columns.class_)
+        fields["state"] = batch.column(columns.state) if columns.state else pa.array(["present"] * batch.num_rows)
+        names, contents, splits = (_list(batch, name) for name in (columns.image, columns.sha256, columns.split))
+        answers = _given(fields, batch.num_rows, first, np.arange(batch.num_rows), problems)
+        item, labels, seen = None, [], set()
+        for row, answer in enumerate(answers):
+            if not names[row]:
+                problems.add(f"row {first + row}: the image has no name")
+                continue
+            if item is None or item.image != names[row] or (answer and answer.class_name in seen):
+                if item is not None:
+                    yield item
+                facts = {"split": splits[row]} if splits[row] else {}
+                labels, seen = [], set()
+                item = Item(names[row], first + row, labels, sha256=contents[row] or "", attributes=facts)
+            if answer:
+                labels.append(answer)
+                seen.add(answer.class_name)
+        if item is not None:
+            yield item
+
+
+def _lists(path: Path, columns: Columns) -> Iterator[Item]:
+    """The present classes of an image, as a list or with "|" between."""
+    for first, batch in _batches(path, columns):
+        names, contents, labels = (_list(batch, name) for name in (columns.image, columns.sha256, columns.labels))
+        facts = [(name, _list(batch, name)) for name in columns.facts]
+        for row, name in enumerate(names):
+            words = labels[row].split("|") if isinstance(labels[row], str) else labels[row] or ()
+            given = [Given(word, PRESENT) for word in dict.fromkeys(map(str.strip, words)) if word]
+            stated = {fact: of[row] for fact, of in facts if of[row] not in (None, "")}
+            yield Item(name or "", first + row, given, sha256=contents[row] or "", attributes=stated)
