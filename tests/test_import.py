@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +160,31 @@ def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_prove
     export(db, tmp_path / "some.csv", "csv", ExportChoices(columns=some))
     bring(tmp_path / "second", tmp_path / "some.csv", images=photos)
     assert labels(Database(tmp_path / "second")) == {("00.jpg", "fox", 1), ("01.jpg", "fox", -1)}
+
+
+def test_an_export_with_its_pictures_brings_no_image_twice_and_is_counted_as_it_is(project, tmp_path):
+    db = Database(project)
+    (tmp_path / "labels.csv").write_text(SHAPES["wide"])
+    bring(project, tmp_path / "labels.csv")
+    for name in ("csv", "jsonl"):  # a folder is recognised by the file with labels in it
+        (tmp_path / name).mkdir()
+        export(db, tmp_path / name / f"labels.{name}", name)
+        with prepare(project, tmp_path / name, Choices(), "Ann") as plan:
+            assert plan.format.name == name and not plan.changes
+            assert {(one.name, one.answers) for one in plan.preview.classes} == {("fox", 2), ("heron", 2), ("deer", 0)}
+    export(db, tmp_path / "data", "huggingface", ExportChoices(images="copy"))
+    files = db.value("SELECT count(*) FROM file")
+    plan, done = bring(project, tmp_path / "data")
+    assert (plan.preview.images_new.count, plan.preview.copies, plan.preview.images_known) == (0, 24, 24)
+    assert plan.preview.answers_known == 4 and done.imported.answers == 0
+    assert (db.value("SELECT count(*) FROM file"), db.value("SELECT count(*) FROM image")) == (files, 24)
+
+
+def test_a_folder_of_images_with_a_table_in_it_becomes_a_project(tmp_path, photos):
+    shutil.copytree(photos, tmp_path / "data")
+    (tmp_path / "data" / "labels.csv").write_text(SHAPES["wide"])
+    bring(tmp_path / "new", tmp_path / "data")
+    assert labels(Database(tmp_path / "new")) == MEANT["wide"]
 
 
 BAD = {

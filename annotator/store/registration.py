@@ -6,6 +6,7 @@ its sha256 as a suffix. An image without a file keeps its decisions and is marke
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from annotator.store.files import (
     FileState,
     FoundFile,
     Known,
+    content_of,
     escaped,
     inspect_files,
     is_there,
     state_of,
+    unescaped,
 )
 from annotator.store.name_keys import name_key
 
@@ -133,6 +136,33 @@ def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[st
     gone = sorted(path for path in images if path not in listed)
     changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
     return gone, sorted(changed)
+
+
+def same_contents(
+    db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
+) -> dict[str, int]:
+    """Of files that are not registered: path -> the image that has the same content, where the project shows it from
+    another file. Only files that are as large as a registered one are read.
+
+    progress    called with (files looked at, files in all); what it raises ends it
+    """
+    query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
+    sizes = {row[0] for row in db.tuples(query)}
+    held: dict[str, int] = {}
+    for number, path in enumerate(paths, start=1):
+        state = state_of(folder, path) if sizes else None
+        if state and state.bytes in sizes:
+            with suppress(OSError, AnnotatorError):
+                rows = db.tuples(
+                    """SELECT i.id, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
+                    JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
+                    [content_of(folder / unescaped(path))],
+                )
+                if shown := [row[0] for row in rows if is_there(row[1], row[2])]:
+                    held[path] = shown[0]
+        if progress:
+            progress(number, len(paths))
+    return held
 
 
 class _Scan:

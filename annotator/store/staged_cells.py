@@ -42,7 +42,7 @@ class Tally:
 @dataclass(frozen=True)
 class StagedClass:
     """A class of the source. target: the class of the project, "" where it is left out; how: as in staged_names.py;
-    answers: how many the source states."""
+    answers: how many cells of the project the source states; of one that is left out, of its own images."""
 
     name: str
     target: str
@@ -55,6 +55,7 @@ class Preview:
     """What an import would do.
 
     images_*            images that the project has, that come with the source, and that the source names but nobody has
+    copies              files that come with the source and have the content of an image of the project: not added
     answers_*           new; already so in the project; otherwise answered in the project by people or by an import
     completed           images on which the source names all that is present
     left_out            answers on images or of classes that are left out
@@ -68,6 +69,7 @@ class Preview:
     images_new: Tally
     images_unknown: Tally
     images_skipped: Tally
+    copies: int
     classes: Sequence[StagedClass]
     answers_new: int
     answers_known: int
@@ -198,6 +200,7 @@ def preview(staging: Staging, db: Database) -> Preview:
             Tally(*_coming(sql)),
             _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) != '{SKIPPED}'"),
             _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) = '{SKIPPED}'"),
+            sql.execute("SELECT count(*) FROM staged.coming WHERE number > 0").fetchone()[0],
             staged,
             values[0] + open_cells - implied[0],
             values[1] + implied[1],
@@ -205,8 +208,9 @@ def preview(staging: Staging, db: Database) -> Preview:
             imports,
             closed,
             sql.execute(
-                """SELECT count(*) FROM staged.given g JOIN staged.item i ON i.id = g.item
-                JOIN staged.class c ON c.id = g.class WHERE i.image_id IS NULL OR c.target IS NULL"""
+                """SELECT count(*) FROM (SELECT DISTINCT coalesce(i.image_id, i.name), g.class FROM staged.given g
+                JOIN staged.item i ON i.id = g.item JOIN staged.class c ON c.id = g.class
+                WHERE i.image_id IS NULL OR c.target IS NULL)"""
             ).fetchone()[0],
             sql.execute("SELECT count(*) FROM staged.cell WHERE is_filled").fetchone()[0],
             sql.execute("SELECT count(*) FROM staged.score").fetchone()[0],
@@ -233,16 +237,22 @@ def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
 
 
 def _coming(sql: sqlite_utils.Database) -> tuple[int, list[str]]:
-    count = sql.execute("SELECT count(*) FROM staged.coming").fetchone()[0]
-    rows = sql.execute("SELECT path FROM staged.coming ORDER BY number DESC LIMIT ?", [EXAMPLES]).fetchall()
+    count = sql.execute("SELECT count(*) FROM staged.coming WHERE number < 0").fetchone()[0]
+    rows = sql.execute(
+        "SELECT path FROM staged.coming WHERE number < 0 ORDER BY number DESC LIMIT ?", [EXAMPLES]
+    ).fetchall()
     return count, [repr(path) for (path,) in rows]
 
 
 def _staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:
     rows = sql.execute(
-        """SELECT c.name, coalesce(t.name, ''), c.how, coalesce(n, 0) FROM staged.class c
+        """SELECT c.name, coalesce(t.name, ''), c.how, coalesce(CASE WHEN t.id IS NULL
+            THEN (SELECT count(*) FROM (SELECT DISTINCT coalesce(i.image_id, i.name) FROM staged.given g
+                JOIN staged.item i ON i.id = g.item WHERE g.class = c.id))
+            ELSE n END, 0) FROM staged.class c
         LEFT JOIN staged.target t ON t.id = c.target
-        LEFT JOIN (SELECT class, count(*) AS n FROM staged.given GROUP BY class) g ON g.class = c.id ORDER BY c.id"""
+        LEFT JOIN (SELECT target, count(*) AS n FROM staged.cell WHERE NOT is_filled GROUP BY target) x
+            ON x.target = t.id ORDER BY c.id"""
     ).fetchall()
     return [StagedClass(*row) for row in rows]
 

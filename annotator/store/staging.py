@@ -11,8 +11,9 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import sqlite_utils
@@ -70,7 +71,8 @@ CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive
     image_id INTEGER,
     -- why it names no image, or by which part of a path it names one
     reason TEXT NOT NULL DEFAULT '', is_part INTEGER NOT NULL DEFAULT 0);
--- files that will be registered; number: negative, what stands for the image until then
+-- files that will be registered; number: negative, what stands for the image until then; or the image that has their
+-- content already
 CREATE TABLE coming (path TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE class (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL DEFAULT '',
     is_listed INTEGER NOT NULL DEFAULT 0,
@@ -147,13 +149,16 @@ class Staging:
             class_id = self._class(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
-    def expect(self, paths: Iterable[str]) -> None:
-        """The files that will be registered, in place of those that were expected before."""
+    def expect(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
+        """The files that will be registered, in place of those that were expected before.
+
+        held    files that will not, because they have the content of an image: path -> its id
+        """
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM coming")
         self._file.executemany(
             "INSERT INTO coming (path, number) VALUES (?, ?)",
-            ((path, -number) for number, path in enumerate(paths, start=1)),
+            chain(((path, -number) for number, path in enumerate(paths, start=1)), held.items()),
         )
         self._file.execute("COMMIT")
 

@@ -1,15 +1,15 @@
 """The folders of images that a source has become: listed, compared with what the project knows, and registered."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotator.exchange.sources.source import Paths
+from annotator.exchange.sources.source import Paths, Progress
 from annotator.shares import counted
 from annotator.store.database import Database
 from annotator.store.files import Listing, list_files, looks_like_image
 from annotator.store.imports import taken_back_files
-from annotator.store.registration import Registered, differences, files_of, register
+from annotator.store.registration import Registered, differences, files_of, register, same_contents
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Folder:
 
     listing    of its files
     new        images of it that are not registered
+    held       files that are not registered either -> the image with this content, of which the project has another
+               file; they are not added
     gone       registered files that are not there any more
     changed    registered files that look different from outside: size, time or place on the disk
     back       files whose image was taken back with an import, and comes back
@@ -29,6 +31,7 @@ class Folder:
     gone: Sequence[str] = ()
     changed: Sequence[str] = ()
     back: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def changes(self) -> bool:
@@ -45,18 +48,28 @@ class Folder:
             yield f"{counted(len(self.changed), 'file')} of {self.path} may have changed, such as {self.changed[0]!a}."
 
 
-def listed(db: Database | None, folders: Paths, project: Path, images_only: bool) -> list[Folder]:
-    """List the folders.
+def listed(
+    db: Database | None, folders: Paths, project: Path, images_only: bool, progress: Progress | None = None
+) -> list[Folder]:
+    """List the folders, and compare files of the size of an image of the project with it.
 
     db             the project, None where it is still to be made
     images_only    what else lies in a data set is no image that was skipped
 
     Raises AnnotatorError for a folder that is missing or cannot be read.
     """
-    return [_listed(db, path, wanted, project, images_only) for path, wanted in folders]
+    shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
+    return [_listed(db, path, wanted, project, images_only, shown) for path, wanted in folders]
 
 
-def _listed(db: Database | None, path: Path, wanted: list[str] | None, project: Path, images_only: bool) -> Folder:
+def _listed(
+    db: Database | None,
+    path: Path,
+    wanted: list[str] | None,
+    project: Path,
+    images_only: bool,
+    progress: Callable[[int, int], None] | None,
+) -> Folder:
     known = files_of(db, path) if db else {}
     if wanted is None:
         listing = list_files(path, leave_out=project)
@@ -68,8 +81,12 @@ def _listed(db: Database | None, path: Path, wanted: list[str] | None, project: 
         listing = Listing(sorted({*wanted, *there}), [])
     gone, changed = differences(path, known, listing.paths)
     new = [file for file in listing.images() if file not in known]
+    held = same_contents(db, path, new, progress) if db and new else {}
+    if held:
+        listing = Listing([file for file in listing.paths if file not in held], listing.kept_out)
+        new = [file for file in new if file not in held]
     back = len(taken_back_files(db, path).intersection(listing.paths)) if db else 0
-    return Folder(path, listing, new, gone, changed, back)
+    return Folder(path, listing, new, gone, changed, back, held)
 
 
 def registered(

@@ -88,6 +88,7 @@ class Plan:
         self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
+        self._held: Mapping[str, int] = {}
         self._prefix = ""
         self._source: Source | None = None
         self.is_stored = False
@@ -118,9 +119,11 @@ class Plan:
         contents = self.format.read(self._origin.path, problems)
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
-            found = listed(self.db, folders, self.db.paths.project, images_only=True)
+            found = listed(self.db, folders, self.db.paths.project, True, progress)
             # An archive may hold labels only.
-            self._folders = [one for one in found if one.listing.paths or one.gone or not self._origin.fetched]
+            self._held = {file: image_id for folder in found for file, image_id in folder.held.items()}
+            left = [one for one in found if one.listing.paths or one.gone or not (self._origin.fetched or one.held)]
+            self._folders = left
             coming = [file for folder in self._folders for file in folder.new]
         facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
@@ -158,13 +161,13 @@ class Plan:
         if contents.folder:
             self._rules = replace(self._rules, folder=contents.folder)
             return [(contents.folder, None)]
-        return []
+        return [(self._origin.folder, None)] if self._origin.folder else []
 
     def reread(self, coming: Sequence[str], problems: Problems | None = None, progress: Progress | None = None) -> None:
         """Work out anew what would change, now that other files are to be registered. Raises AnnotatorError as `read`
         does."""
         self._coming = coming
-        self._staging.expect(coming)
+        self._staging.expect(coming, self._held)
         self._resolve(problems or Problems(), progress)
         self._begin(COUNTING, progress)
         self.preview = staged_cells.preview(self._staging, self.db)
@@ -184,7 +187,7 @@ class Plan:
         try:
             result, new = self._register(progress) if self._folders else (None, [])
             version = class_version(self.db)
-            self._staging.expect(())
+            self._staging.expect((), self._held)
             self._resolve(Problems(), progress)
             is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
             digest = content_of(self._origin.path) if is_file else ""
@@ -309,7 +312,7 @@ def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
         with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]
         folder = choices.images or next(iter(with_images), None)
     else:
-        folder = choices.images or origin.format.read(origin.path, Problems()).folder
+        folder = choices.images or origin.format.read(origin.path, Problems()).folder or origin.folder
     if folder is None:
         raise AnnotatorError(
             f"There is no project in {project}, and {origin.name} brings no images to make one of. "

@@ -44,6 +44,7 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
     all_: list[tuple[str, int | Tally]] = [
         ("images in the project", preview.images_known),
         ("new images", preview.images_new.count),
+        ("image files that the project has already (same content): not added", preview.copies),
         ("unknown images: left out", preview.images_unknown),
         ("images whose file was skipped: left out", preview.images_skipped),
         ("new answers", preview.answers_new),

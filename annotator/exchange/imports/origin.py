@@ -9,6 +9,7 @@ from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats import all_formats, find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
+from annotator.exchange.formats.provenance import sidecars
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.addresses import is_address, redacted
 from annotator.exchange.sources.source import Fetched, Progress
@@ -27,6 +28,7 @@ class Origin:
     format     how, and `why`
     fetched    what was unpacked or downloaded; None for what lies ready
     said       sentences about it
+    folder     with the images, where labels are read from a file in it that brings none itself
     """
 
     name: str
@@ -35,6 +37,7 @@ class Origin:
     why: str
     fetched: Fetched | None = None
     said: Sequence[str] = ()
+    folder: Path | None = None
 
 
 def origin_of(project: Path, named: Path | str, format_: str | None, progress: Progress | None = None) -> Origin:
@@ -52,7 +55,8 @@ def origin_of(project: Path, named: Path | str, format_: str | None, progress: P
     fetched = fetch(named, project, progress)
     if fetched is None:
         path, chosen, why, said = _recognised([Path(named)], format_)
-        return Origin(name, path, chosen, why, None, said)
+        has_images = path != Path(named) and _holds_images(Path(named))
+        return Origin(name, path, chosen, why, None, said, Path(named) if has_images else None)
     if not fetched.labels:
         return Origin(name, Path(named), IMAGES, "a list of paths", fetched, fetched.said)
     path, chosen, why, said = _recognised(fetched.labels, format_)
@@ -71,7 +75,9 @@ def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, 
     folder = paths[-1]
     if not folder.is_dir():
         return folder, *choose_format(folder, None), ()
-    inside = [(file, found) for file in _files(folder) if (found := formats_of(file))]
+    files = _files(folder)
+    beside = {path for file in files for path in sidecars(file)}
+    inside = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
     if len(inside) == 1:
         file, found = inside[0]
         return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.",)
