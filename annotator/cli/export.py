@@ -4,7 +4,7 @@ import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from annotator.cli.printing import printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import login
 from annotator.shares import counted
+
+if TYPE_CHECKING:
+    from annotator.exchange.exports.thresholds import Limits
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -116,21 +119,14 @@ def export(
     """
     from annotator.exchange.exports.choices import Choices, columns_of
     from annotator.exchange.exports.export import prepare, write
-    from annotator.exchange.exports.thresholds import Limits
     from annotator.exchange.formats.view import Columns
     from annotator.store.database import Database
 
     if push_to and kind != "huggingface":
         raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
-    if unknown != "model" and {present_from, absent_to, threshold} != {None}:
-        raise AnnotatorError("Thresholds need --unknown model.")
-    if threshold is not None:
-        if present_from is not None or absent_to is not None:
-            raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
-        present_from = absent_to = threshold
     choices = Choices(
         unknown=unknown,
-        limits=Limits(expected_error, present_from, absent_to),
+        limits=_limits(unknown, expected_error, (present_from, absent_to), threshold),
         only_complete=only_complete,
         only_labeled=only_labeled,
         classes=tuple(classes or ()),
@@ -168,6 +164,17 @@ def export(
         from annotator.exchange.exports.hub import hub, push
 
         print(f"Uploaded: {push(dest, push_to, hub(), public)}")
+
+
+def _limits(unknown: str, error: float, each: tuple[float | None, float | None], both: float | None) -> "Limits":
+    """What --unknown model fills in; each: --present-from and --absent-to, both: --threshold. Raises AnnotatorError."""
+    from annotator.exchange.exports.thresholds import Limits
+
+    if unknown != "model" and {*each, both} != {None}:
+        raise AnnotatorError("Thresholds need --unknown model.")
+    if both is not None and each != (None, None):
+        raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
+    return Limits(error, *(each if both is None else (both, both)))
 
 
 @commands.command(epilog=examples("annotator tags birds", "annotator tags birds --json"))

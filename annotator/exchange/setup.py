@@ -101,11 +101,7 @@ def set_up(
             configuration.choose_method(db, method)
         if backbone is not None:
             configuration.choose_backbone(db, backbone)
-        gone = {class_.name for class_ in classes.archived(db)} - classes.by_name(db).keys()
-        warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
-        listed = [pair for pair in listed if pair[0] not in gone]
-        warnings += classes.name_warnings((name for name, _ in listed), classes.by_name(db))
-        added = classes.add_classes(db, listed)
+        added, warnings = _add_classes(db, listed)
         if plan is None:
             return Setup(registered, added, warnings, 0, 0, Tally(), said)
         preview = plan.preview
@@ -113,6 +109,15 @@ def set_up(
         done = plan.apply().imported if preview.changes else None
         added = [*added, *(done.classes if done else ())]
         return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
+
+
+def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Add the classes of the list that are new, but those that are archived; returns their names, and warnings."""
+    gone = {class_.name for class_ in classes.archived(db)} - classes.by_name(db).keys()
+    warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
+    listed = [pair for pair in listed if pair[0] not in gone]
+    warnings += classes.name_warnings((name for name, _ in listed), classes.by_name(db))
+    return classes.add_classes(db, listed), warnings
 
 
 @contextmanager
