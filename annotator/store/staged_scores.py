@@ -118,7 +118,10 @@ class StagedScores:
         """Note what is no number, and what is no probability."""
         if self._scale == PROBABILITY:
             with np.errstate(invalid="ignore"):
-                bad, why = (scores < 0) | (scores > 1), "is no probability in [0, 1] (other numbers: --scale score)"
+                bad, why = (
+                    (scores < 0) | (scores > 1),
+                    "is no probability in [0, 1]; other numbers are scores (--scale score)",
+                )
         else:
             bad, why = np.isinf(scores), "is not finite"
         cells: list[tuple[int, int]] = np.argwhere(bad)[:NOTED].tolist()

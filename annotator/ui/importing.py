@@ -9,6 +9,7 @@ server, leaves the project as it was.
 
 import logging
 import queue
+import re
 import threading
 import time
 from collections.abc import Generator
@@ -25,12 +26,15 @@ from annotator.store import images
 from annotator.store.database import Database
 from annotator.store.files import unescaped
 from annotator.store.prediction_sources import Source
+from annotator.ui.uploads import uploads
 
 IDLE, READING, READY, STORING = "", "reading", "ready", "storing"
 DONE, CANCELLED, FAILED = "done", "cancelled", "failed"
 
 Plan = labels.Plan | predictions.Plan
 Choices = labels.Choices | predictions.Choices
+
+_OPTION = re.compile(r" \(--[a-z][^)]*\)")
 
 log = logging.getLogger("annotator.importing")
 
@@ -165,11 +169,11 @@ class Importing:
         except _CancelledError:
             self._end(State(CANCELLED, order, time.time()))
         except AnnotatorError as error:
-            self._end(State(FAILED, order, time.time(), error=_without_folder(str(error), order)))
+            self._end(State(FAILED, order, time.time(), error=for_page(str(error), order)))
         except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
             log.exception("%s could not be imported", order.source)
             text = f"{order.name} could not be imported: {type(error).__name__}: {error}"
-            self._end(State(FAILED, order, time.time(), error=_without_folder(text, order)))
+            self._end(State(FAILED, order, time.time(), error=for_page(text, order)))
         finally:
             if order.upload and self.state.stage != DONE:
                 known = [Path(unescaped(folder.path)) for folder in images.folders(self._db)]
@@ -185,6 +189,8 @@ class Importing:
                 raise _CancelledError
             if decision is True:
                 result = self._stored(order, plan)
+                if order.upload:
+                    uploads(self._db).remove(order.by)
                 self._end(State(DONE, order, time.time(), result=result))
                 return
             try:
@@ -194,7 +200,7 @@ class Importing:
                     plan.choose(decision)
                 order, error = replace(order, choices=decision), ""
             except AnnotatorError as problem:
-                error = _without_folder(str(problem), order)
+                error = for_page(str(problem), order)
 
     def _stored(self, order: Order, plan: Plan) -> labels.Done | Source:
         try:
@@ -235,6 +241,8 @@ def importing(db: Database) -> Importing:
     return db.caches.get("importing", "", lambda: Importing(db), 1)
 
 
-def _without_folder(text: str, order: Order) -> str:
-    """An uploaded file has no place that a person knows."""
+def for_page(text: str, order: Order) -> str:
+    """A sentence about a source without what only the command line has, an option in brackets, and without the place of
+    an uploaded file, which nobody knows."""
+    text = _OPTION.sub("", text)
     return text.replace(f"{order.upload}/", "") if order.upload else text

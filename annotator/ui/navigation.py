@@ -22,6 +22,7 @@ PAGES = (
     Entry("map", "Map", ":material/bubble_chart:"),
     Entry("progress", "Progress", ":material/monitoring:"),
     Entry("certificate", "Certificate", ":material/verified:"),
+    Entry("imports", "Import", ":material/upload:"),
     Entry("export", "Export", ":material/download:"),
     Entry("images", "Images", ":material/photo_library:"),
     Entry("classes", "Classes", ":material/category:"),

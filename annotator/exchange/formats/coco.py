@@ -94,7 +94,7 @@ def read(path: Path, problems: Problems) -> Contents:
     said = ["An annotation makes its category present; boxes and masks are not kept."]
     if index.has_absent:
         said.append("neg_category_ids are absent.")
-    said.append("All other categories of an image are unknown; with --exhaustive they are absent.")
+    said.append("All other categories of an image are unknown, unless the source names everything (--exhaustive).")
     return Contents(index.classes, _items(path, index, problems), place="entry", said=said)
 
 

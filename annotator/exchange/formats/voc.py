@@ -88,7 +88,7 @@ def read(path: Path, problems: Problems) -> Contents:
     if ours or lists:
         said.append("-1 in ImageSets/Main is absent, 0 is unsure.")
     if not ours:
-        said.append("All other classes of an image are unknown; with --exhaustive they are absent.")
+        said.append("All other classes of an image are unknown, unless the source names everything (--exhaustive).")
     classes = dict.fromkeys(name for _, name, _ in lists)
     return Contents(
         [(name, "") for name in classes],

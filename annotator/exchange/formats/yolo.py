@@ -74,7 +74,7 @@ def read(path: Path, problems: Problems) -> Contents:
         problems.add(f"names: {', '.join(twice)} {'is' if len(twice) == 1 else 'are'} there twice")
     said = [
         "A box makes its class present; boxes are not kept.",
-        "All other classes of an image are unknown; with --exhaustive they are absent.",
+        "All other classes of an image are unknown, unless the source names everything (--exhaustive).",
     ]
     listed = [(name, "") for name in dict.fromkeys(names[number] for number in sorted(names))]
     return Contents(listed, _items(root, described, names, problems), folder=root, place="file", said=said)

@@ -100,12 +100,13 @@ def done_in_words(done: Done) -> list[str]:
 
 def _stored(imported: Imported) -> str:
     replaced = f" ({imported.replaced:,} replaced others)" if imported.replaced else ""
-    parts = [f"{counted(imported.answers, 'answer')}{replaced}", f"{counted(imported.completed, 'image')} completed"]
-    parts.append(f"{counted(len(imported.classes), 'class', 'classes')} added")
-    others = {"fact about an image": imported.attributes, "flag or comment": imported.remarks}
-    plurals = ("facts about images", "flags and comments")
-    parts += [counted(n, noun, plural) for (noun, n), plural in zip(others.items(), plurals, strict=True) if n]
-    return ", ".join(parts)
+    counts = [
+        (imported.completed, "image completed", "images completed"),
+        (len(imported.classes), "class added", "classes added"),
+        (imported.attributes, "fact about an image", "facts about images"),
+        (imported.remarks, "flag or comment", "flags and comments"),
+    ]
+    return ", ".join([f"{counted(imported.answers, 'answer')}{replaced}", *(counted(*one) for one in counts if one[0])])
 
 
 def unchanged_in_words(plan: Plan) -> str:
@@ -122,13 +123,25 @@ def unchanged_in_words(plan: Plan) -> str:
 
 def undone_in_words(undone: Undone) -> list[str]:
     """What taking an import back did, and what stays."""
-    said = [
-        f"Import {undone.id} taken back: {counted(undone.decisions, 'decision')}, {counted(undone.images, 'image')}."
-    ]
+    return [f"Import {undone.id} taken back: {_taken(undone)}.", *_stays(undone)]
+
+
+def undo_in_words(undone: Undone) -> list[str]:
+    """What taking an import back would do, and what would stay."""
+    return [f"Would be taken back: {_taken(undone)}.", *_stays(undone)]
+
+
+def _taken(undone: Undone) -> str:
+    counts = [(undone.images, "image"), (undone.attributes, "fact about an image", "facts about images")]
+    return ", ".join([counted(undone.decisions, "decision"), *(counted(*one) for one in counts if one[0])])
+
+
+def _stays(undone: Undone) -> list[str]:
+    said: list[str] = []
     if undone.images_kept:
         said.append(f"{counted(undone.images_kept, 'image')} of it stay: people decided something about them.")
     if undone.archived:
-        said.append(f"archived: {', '.join(undone.archived)}")
+        said.append(f"Classes that it added, archived: {', '.join(undone.archived)}")
     if undone.kept:
-        said.append(f"classes that others use stay: {', '.join(undone.kept)}")
+        said.append(f"Classes that it added and others use stay: {', '.join(undone.kept)}")
     return said

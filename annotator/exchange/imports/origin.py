@@ -97,7 +97,7 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
         return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
     if not found:
         raise AnnotatorError(
-            f"{source} is of no format that is known. Known are: {', '.join(readable)}. Name one with --format."
+            f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
     return _only(source, found)
 
@@ -111,7 +111,7 @@ def formats_of(source: Path) -> list[tuple[Format, str]]:
 def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
     if len(found) > 1:
         fits = [f"{format_.name}: {why}" for format_, why in found]
-        raise several(f"{source} fits several formats. Say which with --format:", fits)
+        raise several(f"{source} fits several formats. Say which it is (--format):", fits)
     return found[0]
 
 

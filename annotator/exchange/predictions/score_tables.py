@@ -144,8 +144,8 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
 def _of_array(path: Path, images_file: Path | None, classes_file: Path | None) -> Iterator[ScoreBlock]:
     if images_file is None or classes_file is None:
         raise AnnotatorError(
-            f"{path} is an array without names. Say what its rows and columns are: --images-file NAMES.txt and "
-            "--classes-file CLASSES.txt, one name a line."
+            f"{path} is an array without names. Say what its rows and columns are, by two files with one name a line "
+            "(--images-file NAMES.txt, --classes-file CLASSES.txt)."
         )
     array = load_array(path, path.parent)
     if array.ndim != 2 or array.dtype.kind not in "fiu":

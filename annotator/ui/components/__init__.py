@@ -13,10 +13,12 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components.v2 import component
 
+from annotator.exchange.sources.landing import size_in_words
 from annotator.store.today import seconds_left, today
 from annotator.ui import context, frame, navigation
 from annotator.ui.class_adding import all_classes
 from annotator.ui.keys import storage_name
+from annotator.ui.uploads import LARGEST
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
@@ -69,6 +71,17 @@ def mount_who() -> None:
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
         _component("who", (), "who")(data=data, key="who_line", **on)
+
+
+def mount_upload() -> None:
+    """Put the place on the page where files for an import are chosen or dropped; ui/uploads.py has them."""
+    data = {
+        "token": frame.token(),
+        "largest": LARGEST,
+        "hint": f"or drop them here; at most {size_in_words(LARGEST)} a file. They are removed once they are imported.",
+        "too_large": f"is larger than {size_in_words(LARGEST)}. Put it on the server's machine and give its path.",
+    }
+    _component("upload", (), "upload")(data=data, key="upload", on_uploaded_change=lambda: None)
 
 
 @cache

@@ -1,0 +1,295 @@
+"""The import that is open: how far it is, what it would change with the choices that are left, and what it has done."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+
+import pandas as pd
+import streamlit as st
+
+from annotator.exchange.imports import importing as labels
+from annotator.exchange.imports import in_words
+from annotator.exchange.predictions import outside_predictions as predictions
+from annotator.records import Class
+from annotator.shares import counted
+from annotator.store import classes, prediction_sources
+from annotator.store.database import Database
+from annotator.store.images import by_reason
+from annotator.store.staged_cells import Preview, StagedClass
+from annotator.ui import frame, tables
+from annotator.ui.importing import CANCELLED, DONE, FAILED, READY, Importing, Order, State, for_page
+
+NEW, OUT = "new", "out"  # what becomes of a class of the source, beside the id of one of the project
+CONFLICTS = {"keep": "Keep the answers of the project", "replace": "Take the answers of the source"}
+REPLACE = {False: "Add to it: newer scores replace older ones", True: "Forget what it said before"}
+MATCHES = {
+    "known": "the same name",
+    "synonym": "a synonym",
+    "alike": "but for case and blanks",
+    "mapped": "your choice",
+    "left out": "your choice",
+    "new": "not in the project",
+    "restored": "it was here before",
+}
+ROW, MOST_HEIGHT = 35, 600  # pixels
+STYLE = """<style>
+ul.examples {margin: 0; padding-left: 1.2rem; max-height: 22rem; overflow: auto; overflow-wrap: anywhere;}
+ul.examples:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
+</style>"""
+
+
+def progress(work: Importing) -> None:
+    """How far it is, drawn again and again; all of the page is when that ends."""
+    state = work.state
+    if not state.is_at_work:
+        st.rerun()
+    if state.order:
+        what = state.what or "Reading"
+        count = f": {state.done:,} of {state.of:,}" if state.of else f": {state.done:,}" if state.done else ""
+        whose = f"{state.order.by} imports {state.order.name}. {what}{count}"
+        st.progress(min(state.done / state.of, 1.0) if state.of else 0.0, text=frame.escaped(whose))
+        st.button("Cancel", on_click=work.cancel, key="import_cancel")
+
+
+def outcome(db: Database, by: str, work: Importing, state: State) -> None:
+    """What waits for a decision, or what became of the last import.
+
+    state    of `work`, while it is not at work
+    """
+    if state.order is None:
+        return
+    if state.stage == READY:
+        _ready(db, by, work, state)
+    elif state.order.by == by:
+        if state.stage == DONE:
+            _done(work, state)
+        elif state.stage == CANCELLED:
+            frame.info(f"Cancelled: {state.order.name} was not imported, and the project is as it was.")
+        elif state.stage == FAILED:
+            frame.error(state.error)
+
+
+def _ready(db: Database, by: str, work: Importing, state: State) -> None:
+    order, plan = state.order, state.plan
+    assert order and plan
+    if order.by != by:
+        frame.info(f"{order.by} is looking at what {order.name} would change. One import can be open at a time.")
+        st.button(f"Cancel {frame.escaped(order.by)}'s import", on_click=work.cancel, key="import_cancel_other")
+        return
+    with st.container(border=True):
+        st.markdown(f"#### Preview of {frame.escaped(order.name)}")
+        if isinstance(plan, labels.Plan):
+            _labels(db, work, state, plan)
+        else:
+            _scores(db, work, state, plan)
+
+
+def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> None:
+    order, preview = state.order, plan.preview
+    assert order and isinstance(order.choices, labels.Choices)
+    _said(order, in_words.format_in_words(plan), plan.said)
+    lines = in_words.lines(preview, order.choices.conflicts)
+    if lines:
+        tables.show([{"What": _capital(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change")
+    for line in lines:
+        if line.examples:
+            with st.expander(f"Examples: {line.title.split(':')[0]}"):
+                _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
+    for warning in preview.warnings:
+        frame.warning(warning)
+    choices = _choices(order, state, preview)
+    known = classes.in_order(db)
+    if chosen := mapped(preview.classes, _class_table(preview.classes, known, state, True), known):
+        choices = replace(choices, class_map={**_map(order), **chosen})
+    if choices != order.choices:
+        work.choose(choices)
+        st.rerun()
+    if state.error:
+        frame.error(state.error)
+    elif not plan.changes:
+        st.info("Nothing would change: the project has all of it already.")
+    _buttons(work, disabled=bool(state.error) or not plan.changes)
+
+
+def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
+    """The choices about conflicts and about what the source names, as they are set now."""
+    choices = order.choices
+    assert isinstance(choices, labels.Choices)
+    conflicts = choices.conflicts
+    different = preview.conflicts_with_people.count + preview.conflicts_with_imports.count
+    if different or preview.attributes_other.count:
+        conflicts = st.radio(
+            "Where the project and the source differ",
+            list(CONFLICTS),
+            index=list(CONFLICTS).index(conflicts),
+            format_func=CONFLICTS.__getitem__,
+            key=f"import_conflicts_{state.since}",
+        )
+    names_all = st.checkbox(
+        "The source names everything that is present: what it does not name is absent",
+        value=choices.exhaustive,
+        help="Tick it only if somebody has looked for every class on every image. Otherwise what is not named is "
+        "unknown.",
+        key=f"import_exhaustive_{state.since}",
+    )
+    return replace(choices, conflicts=conflicts, exhaustive=names_all)
+
+
+def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequence[Class]) -> dict[str, str]:
+    """What of the class map was changed: name in the source -> class of the project, "" for one that is left out.
+
+    becomes    of each staged class: NEW, OUT, or the id of a class of the project
+    """
+    names = {str(class_.id): class_.name for class_ in known}
+    return {
+        class_.name: "" if wanted == OUT else names.get(wanted, class_.name)
+        for class_, wanted, before in zip(staged, becomes, guesses(staged, known), strict=True)
+        if wanted != before
+    }
+
+
+def guesses(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
+    """What becomes of each staged class now: NEW, OUT, or the id of a class of the project."""
+    ids = {class_.name: str(class_.id) for class_ in known}
+    return [OUT if class_.how == "left out" or not class_.target else ids.get(class_.target, NEW) for class_ in staged]
+
+
+def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: State, may_be_new: bool) -> list[str]:
+    """The table of classes, those that are not simply known first; returns what becomes of each now."""
+    now = guesses(staged, known)
+    if not staged:
+        return now
+    parts = [f"{counted(len(now), 'class', 'classes')} in the source"]
+    parts += [f"{now.count(how):,} {words}" for how, words in ((NEW, "new"), (OUT, "left out")) if how in now]
+    st.markdown("##### Classes")
+    st.caption(
+        f"{', '.join(parts)}. Choose under Becomes what each is here; synonyms, and names that differ in case or "
+        "blanks, are matched already."
+    )
+    words = ({NEW: "New class"} if may_be_new else {}) | {OUT: "Leave out"}
+    words |= {str(class_.id): class_.name for class_ in known}
+
+    def shown(value: object) -> str:
+        return words.get(str(value), str(value))
+
+    order = sorted(range(len(staged)), key=lambda place: (staged[place].how == "known", place))
+    rows = [
+        {"name": class_.name, "becomes": now[place], "match": MATCHES[class_.how], "answers": class_.answers}
+        for place in order
+        for class_ in [staged[place]]
+    ]
+    edited = st.data_editor(
+        pd.DataFrame(rows),
+        hide_index=True,
+        disabled=["name", "answers", "match"],
+        column_order=["name", "becomes", "match", *(["answers"] if may_be_new else [])],
+        column_config={
+            "name": st.column_config.TextColumn("Name in the source"),
+            "becomes": st.column_config.SelectboxColumn(
+                "Becomes", options=list(words), format_func=shown, required=True
+            ),
+            "match": st.column_config.TextColumn("Because"),
+            "answers": st.column_config.NumberColumn("Answers", format="localized", width="small"),
+        },
+        height=min(ROW * (len(staged) + 1) + 3, MOST_HEIGHT),
+        key=f"import_classes_{state.since}",
+        alt="What becomes of the classes of the source",
+    )
+    for place, wanted in zip(order, edited["becomes"].tolist(), strict=True):
+        now[place] = str(wanted)
+    return now
+
+
+def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan) -> None:
+    order, found = state.order, plan.found
+    assert order and isinstance(order.choices, predictions.Choices)
+    _said(order, f"Format: {plan.format} ({plan.why}).", plan.said)
+    known = classes.in_order(db)
+    rows = {"Images in the project": found.images, "Unknown images: left out": found.unknown_images.count}
+    rows |= {"Classes that are not in the project: left out": len(found.unknown_classes)}
+    shown = [{"What": title, "Count": f"{count:,}"} for title, count in rows.items() if count]
+    tables.show(shown, "What the predictions are about")
+    if found.unknown_images.examples:
+        with st.expander("Examples: unknown images"):
+            _listed(found.unknown_images.examples, "Unknown images")
+    staged = [StagedClass(name, "", "new", 0) for name in found.unknown_classes]
+    staged += [StagedClass(name, target, "mapped", 0) for name, target in found.classes.items()]
+    staged += [StagedClass(name, "", "left out", 0) for name, target in _map(order).items() if not target]
+    choices = order.choices
+    if chosen := mapped(staged, _class_table(staged, known, state, False), known):
+        choices = replace(choices, class_map={**choices.class_map, **chosen})
+    before = {source.name: source for source in prediction_sources.sources(db)}.get(order.called)
+    if before:
+        frame.info(
+            f"There are predictions called {before.name} already, by {before.annotator}: "
+            f"{counted(before.images, 'image')}, {counted(len(before.class_ids), 'class', 'classes')}."
+        )
+        again = st.radio(
+            "What to do",
+            list(REPLACE),
+            index=int(choices.replace),
+            format_func=REPLACE.__getitem__,
+            key=f"import_again_{state.since}",
+        )
+        choices = replace(choices, replace=again)
+    if choices != order.choices:
+        work.choose(choices)
+        st.rerun()
+    if state.error:
+        frame.error(state.error)
+    _buttons(work, disabled=bool(state.error))
+
+
+def _map(order: Order) -> Mapping[str, str]:
+    given = order.choices.class_map
+    return given if isinstance(given, Mapping) else {}
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _said(order: Order, headline: str, sentences: Iterable[str]) -> None:
+    st.markdown(f"**{frame.escaped(for_page(headline, order))}**")
+    st.caption(frame.escaped("\n".join(for_page(sentence, order) for sentence in sentences)))
+
+
+def _listed(texts: Iterable[str], label: str) -> None:
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    st.html(f'{STYLE}<ul class="examples" tabindex="0" aria-label="{escape(label)}">{items}</ul>')
+
+
+def _buttons(work: Importing, disabled: bool) -> None:
+    with st.container(horizontal=True):
+        if st.button("Import", type="primary", disabled=disabled, key="import_store"):
+            work.store()
+            st.rerun()
+        if st.button("Cancel", key="import_drop"):
+            work.cancel()
+            work.wait()
+            st.rerun()
+
+
+def _done(work: Importing, state: State) -> None:
+    order, result = state.order, state.result
+    assert order and result
+    with st.container(border=True):
+        if isinstance(result, prediction_sources.Source):
+            text = (
+                f"{result.name}: a {result.scale} of {counted(result.cells, 'image-class pair')} on "
+                f"{counted(result.images, 'image')}. The next training uses it."
+            )
+            st.success(frame.escaped(text))
+        else:
+            st.success(frame.escaped("\n".join([order.name, *in_words.done_in_words(result)])))
+            if result.registered:
+                for what, bad in (("skipped", result.registered.bad), ("missing", result.registered.missing)):
+                    for reason, names in by_reason(bad).items():
+                        frame.warning(f"{counted(len(names), 'file')} {what}: {reason} (such as {names[0]})")
+        with st.container(horizontal=True):
+            frame.link("annotate", "Annotate", ":material/touch_app:")
+            frame.link("review", "Review", ":material/fact_check:")
+            frame.link("progress", "Progress", ":material/monitoring:")
+        if st.button("Close", key="import_close"):
+            work.dismiss()
+            st.rerun()

@@ -1,0 +1,349 @@
+"""The Import page: what a source would change is seen and chosen before, and nothing is left half done."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from asked import asked
+from contexts import Contexts
+from person import open_page
+from playwright.sync_api import expect
+from served import serving
+from streamlit.testing.v1 import AppTest
+from test_hostile_names import MARKUP, markdown_of
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.imports.importing import Choices
+from annotator.records import ABSENT, PRESENT, Decision
+from annotator.store import classes, consistency, decisions, imports, prediction_sources
+from annotator.store.database import Database
+from annotator.store.images import names_to_ids
+from annotator.ui import context, frame, paths, uploads
+from annotator.ui.importing import CANCELLED, READY, Importing, Order, importing
+from annotator.ui.pages import import_preview
+
+SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
+NEW_FOX = "![f](//evil.example) <img src=x>"
+
+
+def coco(path: Path, *, classes_: tuple[str, ...] = ("Fox", "stork", NEW_FOX)) -> Path:
+    """Ten images of the project and one of nobody's, each with one class."""
+    images = [{"id": number, "file_name": f"{number:02}.jpg"} for number in range(10)] + [
+        {"id": 10, "file_name": MARKUP[0]}
+    ]
+    path.write_text(
+        json.dumps(
+            {
+                "images": images,
+                "annotations": [
+                    {"id": number + 1, "image_id": number, "category_id": 1 + number % len(classes_)}
+                    for number in range(11)
+                ],
+                "categories": [{"id": place, "name": name} for place, name in enumerate(classes_, start=1)],
+            }
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def served(project) -> Database:
+    context.open_project(project)
+    return context.db()
+
+
+def page(name: str = "Ann") -> AppTest:
+    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test.session_state["name"] = name
+    test.session_state["import_place"] = "Path or address"
+    return fine(test.run())
+
+
+def fine(test: AppTest) -> AppTest:
+    assert not test.exception, test.exception
+    return test
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    """Press, and wait for what it begins."""
+    fine(next(one for one in test.button if plain(one.label) == label).click().run())
+    importing(context.db()).wait()
+    return test if test.error or label.startswith(("Undo", "Remove")) else fine(test.run())
+
+
+def previewed(test: AppTest, path: object) -> AppTest:
+    test.text_input(key="import_path").input(str(path))
+    return press(test, "Preview")
+
+
+def said(test: AppTest) -> str:
+    shown: list[Any] = [*test.error, *test.info, *test.success, *test.caption, *test.markdown, *test.warning]
+    html = [element.proto.body for element in cast("list[Any]", test.get("html"))]
+    return plain("\n".join([one.value for one in shown] + html))
+
+
+def plain(text: str) -> str:
+    """Without the escapes of Markdown."""
+    return text.replace("\\", "").replace(frame.JOINER, "")
+
+
+def states(db: Database) -> dict[tuple[int, int], int]:
+    return {(one.image_id, one.class_id): one.state for one in decisions.all_labels(db)}
+
+
+def left(db: Database) -> list[str]:
+    """What an import keeps in the project's folder while it is open."""
+    found = [*db.paths.project.glob("import-*"), *db.paths.project.glob("uploads/*/*")]
+    return [str(path) for path in [*found, *db.paths.project.glob("imported/*")]]
+
+
+def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served, tmp_path):
+    ids = names_to_ids(served)
+    decisions.decide(served, [Decision("ann-one-two", "label", "Ann", "click", ids["00.jpg"], 1, ABSENT)])
+    test = previewed(page(), coco(tmp_path / "instances.json"))
+    text = said(test)
+    assert "Format: coco (a COCO file: it has annotations and categories and images)." in text
+    assert "unless the source names everything." in text, "not --exhaustive, which a page does not have"
+    for line, count in {"Images in the project": 10, "Unknown images: left out": 1, "New answers": 9}.items():
+        assert f"{line}</th><td>{count}</td>" in text, line
+    assert "&#x27;Fox&#x27; is present" not in text and "but Ann says absent" in text
+    assert "Answers that people gave differently: kept</th><td>1</td>" in text
+    assert states(served) == {(ids["00.jpg"], 1): ABSENT}, "a preview changes nothing"
+
+    plan = importing(served).state.plan
+    assert plan is not None
+    known, staged = classes.in_order(served), plan.preview.classes
+    assert import_preview.guesses(staged, known) == ["1", "new", "new"]
+    changed = import_preview.mapped(staged, ["1", "2", "out"], known)
+    assert changed == {"stork": "heron", NEW_FOX: ""}
+    importing(served).choose(Choices(class_map=changed))
+    importing(served).wait()
+    test = fine(test.run())
+    test = fine(test.radio[-1].set_value("replace").run())
+    importing(served).wait()
+    test = fine(test.run())
+    assert "Answers that people gave differently: replaced</th><td>1</td>" in said(test)
+    test = press(test, "Import")
+    assert "Import 1: 7 answers (1 replaced others)." in said(test)
+    assert [link.proto.page for link in test.get("page_link")] == ["annotate", "review", "progress"]
+    given = states(served)
+    assert given[ids["00.jpg"], 1] == PRESENT and given[ids["01.jpg"], 2] == PRESENT and len(given) == 7
+    assert [one.name for one in classes.in_order(served)] == ["fox", "heron", "deer"]
+
+    test = press(test, "Undo 1")
+    assert "Would be taken back: 7 decisions." in said(test) and states(served) == given, "nothing is taken back yet"
+    test = press(test, "Undo import 1")
+    assert "Import 1 taken back: 7 decisions." in said(test) and "Undone by Ann" in said(test)
+    assert states(served) == {(ids["00.jpg"], 1): ABSENT} and not consistency.problems(served)
+    assert not left(served)
+
+
+def test_what_a_page_may_not_read_or_cannot_read_is_said_and_the_path_stays(served, tmp_path):
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "keys.json").write_text('{"secret words": 1}')
+    (tmp_path / "passwords.txt").write_text("secret words\n")
+    (tmp_path / "shadow").write_text("secret words\n")
+    (tmp_path / "link.json").symlink_to(tmp_path / ".ssh" / "keys.json")
+    lines = "".join(f"{number:02}.jpg,fox,perhaps\n" for number in range(24) for _ in range(3))
+    (tmp_path / "bad.csv").write_text("image,class,state\n" + lines)
+    (tmp_path / "half.json").write_text('{"info": {}, "images": [{"id": 1, "file_name": "00.j')
+    test = page()
+    for given, reason in {
+        "": "Type the path first",
+        "labels.json": "not a whole path",
+        tmp_path / "nowhere.json": "There is nothing at",
+        tmp_path / ".ssh" / "keys.json": "hidden",
+        tmp_path / "link.json": "hidden",
+        tmp_path / "passwords.txt": "is no list of images",
+        tmp_path / "shadow": "does not end as files of data sets do",
+        "http://127.0.0.1:1/labels.json": "an address inside of this machine",
+        "file:///etc/passwd": "Addresses of file:// are not read",
+        tmp_path / "half.json": "half.json",
+        tmp_path / "bad.csv": "and 22 more",
+    }.items():
+        test = previewed(test, given)
+        [error] = test.error
+        assert reason in plain(error.value), given
+        assert "secret words" not in said(test) and test.text_input(key="import_path").value == str(given)
+    assert test.error[0].value.count("line") >= 50, "all problems together"
+    assert not imports.imports(served) and not states(served) and not left(served)
+
+
+def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_path):
+    path = coco(tmp_path / "instances.json")
+    previewed(page("Ann"), path)
+    assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
+    with pytest.raises(AnnotatorError, match=r"Ann has begun another import: .*instances\.json waits for a decision"):
+        importing(served).start(Order("Ben", "b.csv", "/b.csv", Choices()))
+    again = page("Ann")
+    assert f"Preview of {path}" in said(again)
+    again = press(again, "Cancel")
+    assert "Cancelled" in said(again) and "the project is as it was" in said(again)
+    assert not left(served) and not imports.imports(served)
+    assert "Preview" in [button.label for button in page("Ben").button]
+
+
+def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_path, photos, monkeypatch):
+    (tmp_path / "more").mkdir()
+    for number, path in enumerate(sorted(photos.glob("*.jpg"))):
+        (tmp_path / "more" / f"new{number}.jpg").write_bytes(path.read_bytes() + b"x")
+    text = "image,class\n" + "".join(f"new{number}.jpg,fox\n" for number in range(23))
+    (tmp_path / "labels.csv").write_text(text)
+    work, seen, go_on = Importing(served), threading.Event(), threading.Event()
+    note = work._note
+
+    def note_and_wait(what: str, done: int, of: int) -> None:
+        if what == "Reading images" and done == 5:
+            seen.set()
+            go_on.wait(30)
+        note(what, done, of)
+
+    monkeypatch.setattr(work, "_note", note_and_wait)
+    work.start(Order("Ann", "labels", str(tmp_path / "labels.csv"), Choices(images=tmp_path / "more")))
+    work.wait()
+    assert work.state.stage == READY and not work.state.error
+    work.store()
+    assert seen.wait(30) and work.state.is_at_work
+    work.cancel()
+    go_on.set()
+    work.wait()
+    assert work.state.stage == CANCELLED
+    assert not left(served) and not imports.imports(served) and not states(served)
+    asked_about = "SELECT count(*) FROM image WHERE problem = ''"
+    assert served.value(asked_about) == 24, "nobody is asked about an image of it"
+
+
+KILLED = """
+import os, signal, sys, time
+from pathlib import Path
+from annotator.exchange.imports.importing import Choices
+from annotator.ui import context
+from annotator.ui.importing import Importing, Order
+context.open_project(Path(sys.argv[1]))
+upload = context.db().paths.project / "uploads" / "x"
+upload.mkdir(parents=True)
+(upload / "labels.csv").write_text("image,class\\n" + "".join(f"{number:02}.jpg,lynx\\n" for number in range(20)))
+work = Importing(context.db())
+note = work._note
+def kill(what, done, of):
+    note(what, done, of)
+    if what == "Storing":
+        os.kill(os.getpid(), signal.SIGKILL)
+work._note = kill
+work.start(Order("Ann", "labels.csv", str(upload / "labels.csv"), Choices(), upload))
+work.wait()
+work.store()
+time.sleep(30)
+"""
+
+
+@pytest.mark.process
+def test_a_server_that_is_killed_while_it_stores_leaves_the_project_as_it_was(project):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(project)], capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    db = Database(project)
+    assert not states(db) and not imports.imports(db) and len(classes.all_classes(db)) == 3
+    assert len(left(db)) == 3, "the staging file with its lock, and the upload"
+    context.open_project(project)
+    uploads.sweep(context.db())  # as the next server does
+    previewed(page(), coco(project.parent / "instances.json"))  # as the next import does
+    press(page(), "Cancel")
+    assert not left(db) and not consistency.problems(db)
+
+
+def test_no_name_of_a_source_is_markup_on_the_page(served, tmp_path):
+    """In the preview, in errors, in the result and in the history."""
+    folder = tmp_path / MARKUP[0].replace("/", "")
+    folder.mkdir()
+    test = previewed(page(), coco(folder / "a.json", classes_=("fox", *MARKUP[1:])))
+    shown = [test]
+    shown.append(press(test, "Import"))
+    shown.append(press(page(), "Undo 1"))
+    (folder / "b.csv").write_text("image,class,state\n" + f'"{MARKUP[1]}",fox,"{MARKUP[2]}"\n')
+    shown.append(previewed(page(), folder / "b.csv"))
+    for one in shown:
+        typed = one.text_input(key="import_path").value if one.text_input else ""
+        for text in markdown_of(one):
+            assert text == typed or not any(part in text for part in (*MARKUP, folder.name)), text
+        html = "".join(element.proto.body for element in cast("list[Any]", one.get("html")))
+        assert "<img" not in html
+    assert shown[-1].error
+
+
+def test_predictions_are_previewed_mapped_added_listed_and_removed(served, tmp_path):
+    rows = "".join(f"{number:02}.jpg,0.{number}5,0.5\n" for number in range(10))
+    (tmp_path / "yolo.csv").write_text(f"image,vulpes,heron\n{rows}nobody.jpg,0.1,0.2\n")
+    test = page()
+    test.segmented_control(key="import_kind").set_value("Predictions of another model").run()
+    test = previewed(test, tmp_path / "yolo.csv")
+    assert "Give the model a name" in test.error[0].value
+    test.text_input(key="import_called").input("yolo-world")
+    test = press(test, "Preview")
+    assert "Images in the project</th><td>10<" in said(test) and "Unknown images: left out</th><td>1<" in said(test)
+    assert "not in the project: left out</th><td>1<" in said(test)
+    order = importing(served).state.order
+    assert order is not None
+    staged = [import_preview.StagedClass("vulpes", "", "new", 0)]
+    chosen = import_preview.mapped(staged, ["1"], classes.in_order(served))
+    importing(served).choose(import_preview.replace(order.choices, class_map=chosen))
+    importing(served).wait()
+    test = press(fine(test.run()), "Import")
+    assert "yolo-world: a probability of 20 image-class pairs on 10 images" in said(test)
+    [source] = prediction_sources.sources(served)
+    [scores] = prediction_sources.opened(served)
+    assert list(source.class_ids) == [1, 2] and np.isclose(float(scores.scores[3, 0]), 0.35, atol=1e-3)
+    assert ">yolo-world<" in said(test) and "not used yet: after the next training" in said(test)
+    test = fine(test.selectbox(key="source_gone").select("yolo-world").run())
+    press(test, "Remove yolo-world")
+    assert not prediction_sources.sources(served)
+
+
+def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhere(project, tmp_path):
+    with asked(project) as server:
+        db = context.db()
+        for name, kept in {
+            "labels.csv": "labels.csv",
+            "../../secret": "secret",
+            "C:\\labels.json": "labels.json",
+            ".bashrc": "bashrc",
+            "a<b>|c.tar.gz": "a_b__c.tar.gz",
+        }.items():
+            status, answer = server.post(f"/api/upload?name={quote(name)}", b"image,class\n00.jpg,fox\n")
+            assert (status, answer) == (200, {"name": kept, "bytes": 23}), name
+        upload = uploads.uploads(db).of("Ann")
+        assert upload is not None and len(upload.files) == 5 and uploads.uploads(db).of("Ben") is None
+        assert upload.folder.stat().st_mode & 0o077 == 0 and not list(project.glob("secret.*"))
+        assert server.send("POST", "/api/upload?name=x.csv", b"x", token="none")[0] == 401
+        assert server.send("POST", "/api/upload", b"x")[0] == 400
+        for number in range(15):
+            server.post(f"/api/upload?name=n{number}.csv", b"")
+        assert "20 files are uploaded already" in server.post("/api/upload?name=n.csv", b"")[1]["error"]
+        uploads.uploads(db).remove("Ann")
+        assert not left(db) and uploads.uploads(db).of("Ann") is None
+
+
+@pytest.mark.parametrize("given", ["/", "/etc", str(Path.home())])
+def test_a_page_may_name_a_folder(given):
+    hidden = any(part.startswith(".") for part in Path(given).resolve().parts)
+    assert hidden or paths.source(given) == given
+
+
+@pytest.mark.browser
+def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts, project, tmp_path):
+    path = coco(tmp_path / "instances.json")
+    with serving(project) as served:
+        tab = open_page(browser, served, "Ann", "/imports")
+        tab.locator("input[type=file]").set_input_files(path)
+        tab.get_by_role("button", name="Preview").click()
+        expect(tab.get_by_role("heading", name="Preview of instances.json")).to_be_visible(timeout=30_000)
+        tab.get_by_role("button", name="Import", exact=True).click()
+        expect(tab.get_by_text("Import 1: 10 answers")).to_be_visible(timeout=30_000)
+        assert tab.locator("main img, main a[href*=evil]").count() == 0 and tab.troubles == []
+    db = Database(project)
+    assert len(states(db)) == 10 and not left(db), "the upload is gone"
