@@ -43,6 +43,7 @@ PAGES = {
     "map": "canvas",
     "progress": "canvas, [data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",
+    "imports": ".upload button",
     "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
     "images": ".as-text",
     "classes": "[data-testid=stForm]",

@@ -42,12 +42,13 @@ PAGES = {
     "map": "canvas",
     "progress": "[data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",
+    "imports": ".upload button",
     "export": "[data-testid=stDownloadButton]",
     "images": ".as-text",
     "settings": "[data-testid=stSelectbox]",
     "classes": "[data-testid=stForm]",
 }
-STREAMLITS = ("progress", "certificate", "export", "images", "settings", "classes")
+STREAMLITS = ("progress", "certificate", "imports", "export", "images", "settings", "classes")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one

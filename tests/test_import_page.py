@@ -16,6 +16,7 @@ from person import open_page
 from playwright.sync_api import expect
 from served import serving
 from streamlit.testing.v1 import AppTest
+from test_accessibility import findings
 from test_hostile_names import MARKUP, markdown_of
 
 from annotator.errors import AnnotatorError
@@ -342,6 +343,7 @@ def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts,
         tab.locator("input[type=file]").set_input_files(path)
         tab.get_by_role("button", name="Preview").click()
         expect(tab.get_by_role("heading", name="Preview of instances.json")).to_be_visible(timeout=30_000)
+        assert findings(tab) == []
         tab.get_by_role("button", name="Import", exact=True).click()
         expect(tab.get_by_text("Import 1: 10 answers")).to_be_visible(timeout=30_000)
         assert tab.locator("main img, main a[href*=evil]").count() == 0 and tab.troubles == []
