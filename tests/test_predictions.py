@@ -14,7 +14,7 @@ from annotator.exchange.predictions.outside_predictions import Choices
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import missing_positives
+from annotator.snapshot.suggestions import first_run_in_words, missing_positives
 from annotator.store import arrays, class_changes, classes, configuration, decisions, prediction_sources, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
@@ -234,7 +234,9 @@ def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, 
     assert not due(db, 24), "scores have an order and nothing to begin with"
     with pytest.raises(NothingToLearn):
         train(db, cache, "auto", {}, "x")
+    assert first_run_in_words(db) == "needs about 20 labeled images"
     add(db, tmp_path)
+    assert first_run_in_words(db) == "the first training starts soon, with the predictions of yolo"
     assert due(db, 24) and not Schedule(None).due(db, 0)
     run = train(db, cache, "auto", {}, "x")
     assert probability_of(db, "00.jpg", "fox") == 0.9 and probability_of(db, "05.jpg", "fox") == 0.2

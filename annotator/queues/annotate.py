@@ -7,10 +7,10 @@ from typing import Any
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.queues import query_order, review
 from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActions, WantedGrids
-from annotator.settings import FIRST_RUN_AT, REVIEW_THRESHOLD
+from annotator.settings import REVIEW_THRESHOLD
 from annotator.shares import counted
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import labels_until_first_run, probability_bytes
+from annotator.snapshot.suggestions import first_run_in_words, labels_until_first_run, probability_bytes
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
 from annotator.store.comments import comment_counts
 from annotator.store.database import Database
@@ -158,7 +158,7 @@ def worker_line(db: Database, run: Run | None) -> str:
     if not state.alive:
         trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
         return f"Worker not running{trouble}"
-    idle = "Model up to date" if run else f"Model: needs about {FIRST_RUN_AT} labeled images"
+    idle = "Model up to date" if run else f"Model: {first_run_in_words(db)}"
     line = {"idle": idle, "embedding": "Analyzing images"}.get(state.state, state.state.capitalize())
     if state.of and state.state != "idle":
         line += f" {state.done:,} of {state.of:,}"
@@ -194,7 +194,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
     if wanted.only.kind == "annotator_disagreements":
         return f"{'No other disagreements.' if leased else 'No disagreements here.'}{more}", onward
     if run is None:
-        missing = labels_until_first_run(counts["without_decision"], counts["all"])
+        missing = labels_until_first_run(db, counts)
         if missing:
             return f"No suggestions yet. Label about {counted(missing, 'more image')} on the Annotate page.", onward
         return (

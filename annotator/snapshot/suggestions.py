@@ -1,6 +1,6 @@
 """Suggestions: the labels that are probably missing, from the current run and what people have answered."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.snapshot.rankings import whole
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import auto_accepted, decisions, runs
+from annotator.store import auto_accepted, configuration, decisions, prediction_sources, runs
 from annotator.store.database import Database
+from models.catalogue import default_method
 
 
 def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
@@ -103,9 +104,27 @@ def aligned(predictions: Predictions | None, images: Sequence[Image], classes: S
     return predictions.aligned(predictions.probabilities, image_ids, class_ids).astype(np.float32)
 
 
-def labels_until_first_run(without_decision: int, images: int) -> int:
-    """How many images people still have to label before the worker trains by itself."""
-    return max(0, min(FIRST_RUN_AT, images) - (images - without_decision))
+def first_guesses(db: Database) -> list[str]:
+    """The names of the models from elsewhere with whose probabilities a first training starts without any label."""
+    if configuration.method(db) != default_method():  # published methods are trained as published
+        return []
+    known = prediction_sources.sources(db)
+    return [source.name for source in known if source.scale == prediction_sources.PROBABILITY and source.cells]
+
+
+def first_run_in_words(db: Database) -> str:
+    """What the first training waits for."""
+    if names := first_guesses(db):
+        return f"the first training starts soon, with the predictions of {' and '.join(names)}"
+    return f"needs about {FIRST_RUN_AT} labeled images"
+
+
+def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
+    """How many images people still have to label before the worker trains by itself; counts: images by stage."""
+    if first_guesses(db):
+        return 0
+    images = counts["all"]
+    return max(0, min(FIRST_RUN_AT, images) - (images - counts["without_decision"]))
 
 
 def run_to_explain(db: Database, run_id: int) -> int:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.records import Run
+from annotator.snapshot.suggestions import first_guesses
 from annotator.store import prediction_sources, runs
 from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
-from annotator.store.prediction_sources import PROBABILITY
 from models.catalogue import default_method
 from models.statistics.outside_scores import OutsideScores
 
@@ -74,5 +74,4 @@ def guesses_changed(db: Database, run: Run | None, versions: Versions) -> bool:
     before = runs.sources_of(db, run.id) if run else ()
     if before == versions:
         return False
-    sources = prediction_sources.sources(db)
-    return bool(before) or any(source.scale == PROBABILITY and source.cells for source in sources)
+    return bool(before or first_guesses(db))

@@ -48,7 +48,7 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
         return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
     if run is None:
-        missing = suggestions.labels_until_first_run(counts["without_decision"], counts["all"])
+        missing = suggestions.labels_until_first_run(db, counts)
         if missing:
             return f"Nothing left to show here. The model starts after {counted(missing, 'more labeled image')}."
     return "Every class of every image has an answer. The Certificate page says how sure that is."

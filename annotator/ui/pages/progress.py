@@ -12,10 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from annotator.records import Run
-from annotator.settings import FIRST_RUN_AT
 from annotator.shares import counted, percent
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import status
+from annotator.snapshot.suggestions import first_run_in_words
 from annotator.store import classes, comments, overview, runs
 from annotator.store.database import Database
 from annotator.ui import context, frame, note_list
@@ -94,7 +94,7 @@ def _worker(status_: dict[str, Any]) -> None:
             f"{counted(run['images'], 'image')}; {counted(run['newer_decisions'], 'decision')} since."
         )
     else:
-        words.append(f"No model yet: needs about {FIRST_RUN_AT} labeled images.")
+        words.append(f"No model yet: {first_run_in_words(context.db())}.")
     st.caption(frame.escaped(" ".join(words)))
     if status_["left_out"]:
         with st.expander("Left out of the last training", icon=":material/warning:"):
@@ -171,7 +171,7 @@ def _fates(db: Database, colours: Palette) -> None:
 def _training(run: Run | None, colours: Palette) -> None:
     with _card(f"Training of run {run.id}" if run else "Training"):
         if run is None:
-            st.info(f"No model yet. The first training starts after about {FIRST_RUN_AT} labeled images.")
+            st.info(frame.escaped(f"No model yet: {first_run_in_words(context.db())}."))
             return
         if len(run.loss) < 2:  # a line begins with the second
             loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
