@@ -120,6 +120,21 @@ def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path)
         bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv")
 
 
+def test_names_that_could_be_several_classes_are_asked_about_and_slips_of_a_class_map_are_said(project, tmp_path):
+    (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,FOX\n01.jpg, Fox | Heron \n")
+    with pytest.raises(AnnotatorError, match="'FOX' could be 'fox' or a class of its own, as the source has 'Fox'"):
+        bring(project, tmp_path / "labels.csv")
+    plan, _ = bring(project, tmp_path / "labels.csv", class_map={"FOX": "fox", "Fox": "fux", "Deer": "deer"})
+    expected = {("00.jpg", "fox", 1), ("01.jpg", "fux", 1), ("01.jpg", "heron", 1)}
+    assert labels(Database(project)) == expected
+    assert [sentence.rpartition("names ")[2] for sentence in plan.preview.warnings[:2]] == [
+        "'Deer', which is not in the source.", "the class 'fux', which is new.",
+    ]  # fmt: skip
+    (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,FUX\n")
+    bring(project, tmp_path / "labels.csv")
+    assert labels(Database(project)) == {*expected, ("00.jpg", "fux", 1)}
+
+
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     db = Database(project)

@@ -61,7 +61,8 @@ class Preview:
     left_out            answers on images or of classes that are left out
     filled              cells that a model or an assumption filled in: no answers, and left out
     attributes_*, remarks_*    facts of images, flags and comments: new, known, and facts with another value
-    warnings            about names of new classes
+    warnings            about names of new classes and the class map
+    unclear             of these the names that could be several classes, which have to be mapped first
     """
 
     items: int
@@ -85,6 +86,7 @@ class Preview:
     remarks_new: int
     remarks_known: int
     warnings: Sequence[str] = ()
+    unclear: Sequence[str] = ()
 
     @property
     def changes(self) -> bool:
@@ -217,7 +219,8 @@ def preview(staging: Staging, db: Database) -> Preview:
             *facts,
             remarks - known_remarks,
             known_remarks,
-            classes.name_warnings(new, classes.by_name(db)),
+            [*staging.unclear, *staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
+            [*staging.unclear],
         )
 
 

@@ -243,8 +243,19 @@ def _classes(
     for name, class_ in named.items():
         alike.setdefault(classes.looks(name), set()).add(class_.name)
     rows: list[tuple[int, str, str]] = []
-    for class_id, name in sql.execute("SELECT id, name FROM staged.class ORDER BY id").fetchall():
+    listed: list[tuple[int, str]] = sql.execute("SELECT id, name FROM staged.class ORDER BY id").fetchall()
+    rivals: dict[str, list[str]] = {}
+    for _, name in listed:
+        if name not in rules.class_map:
+            rivals.setdefault(classes.looks(name), []).append(name)
+    staging.unclear = []
+    staging.warnings = _of_the_map(rules, {name for _, name in listed}, named)
+    for class_id, name in listed:
         target, how = _target(name, named, alike, rules)
+        near = alike.get(classes.looks(name), set())
+        if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.looks(name)]) > 2:
+            how, target = NEW, name
+            staging.unclear.append(_unclear(name, near, rivals[classes.looks(name)]))
         if target in archived and how != LEFT_OUT:
             note(f"the class {target!r} is archived: restore it, or leave it out by a class map")
         elif target in back and how != LEFT_OUT:
@@ -265,6 +276,25 @@ def _classes(
             sql.execute("INSERT OR IGNORE INTO staged.target (name, class_id) VALUES (?, ?)", [target, ids.get(target)])
             number = sql.execute("SELECT id FROM staged.target WHERE name = ?", [target]).fetchone()[0]
         sql.execute("UPDATE staged.class SET target = ?, how = ? WHERE id = ?", [number, how, class_id])
+
+
+def _of_the_map(rules: Rules, names: Collection[str], named: Collection[str]) -> list[str]:
+    """What may be a slip in the class map."""
+    unused = [
+        f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
+    ]
+    added = {rules.class_map[name] for name in names if rules.class_map.get(name)} - {*named}
+    return [*unused, *(f"The class map names the class {name!r}, which is new." for name in sorted(added))]
+
+
+def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
+    """Why a name that looks like a class is not taken for it."""
+    if len(near) > 1:
+        could = " or ".join(map(repr, sorted(near)))
+    else:
+        twins = " and ".join(repr(other) for other in rivals if other != name)
+        could = f"{next(iter(near))!r} or a class of its own, as the source has {twins} besides"
+    return f"{name!r} could be {could}: say which by a class map (name in the source, class)"
 
 
 def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, did_you_mean
+from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.card_beside import card_path, class_facts
 from annotator.exchange.formats.contents import Contents, Item
@@ -181,7 +181,10 @@ class Plan:
         self.reread(self._coming, progress=progress)
 
     def apply(self, progress: Progress | None = None) -> Done:
-        """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it."""
+        """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it, and
+        where names of classes are unclear."""
+        if self.preview.unclear:
+            raise several(f"{self._origin.name} cannot be imported, and nothing was stored:", self.preview.unclear)
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
         try:
