@@ -217,7 +217,7 @@ def test_files_of_a_folder_that_are_gone_or_changed_are_noticed(annotator, tmp_p
     said = annotator("import", "p", "far", "--dry-run").stdout
     assert "1 file of" in said
     assert "'0.png'" in said
-    assert "may have changed, such as '1.png'" in said
+    assert "may have changed: '1.png'" in said
     said = annotator("import", "p", "far", "--yes").stdout
     assert "1 image added, 2 already there" in said
     assert "2 missing" in said

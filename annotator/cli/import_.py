@@ -170,7 +170,8 @@ def _print_preview(plan: Plan, conflicts: str) -> None:
     for sentence in plan.said:
         print(f"  {printable(sentence)}")
     lines = in_words.lines(preview, conflicts)
-    print_table(("", "count"), [(line.title, f"{line.count:,}") for line in lines])
+    if lines:
+        print_table(("", "count"), [(line.title, f"{line.count:,}") for line in lines])
     for line in lines:
         if line.examples:
             print(f"{line.title}:")

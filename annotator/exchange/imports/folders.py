@@ -11,6 +11,8 @@ from annotator.store.files import Listing, list_files, looks_like_image
 from annotator.store.imports import taken_back_files
 from annotator.store.registration import Registered, differences, files_of, register, same_contents
 
+SHOWN = 3  # files that are named
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -43,9 +45,14 @@ class Folder:
         if self.back:
             yield f"{counted(self.back, 'image')} of an import that was taken back or never ended come back."
         if self.gone:
-            yield f"{counted(len(self.gone), 'file')} of {self.path} are gone, such as {self.gone[0]!a}."
+            verb = "is" if len(self.gone) == 1 else "are"
+            yield f"{counted(len(self.gone), 'file')} of {self.path} {verb} gone: {_examples(self.gone)}."
         if self.changed:
-            yield f"{counted(len(self.changed), 'file')} of {self.path} may have changed, such as {self.changed[0]!a}."
+            yield f"{counted(len(self.changed), 'file')} of {self.path} may have changed: {_examples(self.changed)}."
+
+
+def _examples(paths: Sequence[str]) -> str:
+    return ", ".join(f"{path!a}" for path in paths[:SHOWN]) + (", ..." if len(paths) > SHOWN else "")
 
 
 def listed(

@@ -86,6 +86,7 @@ class Landing:
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
+        self.example = ""  # of what was passed over
         self.coming: dict[Path, int] = {}  # file that is downloaded -> bytes that are there
         self.renamed: list[str] = []
         self.renamed_count = 0
@@ -165,7 +166,8 @@ class Landing:
         """What this pass has found, for the person."""
         parts = [(self.new, "new"), (self.changed, "changed"), (self.known, "as before")]
         listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
-        said = [f"{self.address}: {listed}, {size_in_words(self.bytes)} written to {self.folder}."]
+        where = f", {size_in_words(self.bytes)} written to" if self.bytes else " in"
+        said = [f"{self.address}: {listed}{where} {self.folder}."]
         gone, paths = self.manifest.gone(SHOWN)
         if gone:
             examples = ", ".join(f"{path!a}" for path in paths)

@@ -56,6 +56,12 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
         for table in tables:
             _write_images(table, len(tables) > 1, place)
         place.finish()
+        if not place.new + place.changed + place.known:
+            named = f", only paths such as {place.example!a}" if place.example else ""
+            raise AnnotatorError(
+                f"{path} has no image in it: none of its {place.passed_over:,} rows has the bytes of one{named}. "
+                "Import the folder with the images, or save the data set with them (save_to_disk of datasets does)."
+            )
         place.manifest.keep_fact("root", ".")
         found = fetched(place, [path])
         return replace(found, path_of=path_of(place.folder, place.folder))
@@ -145,10 +151,10 @@ def _write_images(table: _Table, is_one_of_several: bool, place: Landing) -> Non
 def _write_image(row: dict[str, Any], columns: _Columns, key: str, folder: str, number: int, place: Landing) -> None:
     value = row[columns.image]
     content = value.get("bytes") if isinstance(value, dict) else value
-    if not content:
-        place.passed_over += 1
-        return
     named = value.get("path") if isinstance(value, dict) else None
+    if not content:
+        place.passed_over, place.example = place.passed_over + 1, place.example or str(named or "")
+        return
     named = named or (row.get(columns.name) if columns.name else None) or ""
     if not looks_like_image(named):
         named = f"{named or f'{number:08}'}{_ending(content)}"
