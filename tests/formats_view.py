@@ -16,7 +16,7 @@ from hypothesis import strategies
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.provenance import Sidecars, read_sidecars
+from annotator.exchange.formats.shared.provenance import Sidecars, read_sidecars
 from annotator.exchange.formats.view import BLOCK, STATE_WORDS, UNKNOWN, Block, View
 from annotator.records import ABSENT, FILLED, PRESENT, SOURCES, UNSURE, Class, Image
 from annotator.store.classes import name_problem

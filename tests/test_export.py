@@ -28,8 +28,8 @@ from annotator.exchange.exports.export import export
 from annotator.exchange.exports.thresholds import Limits
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.csv_table import CSV
-from annotator.exchange.formats.label_table import read as read_table
-from annotator.exchange.formats.provenance import Sidecars
+from annotator.exchange.formats.shared.label_table import read as read_table
+from annotator.exchange.formats.shared.provenance import Sidecars
 from annotator.exchange.formats.view import Block, View
 from annotator.records import FILLED, PRESENT, SOURCES, Class, Image
 from annotator.store import auto_accepted, classes, decisions

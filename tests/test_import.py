@@ -16,7 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices as ExportChoices
 from annotator.exchange.exports.export import export
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.label_table import read as read_table
+from annotator.exchange.formats.shared.label_table import read as read_table
 from annotator.exchange.formats.view import Columns
 from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.label_table import read
+from annotator.exchange.formats.shared.label_table import read
 from annotator.records import STATE_NAMES
 from annotator.store.classes import name_problem
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.formats.class_list import read_classes
+from annotator.exchange.formats.shared.class_list import read_classes
 from annotator.exchange.imports.folders import listed as listed_folders
 from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things

@@ -32,7 +32,7 @@ from annotator.exchange.exports.output import (
 from annotator.exchange.exports.tags import write_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.provenance import SIDECARS, Sidecars
+from annotator.exchange.formats.shared.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
 from annotator.store import tags
 from annotator.store.arrays import sweep

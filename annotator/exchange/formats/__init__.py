@@ -1,12 +1,10 @@
 """One file per format that is read or written, one line a format in the table FORMATS.
 
-format.py says what a format is, contents.py what is read, view.py what is written; provenance.py writes the files
-beside a format that has no room for who gave a label, extras.py the same as JSON where it has. images.py is a folder
-without labels. label_table.py and label_lines.py read labels that people have in tables and JSON lines, class_list.py
-lists of classes, card_beside.py the data card of an export, parquet_table.py Parquet, label_arrays.py arrays.
-coco_images.py keeps the ids of a COCO file, huggingface_columns.py and huggingface_tables.py read data sets of the hub,
-split_names.py knows and names splits, and torch_dataset.py is the Dataset that a torch export contains. What is not of
-one format is in exchange/files.
+format.py says what a format is, contents.py what is read, view.py what is written; begin there. shared/ is what several
+formats do alike. images.py is a folder without labels. Of larger formats, a part has a file of its own: label_lines.py
+reads JSON lines, parquet_table.py Parquet, huggingface_columns.py and huggingface_tables.py data sets of the hub;
+coco_images.py keeps the ids of a COCO file, and torch_dataset.py is the Dataset that a torch export contains. What is
+not of one format is in exchange/files.
 """
 
 from collections.abc import Callable

@@ -3,22 +3,18 @@
 Where each value came from stands in the file beside it (provenance.py), which has a row for unsure ones too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from functools import partial
-
-import numpy as np
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.files.text_cells import Field
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_table import read, recognise
-from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+from annotator.exchange.formats.shared.cell_columns import LONG, VALUES, cell_column
+from annotator.exchange.formats.shared.label_table import read, recognise
+from annotator.exchange.formats.view import Block, Output, View
 
 OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing")
 OF_CELL = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
-LONG = ("image", "class", "state", "source", "annotator", "decided_at")
-WORDS = ("0", "1", "")  # of a value; the last is UNKNOWN
 
 
 def write_csv(view: View, out: Output) -> None:
@@ -70,11 +66,11 @@ def wide_rows(view: View, block: Block, names: Sequence[str], field: Field) -> I
     if is_class == sorted(is_class):  # images first, as usual: no search for each cell
         leading = [of_images[name] for name in names if name not in column_of]
         for row, cells in enumerate(values):
-            yield ",".join([*(column[row] for column in leading), *(WORDS[value] for value in cells)]) + "\n"
+            yield ",".join([*(column[row] for column in leading), *(VALUES[value] for value in cells)]) + "\n"
         return
     for row, cells in enumerate(values):
         rest = iter(cells)
-        yield ",".join(WORDS[next(rest)] if name in column_of else of_images[name][row] for name in names) + "\n"
+        yield ",".join(VALUES[next(rest)] if name in column_of else of_images[name][row] for name in names) + "\n"
 
 
 def long_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:
@@ -89,35 +85,6 @@ def long_rows(view: View, block: Block, names: Sequence[str], field: Field) -> I
         yield ",".join(line) + "\n"
 
 
-def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
-    """One column of the cells with a source, as text, image by image."""
-    rows, columns = block.sources.nonzero()
-    cells = rows, columns
-    if name == "class":
-        names = [field(class_.name) for class_ in view.classes]
-        return [names[column] for column in columns.tolist()]
-    if name == "state":
-        return [STATE_WORDS[state] for state in block.states[cells].tolist()]
-    if name == "value":
-        return [WORDS[value] for value in block.values[cells].tolist()]
-    if name == "source":
-        sources = [field(source) for source in view.sources]
-        return [sources[source] for source in block.sources[cells].tolist()]
-    if name == "annotator":
-        people = [field(person) for person in view.annotators]
-        return [people[person] for person in block.annotators[cells].tolist()]
-    if name == "decided_at":
-        return _once(block.decided_at[cells], iso_time)
-    numbers = block.seconds if name == "seconds" else block.probabilities
-    digits = 3 if name == "seconds" else 4
-    return _once(numbers[cells], lambda number: f"{round(number, digits)}")
-
-
-def iso_time(at: float) -> str:
-    """Unix seconds as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
 def _of_image(name: str, block: Block, field: Field) -> list[str]:
     if name in ("split", "missing"):
         return [field(text) for text in (block.splits if name == "split" else block.missing)]
@@ -126,13 +93,6 @@ def _of_image(name: str, block: Block, field: Field) -> list[str]:
     if name in OF_IMAGE:
         return [str(getattr(image, name)) for image in block.images]
     return [field(facts.get(name, "")) for facts in block.attributes]
-
-
-def _once(values: np.ndarray, in_words: Callable[[float], str]) -> list[str]:
-    """Each value in words, "" for nan; equal ones, of which there are many, are worded once."""
-    unique, which = np.unique(values, return_inverse=True)
-    words = ["" if value != value else in_words(value) for value in unique.tolist()]
-    return [words[place] for place in which.tolist()]
 
 
 CSV = Format(

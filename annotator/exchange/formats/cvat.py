@@ -23,8 +23,8 @@ from annotator.exchange.files.json_stream import starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.xml_text import refuse_impossible
 from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.formats.extras import answers
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.shared.extras import answers
 from annotator.exchange.formats.view import STATE_WORDS, Output, View
 from annotator.records import FILLED, MODEL, PRESENT, STATES
 from annotator.store.reading import open_file

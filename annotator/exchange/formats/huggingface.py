@@ -19,10 +19,10 @@ import numpy as np
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import huggingface_tables as tables
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.extras import KEY
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.huggingface_columns import STATES, Columns
-from annotator.exchange.formats.split_names import split_names
+from annotator.exchange.formats.shared.extras import KEY
+from annotator.exchange.formats.shared.split_names import split_names
 from annotator.exchange.formats.view import Block, Output, View
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import msgspec
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, lines
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.extras import KEY
+from annotator.exchange.formats.shared.extras import KEY
 
 METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
 AT_ONCE = 1000  # rows

@@ -18,7 +18,7 @@ from annotator.exchange.files.lines import csv_rows
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.split_names import SPLITS
+from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.records import PRESENT
 from annotator.store.files import list_files, looks_like_image
 

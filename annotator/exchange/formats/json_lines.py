@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from annotator.exchange.formats.csv_table import iso_time
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.label_lines import read, recognise
-from annotator.exchange.formats.provenance import GUARANTEE
+from annotator.exchange.formats.shared.provenance import GUARANTEE
+from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
 WORDS = ("0", "1", "null")  # of a value; the last is UNKNOWN

@@ -15,7 +15,7 @@ import msgspec
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.label_table import when
+from annotator.exchange.formats.shared.times import when
 from annotator.records import ABSENT, PRESENT, STATES
 
 

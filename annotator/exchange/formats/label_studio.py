@@ -24,8 +24,9 @@ from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.xml_text import refuse_impossible
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.extras import KEY, Answers, Extras, Origins, answers, extras, given_by, seconds_of
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.shared.extras import KEY, Answers, Extras, Origins, answers, extras, given_by
+from annotator.exchange.formats.shared.times import seconds_of
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import PRESENT, STATES
 

@@ -16,7 +16,7 @@ from annotator.exchange.files.npy import load_array
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_arrays import classes_beside, items, load, texts
+from annotator.exchange.formats.shared.label_arrays import classes_beside, items, load, texts
 from annotator.exchange.formats.torch_dataset import SNIPPET
 from annotator.exchange.formats.view import CODES, Block, Output, View
 

@@ -20,7 +20,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import Rows, unescaped
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.provenance import sidecars
+from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, FILLED, PRESENT
 from annotator.store.files import looks_like_image

@@ -13,7 +13,7 @@ import numpy as np
 
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.parquet_table import KEY, OURS, read, recognise
-from annotator.exchange.formats.provenance import GUARANTEE, ORIGIN
+from annotator.exchange.formats.shared.provenance import GUARANTEE, ORIGIN
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
 GROUPED = 16  # blocks in a row group

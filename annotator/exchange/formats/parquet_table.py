@@ -21,7 +21,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.label_table import CLASS, FACTS, IMAGE, STATE
+from annotator.exchange.formats.shared.label_table import CLASS, FACTS, IMAGE, STATE
 from annotator.records import ABSENT, PRESENT, STATES
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from annotator.exchange.files.growing import GrowingArray, Names
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_arrays import LabelArray, classes_beside, items, load
 from annotator.exchange.formats.numpy_folder import place_images, write_classes
+from annotator.exchange.formats.shared.label_arrays import LabelArray, classes_beside, items, load
 from annotator.exchange.formats.view import CODES, Output, View
 from annotator.records import ASSUMED, MODEL
 

@@ -25,9 +25,9 @@ from annotator.exchange.files.addresses import ENDINGS
 from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.extras import KEY, Extras, Origins, answers, extras, given_by
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.split_names import split_names
+from annotator.exchange.formats.shared.extras import KEY, Extras, Origins, answers, extras, given_by
+from annotator.exchange.formats.shared.split_names import split_names
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.reading import open_file

@@ -25,7 +25,7 @@ from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.formats import imagefolder
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.split_names import SPLITS
+from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.exchange.formats.view import Output, View
 from annotator.records import PRESENT
 from annotator.store.files import list_files, unescaped

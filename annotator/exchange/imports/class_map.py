@@ -10,7 +10,7 @@ from annotator.errors import several
 from annotator.exchange.files.lines import csv_rows
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats.label_table import header_of
+from annotator.exchange.formats.shared.label_table import header_of
 
 
 def read_class_map(path: Path) -> dict[str, str]:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.card_beside import card_path, class_facts
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.provenance import read_sidecars, sidecars
+from annotator.exchange.formats.shared.card_beside import card_path, class_facts
+from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, registered
 from annotator.exchange.imports.origin import Origin, origin_of

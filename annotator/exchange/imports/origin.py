@@ -9,7 +9,7 @@ from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats import all_formats, find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
-from annotator.exchange.formats.provenance import sidecars
+from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.addresses import is_address, redacted
 from annotator.exchange.sources.source import Fetched, Progress

@@ -15,7 +15,7 @@ from annotator.exchange.exports.export import archive, card_of
 from annotator.exchange.exports.losses import losses
 from annotator.exchange.exports.thresholds import EXPECTED_ERROR, Fill, Limits
 from annotator.exchange.formats import all_formats
-from annotator.exchange.formats.csv_table import WORDS
+from annotator.exchange.formats.shared.cell_columns import VALUES
 from annotator.exchange.formats.view import View
 from annotator.shares import counted
 from annotator.ui import context, frame, tables
@@ -148,6 +148,6 @@ def _preview(view: View) -> pd.DataFrame:
     rows: list[list[str]] = []
     for block in view.blocks():
         for image, values in zip(block.images[:PREVIEW], block.values[:PREVIEW].tolist(), strict=True):
-            rows.append([image.name, *(WORDS[value] for value in values)])
+            rows.append([image.name, *(VALUES[value] for value in values)])
         break
     return pd.DataFrame(rows, columns=["image", *(class_.name for class_ in view.classes)])

@@ -6,15 +6,14 @@ origin are one entry, as one "nothing else here" answers most classes of an imag
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from annotator.exchange.formats.contents import Given, Remark
-from annotator.exchange.formats.csv_table import iso_time
+from annotator.exchange.formats.shared.cell_columns import in_words
+from annotator.exchange.formats.shared.times import iso_time, seconds_of
 from annotator.exchange.formats.view import STATE_WORDS, Accepted, Block, View
 from annotator.records import STATES as STATES_BY_NAME
 from annotator.records import UNSURE
@@ -52,18 +51,11 @@ def answers(block: Block) -> Iterator[Answers]:
     ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
     lists: list[list[Any]] = [columns.tolist()]
     lists += [values[rows, columns].tolist() for values in (block.states, block.sources, block.annotators)]
-    lists.append(iso_times(block.decided_at[rows, columns]))
+    lists.append(in_words(block.decided_at[rows, columns], iso_time))
     start = 0
     for end in ends:
         yield Answers(*(values[start:end] for values in lists))
         start = end
-
-
-def iso_times(seconds: np.ndarray) -> list[str]:
-    """Unix seconds as ISO 8601 in UTC, to the millisecond; "" for nan."""
-    moments, places = np.unique(seconds, return_inverse=True)
-    words = np.array([*("" if np.isnan(at) else iso_time(at) for at in moments.tolist())], object)
-    return words[places].tolist()
 
 
 class Group(msgspec.Struct, omit_defaults=True):
@@ -173,16 +165,6 @@ def _groups(view: View, names: Sequence[str], block: Block, row: int, given: Ans
 
 def _guarantee(accepted: Accepted | None) -> tuple[int, float, float, float] | tuple[()]:
     return (accepted.run, accepted.threshold, accepted.precision, accepted.confidence) if accepted else ()
-
-
-@lru_cache(maxsize=1 << 14)
-def seconds_of(text: str) -> float | None:
-    """ISO 8601, in UTC where it names no zone, as unix seconds; None for "" and for what is no time."""
-    try:
-        moment = datetime.fromisoformat(text) if text else None
-        return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def given_by(origins: Origins) -> list[Given]:

@@ -10,8 +10,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.inside import file_inside
 from annotator.exchange.files.npy import load_array
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.class_list import read_classes
 from annotator.exchange.formats.contents import Given, Item
+from annotator.exchange.formats.shared.class_list import read_classes
 from annotator.records import ABSENT, PRESENT
 
 CLASS_FILES = ("classes.txt", "class_names.txt", "labels.txt")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import Field
-from annotator.exchange.formats import label_table
 from annotator.exchange.formats.contents import Item
-from annotator.exchange.formats.csv_table import LONG, cell_column, iso_time
+from annotator.exchange.formats.shared import label_table
+from annotator.exchange.formats.shared.cell_columns import LONG, cell_column
+from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import Accepted, Block, Output, View
 
 SIDECARS = ("provenance.csv", "notes.csv")

@@ -15,7 +15,6 @@ A row of the third shape without an unknown cell says of all classes whether the
 import csv
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from pathlib import Path
 
@@ -23,8 +22,9 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, first_line
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats.card_beside import columns_of_classes
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
+from annotator.exchange.formats.shared.card_beside import columns_of_classes
+from annotator.exchange.formats.shared.times import when
 from annotator.records import ABSENT, PRESENT, STATES, UNSURE
 
 DELIMITERS = ",;\t"
@@ -106,17 +106,6 @@ def read(path: Path, problems: Problems) -> Contents:
             "or image and one column a class (1, 0 or empty)."
         )
     return _wide(rest, head, names, image, problems)
-
-
-def when(text: str) -> float | None:
-    """Unix seconds of a time in ISO 8601 (UTC where it names no zone) or in seconds; None for "". Raises ValueError."""
-    if not text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        at = datetime.fromisoformat(text)
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _column(header: Sequence[str], names: Sequence[str]) -> int | None:

@@ -1,0 +1,43 @@
+"""The cells of a block as columns of text: those of a long table, and of the provenance beside other formats."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from annotator.exchange.files.text_cells import Field
+from annotator.exchange.formats.shared.times import iso_time
+from annotator.exchange.formats.view import DIGITS, STATE_WORDS, Block, View
+
+LONG = ("image", "class", "state", "source", "annotator", "decided_at")
+VALUES = ("0", "1", "")  # of a value; the last is UNKNOWN
+SECONDS_DIGITS = 3
+
+
+def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
+    """One column of the cells with a source, as text, image by image."""
+    rows, columns = block.sources.nonzero()
+    cells = rows, columns
+    if name == "class":
+        names = [field(class_.name) for class_ in view.classes]
+        return [names[column] for column in columns.tolist()]
+    if name == "state":
+        return [STATE_WORDS[state] for state in block.states[cells].tolist()]
+    if name == "value":
+        return [VALUES[value] for value in block.values[cells].tolist()]
+    if name == "source":
+        sources = [field(source) for source in view.sources]
+        return [sources[source] for source in block.sources[cells].tolist()]
+    if name == "annotator":
+        people = [field(person) for person in view.annotators]
+        return [people[person] for person in block.annotators[cells].tolist()]
+    if name == "decided_at":
+        return in_words(block.decided_at[cells], iso_time)
+    numbers, digits = (block.seconds, SECONDS_DIGITS) if name == "seconds" else (block.probabilities, DIGITS)
+    return in_words(numbers[cells], lambda number: f"{round(number, digits)}")
+
+
+def in_words(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
+    """Each value in words, "" for nan; equal ones, of which there are many, are worded once."""
+    unique, which = np.unique(values, return_inverse=True)
+    words = ["" if value != value else word(value) for value in unique.tolist()]
+    return [words[place] for place in which.tolist()]

@@ -1,0 +1,33 @@
+"""Times in files: unix seconds, and ISO 8601 in UTC where it names no zone."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+def iso_time(at: float) -> str:
+    """Unix seconds as ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def when(text: str) -> float | None:
+    """Unix seconds of a time in ISO 8601 or in seconds; None for "". Raises ValueError, OverflowError."""
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return _of_iso(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def seconds_of(text: str) -> float | None:
+    """Unix seconds of a time in ISO 8601; None for what is none."""
+    try:
+        return _of_iso(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _of_iso(text: str) -> float:
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
