@@ -1,21 +1,28 @@
 """docs/formats.md and the two stories: every command is run, and each row says what its format says of itself."""
 
+import io
 import json
 import re
 import shlex
 import shutil
+import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import CLASSES, draw
+from typer.main import get_command
 
 import annotator as package
+from annotator.cli import app
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.setup import set_up
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
 LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
 ROWS = {row[0]: row[1:] for row in LINE.findall(re.sub(r"\| (?=\|)", "| - ", TEXT))}
@@ -86,6 +93,86 @@ def test_the_commands_of_a_row_run_and_bring_back_what_the_format_holds(birds, a
         assert {cell: state for cell, state in before.items() if state not in cannot}.items() <= after.items()
     elif commands(back) and name not in ("coco-results", "images"):  # which bring no answers
         assert after
+
+
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
+OPTIONS = [
+    "import",
+    "imports list",
+    "imports undo",
+    "export",
+    "tags",
+    "diff",
+    "predictions",
+    "tokens list",
+    "tokens make",
+]
+OPTIONS += ["tokens revoke", "formats", "backbones"]
+
+
+def test_every_option_of_the_commands_that_bring_data_in_and_out_is_on_the_page():
+    for words in OPTIONS:
+        command = get_command(app)
+        for word in words.split():
+            command = command.commands[word]
+        options = [name for option in command.params for name in option.opts if name.startswith("--")]
+        assert not [name for name in options if f"{name}`" not in TEXT and f"{name} " not in TEXT], words
+
+
+@pytest.fixture
+def elsewhere(birds, photos):
+    """A source of each kind of the page, with an image that no other one has; serves web/ at the address returned."""
+    for number, name in enumerate(("zipped", "listed", "web/birds", "hub-folder")):
+        draw(birds / name / f"{number}.jpg", ("fox",), seed=100 + number)
+        shutil.copy(photos / "00.jpg", birds / name / "again.jpg")
+    (birds / "paths.txt").write_text("listed/1.jpg\nlisted/again.jpg\n")
+    (birds / "hub-folder/metadata.jsonl").write_text('{"file_name": "3.jpg", "labels": ["fox"]}\n')
+    shutil.make_archive(str(birds / "photos"), "zip", birds / "zipped")
+    content = [draw(birds / f"{number}.jpg", ("deer",), seed=200 + number).read_bytes() for number in range(2)]
+    pd.DataFrame({"image": [{"bytes": content[0], "path": "4.jpg"}]}).to_parquet(birds / "photos.parquet")
+    (birds / "tars").mkdir()
+    with tarfile.open(birds / "tars/0.tar", "w") as shard:
+        for name, data in (("5.jpg", content[1]), ("5.cls", b"deer")):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            shard.addfile(member, io.BytesIO(data))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(birds / "web"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_the_commands_for_images_bring_each_image_once(birds, elsewhere, annotator):
+    rows = commands(SECTIONS["Where images come from"].replace("https://example.org/", elsewhere))
+    rows = [words for words in rows if words[1] == "copy"]
+    for number, words in enumerate(rows, start=1):
+        for again in range(2):
+            said = annotator(*words).stdout
+            with package.open(birds / "copy") as project:
+                assert len(project.images()) == 24 + number, words
+            assert ("nothing new" in said) == bool(again), words
+    assert number == 6
+    assert sorted(class_ for _, class_ in answers(birds / "copy")) == ["deer", "fox"]
+
+
+def test_the_other_commands_of_the_page_run(birds, annotator):
+    (birds / "map.csv").write_text("heron,deer\nfox,fox\n")
+    (birds / "names.txt").write_text("00.jpg\n01.jpg\n")
+    (birds / "some.txt").write_text("fox\nwolf\n")
+    np.save(birds / "scores.npy", np.array([[0.5, 1.0], [2.0, 0.0]]))
+    rows = commands(SECTIONS["Bringing data in"])
+    rows = [words for words in rows if not {"PROJECT", "SOURCE", "PROJECT SOURCE"} & set(words)]
+    assert len(rows) == 7
+    for words in rows:
+        annotator(*words)
+    blocks = re.findall(r"^```sh\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 4
+    for line in "".join(blocks).splitlines():
+        annotator(*shlex.split(line)[1:])
+    chosen = pd.read_csv(birds / "chosen.csv")
+    assert list(chosen.columns[-2:]) == ["fox", "deer"] and len(chosen) == 6
+    assert pd.read_csv(birds / "files.csv").columns.tolist() == ["file", "fox", "grey_heron"]
 
 
 def tell(page: str, annotator) -> None:
