@@ -146,7 +146,8 @@ def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:
     place = f"{ANNOTATIONS}/{path.name}"
     try:
         with open_file(path) as file:
-            text = file.read(LARGEST + 1)
+            # No more than there is: a buffer of 16 MB for each small file costs more than parsing it.
+            text = file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
         if len(text) > LARGEST:
             problems.add(f"{place} has more than {LARGEST >> 20} MB")
             return None
@@ -263,7 +264,8 @@ def write(view: View, output: Output) -> None:
         for row, text in enumerate(_annotations(view, block, files, names, is_known)):
             with output.text(f"{ANNOTATIONS}/{ids[row]}.xml") as file:
                 file.write(text)
-            output.image(block.images[row], f"{IMAGES}/{files[row]}")
+            if view.written != "none":  # else an empty folder would be taken for that of the images
+                output.image(block.images[row], f"{IMAGES}/{files[row]}")
     held.write_all()
 
 

@@ -140,13 +140,13 @@ def _long(
             if any(facts):
                 break
         if facts[2] not in times:
+            if len(times) >= 10_000:  # not the oldest one alone: each search for it would pass all that are gone
+                times.clear()
             try:
                 times[facts[2]] = when(facts[2])
             except (ValueError, OverflowError):
                 problems.add(f"line {line}: decided_at {facts[2]!r} is no time (ISO 8601)")
                 times[facts[2]] = None
-            if len(times) > 10_000:
-                times.pop(next(iter(times)))
         name = unescaped(row[class_].strip())
         return Given(name, _STATES[word], unescaped(facts[1]), times.get(facts[2]), facts[0])
 
