@@ -18,6 +18,7 @@ from annotator.store import (
     classes,
     consistency,
     decisions,
+    import_changes,
     imports,
     overview,
     staged_cells,
@@ -95,6 +96,10 @@ def lived_in(db: Database, play: random.Random) -> None:
         )
         for image_id in range(1, 7):
             sql.execute("INSERT INTO accepted VALUES (?, 1, 1, 1, .9)", [image_id])
+    decide_at_random(db, play)
+
+
+def decide_at_random(db: Database, play: random.Random) -> None:
     for _ in range(play.randrange(12)):
         action = play.choice(["label"] * 6 + ["done", "skip", "clear", "undo"])
         by, image_id = play.choice(["Ann", "Bob"]), play.randint(1, 6)
@@ -147,6 +152,31 @@ def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool
                 ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n""",
                 [source, sign * len(done)],
             )
+
+
+@over(seed=range(20))
+def test_what_is_decided_while_an_import_is_worked_out_counts_as_decided_before(tmp_path_factory, seed):
+    play = random.Random(seed)
+    db = small(tmp_path_factory.mktemp("seed"))
+    lived_in(db, play)
+    over_ = play.choice(["0", staged_cells.OTHERS])
+    problems = Problems()
+    with Staging(db.paths.project, problems.add) as staged:
+        staged.add_classes([(name, "") for name in (CLASSES if seed % 3 else CLASSES[:2])])
+        staged.add(source_of(play))
+        resolve(staged, db, Rules({}), problems.add)
+        staged_cells.build(staged, db, problems.add)
+        seen = []
+        with staged.attached(db) as sql:
+            for again in (False, True):
+                changes = import_changes.prepare(sql, db, over_)
+                if not again:
+                    decide_at_random(db, play)
+                    import_changes.renew(sql, changes)
+                rows = sql.execute("SELECT image_id, target, state, held, given FROM staged.change").fetchall()
+                sums = {name: value for name, value in vars(changes).items() if name != "labels"}
+                seen.append((sorted(rows, key=repr), sums, +changes.labels, -changes.labels))
+    assert seen[0] == seen[1]
 
 
 @over(seed=range(20))

@@ -16,7 +16,8 @@ Database:
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
     class_words.py class_facts.py                                  the same in words; facts that an import brings
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
-    staging.py staged_names.py staged_cells.py import_commit.py    what comes from outside: staged, previewed, stored
+    staging.py staged_names.py staged_cells.py import_changes.py import_commit.py
+                                                                   what comes from outside: staged, previewed, stored
     imports.py unfinished_imports.py attributes.py                 imports, their undo and end; facts of images
     interruption.py                                                watching and ending long statements
     manifest.py                                                    what was unpacked or downloaded into a folder

@@ -193,6 +193,11 @@ class Database:
         finally:
             sql.conn.execute("ROLLBACK")
 
+    def moment(self) -> tuple[int, int, int]:
+        """What is the same again in this thread as long as nothing was written to the project, here or elsewhere."""
+        connection = self.sql.conn
+        return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+
     def setting(self, key: str, default: Any = None) -> Any:
         """A project-wide setting (any JSON value); the default also for one that is no JSON (store/odd_rows.py)."""
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])

@@ -3,13 +3,15 @@
 It gives what decisions.decide gives row by row: explicit answers image by image and class by class, then one "nothing
 else here" for each image of which the source names all that is present. The triggers that keep tallies are dropped for
 the transaction, and the tallies are changed by counts: a trigger a row takes three times as long as the row. Nobody
-else can write meanwhile, and readers see what was before.
+else can write meanwhile, and readers see what was before; so what is stored is worked out first (import_changes.py),
+and the transaction copies rows in the order of their keys.
 """
 
 import json
 import secrets
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,15 +20,17 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
 from annotator.settings import IMPORTER
-from annotator.store import class_changes, class_facts, classes
+from annotator.store import class_changes, class_facts, classes, import_changes
 from annotator.store.archived import COUNT_ACTIVE
 from annotator.store.attributes import import_attributes
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, LABELED
-from annotator.store.staged_cells import CELLS, IMPLIED_HELD, OTHERS, REMARK_KNOWN, covers_all
+from annotator.store.import_changes import Changes
+from annotator.store.staged_cells import OTHERS, REMARK_KNOWN
 from annotator.store.staging import Staging
 from annotator.store.versions import class_version
 
+NUMBERS = 10_000_000_000
 CACHE_KB = 100_000  # of the connection while it imports: pages that do not fit are written several times
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
@@ -81,11 +85,30 @@ def commit(
     conditions = [OTHERS] if replace else []
     conditions += [f"NOT {OTHERS}"] if (replace if replace_imports is None else replace_imports) else []
     over = " OR ".join(conditions) or "0"
-    with _prepared(staging, db) as sql, db.writing():
-        if version is not None and class_version(db) != version:
+    with _prepared(staging, db) as sql:
+        changes = import_changes.prepare(sql, db, over, version)
+        return _store(sql, db, staging, source, changes, replace, new_images)
+
+
+def _store(
+    sql: sqlite_utils.Database,
+    db: Database,
+    staging: Staging,
+    source: Source,
+    changes: Changes,
+    replace: bool,
+    new_images: Sequence[int],
+) -> Imported:
+    """The one transaction."""
+    with db.writing():
+        if class_version(db) != changes.version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
-        first = _newest(sql)
         added, change, came = _add_classes(sql, db, source.annotator, staging)
+        if len(came) > len(added):  # a class that is brought back may bring labels
+            changes = import_changes.prepare(sql, db, changes.over)
+        else:
+            import_changes.renew(sql, changes)
+        first = _newest(sql)
         import_id = new_id(
             sql.execute(
                 """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
@@ -93,19 +116,17 @@ def commit(
                 [source.uuid, source.path, source.sha256, source.format, source.annotator, time.time(), change],
             )
         )
-        with without_triggers(sql, _cells(sql)):
-            replaced = _answer(sql, over, f"import-{import_id}-{secrets.token_hex(3)}")
-            dones = "SELECT count(*) FROM decision WHERE id > ? AND action = 'done'"
-            completed: int = sql.execute(dones, [first]).fetchone()[0]
-            answers = _newest(sql) - first - completed
-            _follow(sql, first)
+        with without_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
+            _append(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
+            _follow(sql, first, changes)
         attributes = import_attributes(sql, import_id, replace)
         remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
         sql.conn.executemany(
             "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
         )
         last = _newest(sql)
-        done = Imported(import_id, len(new_images), added, answers, replaced, completed, attributes, remarks)
+        answers = changes.answers, changes.replaced, changes.completed
+        done = Imported(import_id, len(new_images), added, *answers, attributes, remarks)
         counts = {name: value for name, value in done.__dict__.items() if name not in ("id", "classes")}
         sql.execute(
             "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",
@@ -157,10 +178,8 @@ def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
         sql.execute(statement)
 
 
-def _cells(sql: sqlite_utils.Database) -> int:
-    return sql.execute(
-        f"SELECT (SELECT count(*) FROM staged.cell) + (SELECT count(*) FROM staged.closed) * ({COUNT_ACTIVE})"
-    ).fetchone()[0]
+def _count_active(sql: sqlite_utils.Database) -> int:
+    return sql.execute(COUNT_ACTIVE).fetchone()[0]
 
 
 def _newest(sql: sqlite_utils.Database) -> int:
@@ -199,108 +218,42 @@ def _add_classes(
     return added, change, [*ids, *new]
 
 
-def _answer(sql: sqlite_utils.Database, over: str, name: str) -> int:
-    """Append the decisions; returns how many replace an answer.
+def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
+    """Append the decisions of staged.change, after `first`, with their origins.
 
-    over    which labels d are replaced, as SQL
+    name    of each of them, before its number: numbers of one length, so that the index of names only grows at its end
     """
-    values = {"name": name, "at": time.time(), "by": IMPORTER}
-    first = _newest(sql)
-    done = covers_all(sql)
-    if not done:  # some class is not the source's: absent is said of those that are
-        sql.execute(
-            f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0
-            FROM staged.closed z CROSS JOIN staged.target t WHERE true ON CONFLICT DO NOTHING"""
-        )
     sql.execute(
-        f"""INSERT INTO decision (uuid, action, image_id, class_id, state, source, annotator, decided_at)
-        SELECT :name || ':' || x.image_id || '-' || t.class_id, 'label', x.image_id, t.class_id, x.state, 'import', :by,
-            :at {CELLS} LEFT JOIN label l ON l.image_id = x.image_id AND l.class_id = t.class_id
-            LEFT JOIN decision d ON d.id = l.decision_id
-        WHERE NOT x.is_filled AND x.image_id > 0 AND (l.state IS NULL OR (l.state != x.state AND ({over})))
-        ORDER BY x.image_id, x.target""",
-        values,
+        """INSERT INTO decision (id, uuid, action, image_id, class_id, state, source, annotator, decided_at)
+        SELECT :first + x.id, :name || (:numbers + x.id), iif(x.target IS NULL, 'done', 'label'), x.image_id,
+            t.class_id, x.state, 'import', :by, :at
+        FROM staged.change x LEFT JOIN staged.target t ON t.id = x.target ORDER BY x.id""",
+        {"first": first, "name": f"{name}:", "numbers": NUMBERS, "by": IMPORTER, "at": time.time()},
     )
-    if done:
-        _answer_rest(sql, over, values)
     sql.execute(
         """INSERT INTO origin (decision_id, source, annotator, decided_at)
-        SELECT d.id, coalesce(w.source, ''), coalesce(w.annotator, ''), g.at FROM decision d
-        JOIN staged.target t ON t.class_id = d.class_id
-        JOIN staged.cell x ON x.image_id = d.image_id AND x.target = t.id
-        JOIN staged.given g ON g.id = x.given LEFT JOIN staged.who w ON w.id = g.who
-        WHERE d.id > ? AND d.action = 'label' AND (g.who OR g.at NOT NULL) ORDER BY d.id""",
+        SELECT ? + x.id, coalesce(w.source, ''), coalesce(w.annotator, ''), g.at
+        FROM staged.change x JOIN staged.given g ON g.id = x.given LEFT JOIN staged.who w ON w.id = g.who
+        WHERE g.who OR g.at NOT NULL ORDER BY x.id""",
         [first],
     )
-    return sql.execute(
-        """SELECT count(*) FROM decision d JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id
-        WHERE d.id > ? AND d.action = 'label'""",
-        [first],
-    ).fetchone()[0]
 
 
-def _answer_rest(sql: sqlite_utils.Database, over: str, values: Mapping[str, object]) -> None:
-    """The classes that the source does not name on images of which it names all."""
+def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
+    """Labels, stages, auto-accepted cells and tallies after the decisions since `first`, as history.py has them."""
+    class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
+    labels: Counter[tuple[int, int]] = Counter()
+    for (target, state), cells in changes.labels.items():
+        labels[class_of[target], state] += cells
     sql.execute(
-        f"""INSERT INTO decision (uuid, action, image_id, class_id, state, source, annotator, decided_at)
-        SELECT :name || ':' || z.image_id || '-' || t.class_id, 'label', z.image_id, t.class_id, {ABSENT}, 'import',
-            :by, :at {IMPLIED_HELD} AND l.state != {ABSENT} AND ({over}) ORDER BY z.image_id, t.id""",
-        values,
-    )
-    # Cells that were filled in are nobody's answer: of such images each class is answered by itself.
-    sql.execute(
-        f"""INSERT INTO decision (uuid, action, image_id, class_id, state, source, annotator, decided_at)
-        SELECT :name || ':' || z.image_id || '-' || t.class_id, 'label', z.image_id, t.class_id, {ABSENT}, 'import',
-            :by, :at FROM (SELECT DISTINCT z.image_id FROM staged.closed z JOIN staged.cell f ON f.image_id = z.image_id
-                WHERE f.is_filled) z CROSS JOIN staged.target t
-        WHERE NOT EXISTS (SELECT 1 FROM staged.cell x WHERE x.image_id = z.image_id AND x.target = t.id)
-            AND NOT EXISTS (SELECT 1 FROM label l WHERE l.image_id = z.image_id AND l.class_id = t.class_id)
-        ORDER BY z.image_id, t.id""",
-        values,
-    )
-    sql.execute(
-        f"""INSERT INTO decision (uuid, action, image_id, source, annotator, decided_at)
-        SELECT :name || ':' || z.image_id, 'done', z.image_id, 'import', :by, :at FROM staged.closed z
-        WHERE z.image_id > 0
-        AND NOT EXISTS (SELECT 1 FROM staged.cell f WHERE f.image_id = z.image_id AND f.is_filled)
-        AND (SELECT count(*) FROM label l WHERE l.image_id = z.image_id)
-            + (SELECT count(*) FROM staged.cell x JOIN staged.target t ON t.id = x.target WHERE x.image_id = z.image_id
-                AND NOT EXISTS (SELECT 1 FROM label l WHERE l.image_id = z.image_id AND l.class_id = t.class_id))
-            < ({COUNT_ACTIVE}) ORDER BY z.image_id""",
-        values,
-    )
-
-
-def _follow(sql: sqlite_utils.Database, first: int) -> None:
-    """Labels, stages, auto-accepted cells and tallies after decisions newer than `first`, as history.py has them."""
-    labels: dict[tuple[object, object], int] = {}
-
-    def count(sign: int, query: str) -> None:
-        for class_id, state, cells in sql.execute(query, [first]).fetchall():
-            labels[class_id, state] = labels.get((class_id, state), 0) + sign * cells
-
-    new = "decision d WHERE d.id > ? AND d.action = 'label'"
-    held = new.replace("WHERE", "JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id WHERE")
-    count(-1, f"SELECT l.class_id, l.state, count(*) FROM {held} GROUP BY 1, 2")
-    count(1, f"SELECT d.class_id, d.state, count(*) FROM {new} GROUP BY 1, 2")
-    sql.execute(
-        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT image_id, class_id, state, id FROM {new}
+        """INSERT INTO label (image_id, class_id, state, decision_id)
+        SELECT x.image_id, t.class_id, x.state, ? + x.id FROM staged.change x JOIN staged.target t ON t.id = x.target
+        WHERE true ORDER BY x.id
         ON CONFLICT (image_id, class_id) DO UPDATE SET state = excluded.state, decision_id = excluded.decision_id""",
         [first],
     )
-    closed = "decision d WHERE d.id > ? AND d.action = 'done'"
-    count(1, f"SELECT c.id, {ABSENT}, (SELECT count(*) FROM {closed}) FROM class c WHERE c.archived = 0")
-    count(
-        -1,
-        f"""SELECT l.class_id, {ABSENT}, count(*)
-        FROM {closed.replace("WHERE", "JOIN label l ON l.image_id = d.image_id WHERE")} GROUP BY 1""",
-    )
-    sql.execute(
-        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT d.image_id, c.id, {ABSENT}, d.id
-        FROM decision d CROSS JOIN class c WHERE d.id > ? AND d.action = 'done' AND c.archived = 0
-        ON CONFLICT DO NOTHING""",
-        [first],
-    )
+    if changes.completed:
+        _complete(sql, first, changes, labels)
     add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
     sql.execute(
         """DELETE FROM accepted WHERE EXISTS (SELECT 1 FROM label l WHERE l.image_id = accepted.image_id
@@ -308,7 +261,24 @@ def _follow(sql: sqlite_utils.Database, first: int) -> None:
         [first],
     )
     _set_stages(sql, first)
-    count_decisions(sql, first + 1, _newest(sql), 1)
+    decided = changes.answers + changes.completed
+    add_to_tallies(sql, [("annotator", IMPORTER, "", decided), ("source", "import", "", decided)])
+
+
+def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: Counter[tuple[int, int]]) -> None:
+    """The labels of "nothing else here", which are counted in `labels`."""
+    done = "staged.change x WHERE x.target IS NULL"
+    for (class_id,) in sql.execute("SELECT id FROM class WHERE archived = 0").fetchall():
+        labels[class_id, ABSENT] += changes.completed
+    held = done.replace("WHERE", "JOIN label l ON l.image_id = x.image_id WHERE")
+    for class_id, cells in sql.execute(f"SELECT l.class_id, count(*) FROM {held} GROUP BY 1").fetchall():
+        labels[class_id, ABSENT] -= cells
+    sql.execute(
+        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT x.image_id, c.id, {ABSENT}, ? + x.id
+        FROM {done.replace("WHERE", "CROSS JOIN class c WHERE")} AND c.archived = 0 ORDER BY x.id
+        ON CONFLICT DO NOTHING""",
+        [first],
+    )
 
 
 def _set_stages(sql: sqlite_utils.Database, first: int) -> None:

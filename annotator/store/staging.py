@@ -93,6 +93,11 @@ CREATE TABLE cell (image_id INTEGER NOT NULL, target INTEGER NOT NULL, state INT
     WITHOUT ROWID;
 -- images of which the source names all that is present
 CREATE TABLE closed (image_id INTEGER PRIMARY KEY);
+-- what becomes a decision (import_changes.py); target NULL: "nothing else here"; held: the state that the cell has
+CREATE TABLE change (id INTEGER PRIMARY KEY, image_id INTEGER NOT NULL, target INTEGER, state INTEGER, held INTEGER,
+    given INTEGER);
+-- images that were decided on while the changes were worked out
+CREATE TABLE touched (image_id INTEGER PRIMARY KEY);
 """
 
 

@@ -89,6 +89,7 @@ class Plan:
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
         self._held: Mapping[str, int] = {}
+        self._resolved_at: tuple[int, int, int] | None = None  # names are matched as of this moment of the project
         self._prefix = ""
         self._source: Source | None = None
         self.is_stored = False
@@ -171,6 +172,7 @@ class Plan:
         self._resolve(problems or Problems(), progress)
         self._begin(COUNTING, progress)
         self.preview = staged_cells.preview(self._staging, self.db)
+        self._resolved_at = self.db.moment()
 
     def choose(self, choices: Choices, progress: Progress | None = None) -> None:
         """Work out anew what would change by another class map, or another choice about conflicts or what the source
@@ -190,8 +192,9 @@ class Plan:
         try:
             result, new = self._register(progress) if self._folders else (None, [])
             version = class_version(self.db)
-            self._staging.expect((), self._held)
-            self._resolve(Problems(), progress)
+            if self._folders or self._coming or self._resolved_at != self.db.moment():
+                self._staging.expect((), self._held)
+                self._resolve(Problems(), progress)
             is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
             digest = content_of(self._origin.path) if is_file else ""
             self._source = Source(self._origin.name, self.format.name, self._by, digest)
