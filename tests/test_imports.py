@@ -22,6 +22,7 @@ PROCESSES = {
         ("annotator.benchmark.interface", "torch playwright"),
     ],
     "the worker": [
+        ("annotator.cli", "torch pandas pyarrow sklearn scipy"),  # what every command loads
         (", ".join(f"annotator.worker.{name}" for name in WORKER), "streamlit"),
     ],
     "training": [("models.linear.training, models.methods", "torch._dynamo")],
