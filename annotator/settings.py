@@ -34,6 +34,7 @@ DEFAULT_PORT = 8501
 
 DATABASE = "project.db"
 IMPORTED = "imported"  # the folder of what was unpacked or downloaded into the project
+EXPORTS = "exports"  # the only folder of a project that exports are written to
 UNFINISHED = "project.db.unfinished"  # the name of a new project's database until it is complete
 
 
@@ -77,6 +78,16 @@ class Paths:
     def tags(self) -> Path:
         """The cells of exports that got a name."""
         return self.project / "tags"
+
+    @property
+    def exports(self) -> Path:
+        """What the Export page writes on the server, and the command line where somebody names it."""
+        return self.project / EXPORTS
+
+    @property
+    def downloads(self) -> Path:
+        """What pages write for a download, a folder of a random name each; deleted after a while."""
+        return self.project / "downloads"
 
     @property
     def audits(self) -> Path:

@@ -94,6 +94,11 @@ def all_tags(db: Database) -> list[Tag]:
     return [Tag(**row | {"choices": json.loads(row["choices"]), "card": json.loads(row["card"])}) for row in rows]
 
 
+def newest_tag(db: Database) -> int:
+    """The id of the newest tag, 0 without one: a tag never changes."""
+    return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
+
+
 def find_tag(db: Database, name: str) -> Tag:
     """The tag of that name. Raises AnnotatorError naming near ones."""
     tags = {tag.name: tag for tag in all_tags(db)}

@@ -7,6 +7,7 @@
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
     adding.py ahead.py                                     folders of images that are being added; what is read ahead
     importing.py uploads.py paths.py                       an import, files that browsers send, what pages may read
+    background.py downloads.py export/                     long computations, files to download; the Export page
     routes/ entry/                                         a file per kind of answer; Streamlit's entry script
 
 May import queues, exchange, quality, snapshot and store; never worker. Begin with server.py.

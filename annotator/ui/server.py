@@ -27,6 +27,7 @@ from annotator.ui import context
 from annotator.ui.ahead import ReadAhead
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
+from annotator.ui.export.running import exporting
 from annotator.ui.importing import importing
 from annotator.ui.keys import Keys, address_with, own_secret
 from annotator.ui.navigation import PAGES
@@ -59,6 +60,7 @@ def build_app(run: str) -> st.App:
         ending.add_last_step(watch.stop)
         ending.add_last_step(importing(context.db()).end)
         ending.add_last_step(ahead.stop)
+        ending.add_last_step(exporting(context.db()).stop)  # also removes now what a killed process has left
         ending.add_last_step(fold)  # not at the exit of the process: uvicorn ends it by the signal it was sent
         with ending.on_signals():
             watch.start()

@@ -4,6 +4,7 @@ All that is wrong with the choices is reported together, before anything is read
 """
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ UNKNOWN_CHOICES = ("keep", "absent", "model")
 IMAGE_CHOICES = ("none", "link", "copy", "resize")
 EXISTING = "existing"
 SIMILAR = "similar"
+_COLUMN = re.compile(r"((?:\\[\\=]|[^=])*)(=?)(.*)", re.DOTALL)  # of --columns: column=name
 SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
 
 
@@ -169,13 +171,14 @@ def shares(splits: str) -> dict[str, float]:
 
 def columns_of(text: str) -> tuple[tuple[str, str], ...]:
     """The columns of "image=file,fox": (column, its name in the file). It is one line of CSV, so that a name with a
-    comma can be quoted. Raises AnnotatorError."""
+    comma can be quoted; \\= and \\\\ in a column stand for = and \\. Raises AnnotatorError."""
     if not text:
         return ()
     pairs: list[tuple[str, str]] = []
     for part in next(csv.reader([text])):
-        name, _, written = part.partition("=")
-        if not name.strip() or ("=" in part and not written.strip()):
+        name, equals, written = _COLUMN.fullmatch(part).groups("")
+        name = re.sub(r"\\([\\=])", r"\1", name)
+        if not name.strip() or (equals and not written.strip()):
             raise AnnotatorError(
                 f"--columns cannot be read at {part!r}: write column or column=name, with commas between."
             )

@@ -5,9 +5,10 @@ al. 2021, "Datasheets for Datasets".
 """
 
 import json
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from annotator.records import Run
 from annotator.shares import counted
 from annotator.store import classes, configuration, images, runs
 from annotator.store.database import Database
+
+Text = Callable[[str], str]
+_MARKUP = re.compile(r"[\\`*|]|(?<=\])(?=[(\[:])|(?<=!)(?=\[)")
 
 MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
 FILES_NAMED = 50  # in a card of a folder
@@ -170,10 +174,10 @@ def paths(target: Path, is_folder: bool = False) -> list[Path]:
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
 
 
-def _missing(rows: list[dict[str, Any]]) -> list[str]:
+def _missing(rows: list[dict[str, Any]], text: Text) -> list[str]:
     if not rows:
         return []
-    names = ", ".join(_safe(row["image"]) for row in rows[:MISSING_NAMED])
+    names = ", ".join(text(row["image"]) for row in rows[:MISSING_NAMED])
     rest = f" and {len(rows) - MISSING_NAMED:,} more" if len(rows) > MISSING_NAMED else ""
     return [
         f"{counted(len(rows), 'image is', 'images are')} missing: the files are gone or unreadable. Their labels are "
@@ -182,8 +186,12 @@ def _missing(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def markdown(card: dict[str, Any]) -> str:
-    """The card (of `card`) as Markdown."""
+def markdown(card: dict[str, Any], text: Text | None = None) -> str:
+    """The card (of `card`) as Markdown.
+
+    text    escapes names and other texts of people for whatever renders it; None: for Markdown in general
+    """
+    text = text or _safe
     certified, model = card["certificate"], card["model"]
     run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
     sources: Counter[tuple[str, str]] = Counter()
@@ -191,36 +199,36 @@ def markdown(card: dict[str, Any]) -> str:
         for cell in class_["cells"]:
             sources[cell["state"], cell["source"] or "nobody"] += cell["cells"]
     lines = [
-        f"# Data card of {', '.join(card['files'])}",
+        f"# Data card of {', '.join(text(name) for name in card['files'])}",
         "",
         f"{counted(card['images'], 'image')}, {counted(len(card['classes']), 'class', 'classes')}. "
         f"Made {card['made_at']} with {card['made_with']}. Suggestions by the method "
         f"`{model['method']}` on `{model['backbone']}` ({run}).",
         "",
-        *_missing(card["images_missing"]),
-        *_terms(card),
-        *_chosen(card),
+        *_missing(card["images_missing"], text),
+        *_terms(card, text),
+        *_chosen(card, text),
         "## Where the labels came from",
         "",
         "| answer | from | count |",
         "|---|---|---:|",
-        *(f"| {state} | {source} | {cells:,} |" for (state, source), cells in sources.most_common()),
+        *(f"| {state} | {text(source)} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
-        *_answers(card["answers"]),
-        *_origins(card["imported_answers_come_from"]),
-        *_filled(card["filled_in_by_model"]),
-        *_splits(card),
-        *_together(card["co_occurrence"]),
+        *_answers(card["answers"], text),
+        *_origins(card["imported_answers_come_from"], text),
+        *_filled(card["filled_in_by_model"], text),
+        *_splits(card, text),
+        *_together(card["co_occurrence"], text),
         "## How complete and how correct they are",
         "",
         f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
         "",
         "| class | labeled | auto-accepted | recall | precision | missing | audited |",
         "|---|---:|---:|---|---|---|---:|",
-        *(_line(_safe(class_["name"]), class_["certificate"]) for class_ in card["classes"]),
+        *(_line(text(class_["name"]), class_["certificate"]) for class_ in card["classes"]),
         _line("**all classes**", certified["overall"]),
         "",
-        *(f"* {sentence}" for sentence in certified["lacks"]),
+        *(f"* {text(sentence)}" for sentence in certified["lacks"]),
         "",
         "## How this is known",
         "",
@@ -243,22 +251,22 @@ def markdown(card: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _terms(card: dict[str, Any]) -> list[str]:
+def _terms(card: dict[str, Any], text: Text) -> list[str]:
     """Version, license and how to cite, where they were given."""
     given = [("Version", card["tag"]), ("License", card["license"]), ("Cite as", card["cite"])]
-    lines = [f"* {name}: {value}" for name, value in given if value]
+    lines = [f"* {name}: {text(value)}" for name, value in given if value]
     return [*lines, ""] if lines else []
 
 
-def _chosen(card: dict[str, Any]) -> list[str]:
+def _chosen(card: dict[str, Any], text: Text) -> list[str]:
     sentences = [*card["choices_in_words"], *card["lost"]]
-    choices = [f"* `{name}`: {json.dumps(value, ensure_ascii=False)}" for name, value in card["choices"].items()]
+    choices = [f"* `{name}`: {text(json.dumps(value, ensure_ascii=False))}" for name, value in card["choices"].items()]
     if not choices and not sentences:
         return []
-    return ["## What was chosen", "", *choices, *(f"* {sentence}" for sentence in sentences), ""]
+    return ["## What was chosen", "", *choices, *(f"* {text(sentence)}" for sentence in sentences), ""]
 
 
-def _answers(answers: list[dict[str, Any]]) -> list[str]:
+def _answers(answers: list[dict[str, Any]], text: Text) -> list[str]:
     if not answers:
         return []
     return [
@@ -267,14 +275,14 @@ def _answers(answers: list[dict[str, Any]]) -> list[str]:
         "| month | who | how | count |",
         "|---|---|---|---:|",
         *(
-            f"| {row['month']} | {_safe(row['annotator'])} | {_safe(row['source'])} | {row['cells']:,} |"
+            f"| {row['month']} | {text(row['annotator'])} | {text(row['source'])} | {row['cells']:,} |"
             for row in answers
         ),
         "",
     ]
 
 
-def _origins(origins: list[dict[str, Any]]) -> list[str]:
+def _origins(origins: list[dict[str, Any]], text: Text) -> list[str]:
     if not origins:
         return []
     return [
@@ -282,12 +290,12 @@ def _origins(origins: list[dict[str, Any]]) -> list[str]:
         "",
         "| who | how | count |",
         "|---|---|---:|",
-        *(f"| {_safe(row['annotator'])} | {_safe(row['source'])} | {row['cells']:,} |" for row in origins),
+        *(f"| {text(row['annotator'])} | {text(row['source'])} | {row['cells']:,} |" for row in origins),
         "",
     ]
 
 
-def _splits(card: dict[str, Any]) -> list[str]:
+def _splits(card: dict[str, Any], text: Text) -> list[str]:
     """Images of each split, and its positives of each class."""
     splits = card["splits"]
     if not splits:
@@ -296,11 +304,11 @@ def _splits(card: dict[str, Any]) -> list[str]:
     return [
         "## Splits",
         "",
-        f"| class | {' | '.join(_safe(name) for name in names)} |",
+        f"| class | {' | '.join(text(name) for name in names)} |",
         f"|---|{'---:|' * len(names)}",
         _row("**images**", [split["images"] for split in splits]),
         *(
-            _row(_safe(name), [split["present"][name] for split in splits])
+            _row(text(name), [split["present"][name] for split in splits])
             for name in (class_["name"] for class_ in card["classes"])
         ),
         "",
@@ -311,7 +319,7 @@ def _row(name: str, counts: list[int]) -> str:
     return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |"
 
 
-def _together(pairs: list[dict[str, Any]]) -> list[str]:
+def _together(pairs: list[dict[str, Any]], text: Text) -> list[str]:
     if not pairs:
         return []
     return [
@@ -319,12 +327,12 @@ def _together(pairs: list[dict[str, Any]]) -> list[str]:
         "",
         "| class | class | images |",
         "|---|---|---:|",
-        *(f"| {_safe(row['classes'][0])} | {_safe(row['classes'][1])} | {row['images']:,} |" for row in pairs),
+        *(f"| {text(row['classes'][0])} | {text(row['classes'][1])} | {row['images']:,} |" for row in pairs),
         "",
     ]
 
 
-def _filled(fill: dict[str, Any] | None) -> list[str]:
+def _filled(fill: dict[str, Any] | None, text: Text) -> list[str]:
     """The section about cells that `--unknown model` filled in, with a table of the thresholds."""
     if fill is None:
         return []
@@ -336,7 +344,7 @@ def _filled(fill: dict[str, Any] | None) -> list[str]:
         "| class | present from | count | expected wrong | absent up to | count | expected wrong | unanswered |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(
-            f"| {_safe(row['name'])} "
+            f"| {text(row['name'])} "
             f"| {_limit(row['present_from'])} | {row['present']:,} | {row['wrong_present']:,.1f} "
             f"| {_limit(row['absent_to'])} | {row['absent']:,} | {row['wrong_absent']:,.1f} | {row['unknown']:,} |"
             for row in fill["classes"]
@@ -349,9 +357,9 @@ def _limit(threshold: float | None) -> str:
     return "never" if threshold is None else f"{threshold:g}"
 
 
-def _safe(name: str) -> str:
-    """The name as text of one cell in Markdown: without the end of the cell or line, and without HTML."""
-    return " ".join(name.split()).replace("|", "\\|").replace("<", "&lt;")
+def _safe(text: str) -> str:
+    """The text so that it is no markup: no end of a cell, no HTML, image or link. Lines become one."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("<", "&lt;")
 
 
 def _certified(row: Row) -> dict[str, Any]:

@@ -8,6 +8,7 @@ an export wrote and nothing else; its many files (images, one file an image) are
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from annotator.settings import Paths
 from annotator.store.files import content_of
 from annotator.store.read_only import may_write
 
-EXPORTS_FOLDER = "exports"  # the only folder of a project that exports may be written to
+OF_A_DOWNLOAD = re.compile(r"[0-9a-f]{32}")  # the names of the folders in Paths.downloads
 SEAL = "sealed_with"
 LARGEST_CARD = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
@@ -119,6 +120,12 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
     return sentences
 
 
+def is_of_a_download(paths: Paths, folder: Path) -> bool:
+    """Whether a folder was made for one download, or is in such a one."""
+    parts = folder.relative_to(paths.downloads).parts if folder.is_relative_to(paths.downloads) else ()
+    return bool(parts and OF_A_DOWNLOAD.fullmatch(parts[0]))
+
+
 def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Listing | None = None) -> dict[str, Any]:
     """The card with the list of files that were written (name -> sha256), to be written to `path`.
 
@@ -136,12 +143,13 @@ def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Li
 def _folder_problems(folder: Path) -> list[str]:
     place = folder.resolve()
     project = next((parent for parent in (place, *place.parents) if os.path.lexists(Paths(parent).database)), None)
-    if project and not place.is_relative_to(project / EXPORTS_FOLDER):
+    exports = Paths(project).exports if project else place
+    if project and not place.is_relative_to(exports) and not is_of_a_download(Paths(project), place):
         return [
             f"{folder} is in the project {project}: an export could overwrite what is kept there. Name a place outside "
-            f"it, or {project / EXPORTS_FOLDER}"
+            f"it, or {exports}"
         ]
-    if project and not place.exists() and place == project / EXPORTS_FOLDER:
+    if project and not place.exists() and place == exports:
         place = project  # the exports folder is made when it is written to
     if not place.is_dir():
         return [f"There is no folder {folder} to write to. Make it first."]

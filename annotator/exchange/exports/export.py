@@ -4,11 +4,8 @@ The data set, its provenance, its splits and its card are read in one transactio
 """
 
 import glob
-import io
 import json
-import tempfile
-import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +17,7 @@ from annotator.exchange.exports import data_card, destination
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, Progress, data_set
 from annotator.exchange.exports.image_files import Linked, Placer
-from annotator.exchange.exports.losses import losses
+from annotator.exchange.exports.losses import WouldLose, losses
 from annotator.exchange.exports.output import (
     ABANDONED_AFTER,
     FileOutput,
@@ -48,6 +45,7 @@ class Prepared:
     said    what a person should know before it is written, in sentences
     tagged  once it is written, the file with its cells, for its tag
     linked  image files that got a hard link, which changes the state by which a file counts as unchanged
+    packed, check    as of `prepare`
     """
 
     db: Database
@@ -60,6 +58,8 @@ class Prepared:
     overwrite: bool = False
     tag: str = ""
     progress: Progress | None = None
+    packed: bool = False
+    check: Callable[[], None] | None = None
     tagged: list[Path] = field(default_factory=list)
     linked: Linked = field(default_factory=Linked)
 
@@ -79,15 +79,21 @@ def prepare(
     lossy: bool = False,
     tag: str = "",
     by: str = "",
+    place: str = "",
     progress: Progress | None = None,
+    packed: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> Generator[Prepared]:
     """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
 
     overwrite    also replace files that no export has written; of folders only those that an export wrote
     lossy        write also what the format has no room for
-    tag, by      the name that the export gets once it is written, and who gives it; "" for none
+    tag, by      the name that the export gets once the block has ended, and who gives it; "" for none
+    place        where the tag says that the export is; "": the target
     progress     called with (images counted, images in all), from `write` with (images written, ...); what it raises
                  ends the export, of which nothing is left
+    packed       the folder is packed at once and then deleted: its images may be links
+    check        called before each image file is written; what it raises does the same
 
     Raises AnnotatorError for an unknown format, for all that is wrong with the target and the choices at once, and for
     what the format would lose, with the counts.
@@ -104,13 +110,13 @@ def prepare(
     with data_set(db, choices, names_files=not format_.ending, progress=progress) as data:
         lost = losses(format_, data.tallies)
         if lost and not lossy:
-            raise several("Nothing was exported:", [f"{sentence}, or go on with --lossy." for sentence in lost])
-        lost = [sentence.replace("would be lost", "are lost").partition(". ")[0] + "." for sentence in lost]
+            raise WouldLose(lost)
+        lost = [loss.done for loss in lost]
         card = data_card.card(data, data_card.quality(db), [target.name], choices, tag, lost)
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
         said = [*filled, *data.said, *lost]
-        prepared = Prepared(db, data, target, format_, choices, card, said, overwrite, tag, progress)
+        prepared = Prepared(db, data, target, format_, choices, card, said, overwrite, tag, progress, packed, check)
         try:
             yield prepared
         except BaseException:
@@ -119,7 +125,7 @@ def prepare(
             raise
     prepared.linked.record(db)
     for path in prepared.tagged:
-        newest, place = card["certificate"]["last_decision"], str(target.resolve())
+        newest, place = card["certificate"]["last_decision"], place or str(target.resolve())
         tags.keep(db, Tag(0, tag, by, 0.0, newest, format_.name, place, choices.as_json(), card), path)
 
 
@@ -127,7 +133,7 @@ def write(export: Prepared) -> list[Path]:
     """Write the data set and its data card: all files or none. Returns the files, or the folder. Raises DiskFull."""
     written = _write_folder(export) if export.is_folder else _write_files(export)
     if export.tag:
-        export.tagged.append(write_cells(export.db, export.data))
+        export.tagged.append(write_cells(export.db, export.data, export.progress))
     return written
 
 
@@ -156,22 +162,12 @@ def export(
         return prepared.data, write(prepared)
 
 
-def archive(db: Database, name: str, kind: str, choices: Choices) -> bytes:
-    """A zip of all files of an export to `name`, or of its folder, for a download. Errors as of `prepare`."""
-    with tempfile.TemporaryDirectory() as folder:
-        _, written = export(db, Path(folder, name), kind, choices, lossy=True)
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-            for path in written:
-                for member in sorted(path.rglob("*")) if path.is_dir() else [path]:
-                    file.write(member, member.relative_to(path.parent))
-        return content.getvalue()
-
-
-def card_of(db: Database, files: list[str], choices: Choices | None = None) -> dict[str, Any]:
+def card_of(
+    db: Database, files: list[str], choices: Choices | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
     """The data card of the data set as it is now."""
     choices = choices or Choices()
-    with data_set(db, choices) as data:
+    with data_set(db, choices, progress=progress) as data:
         return data_card.card(data, data_card.quality(db), files, choices)
 
 
@@ -179,7 +175,9 @@ def _write_folder(export: Prepared) -> list[Path]:
     target = export.target
     sweep_folders(target.parent, target.name)
     with new_folder(target) as folder:
-        placer = Placer(export.db, export.choices.images, export.choices.pixels, export.linked)
+        chosen = export.choices
+        options: dict[str, Any] = {"packed": export.packed, "check": export.check}
+        placer = Placer(export.db, chosen.images, chosen.pixels, export.linked, **options)
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECARS))
         card = export.card | {"files": out.names()[: data_card.FILES_NAMED]}

@@ -5,7 +5,7 @@ import os
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -87,15 +87,28 @@ class Linked:
 class Placer:
     """Writes image files into an export.
 
+    packed    what is written is packed at once and then deleted: instead of copies and links there are symbolic links
+    check     called before each image: what it raises ends the export
     counts    how many were hard links, symbolic links, copies, resized, and unreadable
     """
 
-    def __init__(self, db: Database, how: str, pixels: int, linked: Linked):
-        self._db, self._how, self._pixels, self._linked = db, how, pixels, linked
+    def __init__(
+        self,
+        db: Database,
+        how: str,
+        pixels: int,
+        linked: Linked,
+        *,
+        packed: bool = False,
+        check: Callable[[], None] | None = None,
+    ):
+        self._db, self._how, self._pixels, self._linked, self._packed = db, how, pixels, linked, packed
+        self._check = check or (lambda: None)
         self.counts: Counter[str] = Counter()
 
     def place(self, image: Image, target: Path) -> bool:
         """Write one image's file to a path that does not exist; False when its own file cannot be read."""
+        self._check()
         if self._how == "none":
             return False
         try:
@@ -103,6 +116,9 @@ class Placer:
             if self._how == "resize":
                 target.write_bytes(self._resized(source))
                 self.counts["resized"] += 1
+            elif self._packed:
+                target.symlink_to(source)
+                self.counts["copied"] += 1
             elif self._how == "copy":
                 shutil.copyfile(source, target)
                 self.counts["copied"] += 1
@@ -115,6 +131,7 @@ class Placer:
 
     def content(self, image: Image) -> bytes | None:
         """The bytes that `place` would write."""
+        self._check()
         if self._how == "none":
             return None
         try:

@@ -1,28 +1,77 @@
 """What a format has no room for, counted in the data set that is to be written, and said before it is."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotator.errors import AnnotatorError
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.formats.format import Format
 from annotator.shares import counted
 
 
-def losses(format_: Format, tallies: Tallies) -> list[str]:
-    """What would be lost, one sentence each with what avoids it; [] when nothing is."""
+@dataclass(frozen=True)
+class Loss:
+    """Pairs that a format cannot hold.
+
+    text       what would be lost, with the number of pairs; without a full stop
+    options    what avoids it on the command line
+    on_page    what avoids it on the Export page
+    """
+
+    text: str
+    options: str
+    on_page: str
+
+    @property
+    def done(self) -> str:
+        """The same once somebody has agreed to it."""
+        return f"{self.text.replace('would be lost', 'are lost')}."
+
+
+class WouldLose(AnnotatorError):
+    """An export that was not agreed to as it is: the format cannot hold all of it."""
+
+    def __init__(self, lost: Sequence[Loss]):
+        rows = [f"  - {loss.text}. {loss.options}, or go on with --lossy." for loss in lost]
+        super().__init__("\n".join(["Nothing was exported:", *rows]))
+        self.lost = lost
+
+
+def can_lose(format_: Format) -> bool:
+    """Whether there is anything that it cannot hold."""
+    return format_.lost.unknown or format_.lost.unsure or format_.lost.absent
+
+
+def losses(format_: Format, tallies: Tallies) -> list[Loss]:
+    """What would be lost; [] when nothing is."""
     name, lost = format_.name, format_.lost
-    sentences: list[str] = []
+    found: list[Loss] = []
     if lost.unknown and tallies.unknown:
         unknown = counted(tallies.unknown, "pair")
         alike = f", and look like the {tallies.absent:,} absent ones" if lost.absent and tallies.absent else ""
-        sentences.append(
-            f"{name} has no room for 'unknown': {unknown} would be lost{alike}. Use --unknown absent, --unknown model "
-            "or --only-complete"
+        found.append(
+            Loss(
+                f"{name} has no room for 'unknown': {unknown} would be lost{alike}",
+                "Use --unknown absent, --unknown model or --only-complete",
+                "To keep the difference, fill unanswered pairs in, export complete images only, or choose another "
+                "format.",
+            )
         )
     elif lost.absent and not lost.unknown and tallies.absent:
-        sentences.append(
-            f"{name} has no room for 'absent': {counted(tallies.absent, 'pair')} would be lost. Choose another format"
+        found.append(
+            Loss(
+                f"{name} has no room for 'absent': {counted(tallies.absent, 'pair')} would be lost",
+                "Choose another format",
+                "To keep them, choose another format.",
+            )
         )
     if lost.unsure and tallies.unsure:
-        sentences.append(
-            f"{name} has no room for 'unsure': {counted(tallies.unsure, 'pair')} would be lost. Use --state present "
-            "--state absent, by which they count as unknown"
+        found.append(
+            Loss(
+                f"{name} has no room for 'unsure': {counted(tallies.unsure, 'pair')} would be lost",
+                "Use --state present --state absent, by which they count as unknown",
+                "To have them count as unanswered, choose the answers present and absent only; to keep them, choose "
+                "another format.",
+            )
         )
-    return sentences
+    return found

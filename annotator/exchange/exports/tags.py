@@ -5,25 +5,32 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.data_set import DataSet, data_set
+from annotator.exchange.exports.data_set import DataSet, Progress, data_set
 from annotator.store import tags
 from annotator.store.database import Database
 from annotator.store.tags import TaggedCells
 
 
-def write_cells(db: Database, data: DataSet) -> Path:
+def write_cells(db: Database, data: DataSet, progress: Progress | None = None) -> Path:
     """Write the cells of a data set, within its transaction; returns the file, which is to be kept or deleted."""
+    done = 0
     with tags.new_cells(db, data.image_ids, data.view.classes) as (writer, path):
         for block in data.view.blocks():
             writer.add(block.values, block.states)
+            done += len(block.images)
+            if progress:
+                progress(done, data.view.images)
     return path
 
 
 @contextmanager
-def cells_now(db: Database, choices: Choices) -> Generator[TaggedCells]:
-    """The cells as an export with these choices would hold them now; the file is gone afterwards."""
-    with data_set(db, choices) as data:
-        path = write_cells(db, data)
+def cells_now(db: Database, choices: Choices, progress: Progress | None = None) -> Generator[TaggedCells]:
+    """The cells as an export with these choices would hold them now; the file is gone afterwards.
+
+    progress    called with (images counted or written, images in all), once for each; what it raises ends the work
+    """
+    with data_set(db, choices, progress=progress) as data:
+        path = write_cells(db, data, progress)
     try:
         yield tags.read_cells(path)
     finally:

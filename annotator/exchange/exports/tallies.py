@@ -34,6 +34,10 @@ class Tallies:
         self._columns: list[np.ndarray] = []
         self._counts: list[np.ndarray] = []
 
+    def forget_positives(self) -> None:
+        """Free what grows with the number of images; `positives` gives none any more."""
+        self._columns, self._counts = [], []
+
     def add(self, block: Block) -> None:
         """Take in one block."""
         from scipy.sparse import csr_array

@@ -11,7 +11,7 @@ from annotator.exchange.files.text_cells import Field
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.cell_columns import LONG, VALUES, cell_column
 from annotator.exchange.formats.shared.label_table import read, recognise
-from annotator.exchange.formats.view import Block, Output, View
+from annotator.exchange.formats.view import Block, Columns, Output, View
 
 OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing")
 OF_CELL = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
@@ -30,9 +30,9 @@ def write_csv(view: View, out: Output) -> None:
 
 def columns_of(view: View) -> list[tuple[str, str]]:
     """(column, its name in the file) of a table of this view. Raises AnnotatorError for columns that there are not."""
+    names = [class_.name for class_ in view.classes]
     if view.columns.chosen:
-        known = {*OF_IMAGE, *view.attributes, *(OF_CELL if view.columns.long else ())}
-        known |= set() if view.columns.long else {class_.name for class_ in view.classes}
+        known = possible_columns(view.columns, names, view.attributes)
         problems = [
             f"there is no column {name!r}" + (" in the long form" if view.columns.long else "")
             for name, _ in view.columns.chosen
@@ -45,15 +45,23 @@ def columns_of(view: View) -> list[tuple[str, str]]:
         if problems:
             raise several("These columns cannot be written:", problems)
         return list(view.columns.chosen)
-    if view.columns.long:
-        usual = [*LONG, *(["seconds"] if view.columns.seconds else []), "probability"]
-    else:
-        usual = ["image", *(class_.name for class_ in view.classes)]
-    if view.splits and "split" in usual:
+    usual = usual_columns(view.columns, names, bool(view.splits))
+    if usual.count("split") > 1:
         raise AnnotatorError("A class is called 'split', as the column of splits is: choose the columns by name.")
-    if view.splits:
-        usual.insert(1, "split")
     return [(name, name) for name in usual]
+
+
+def usual_columns(columns: Columns, classes: Sequence[str], has_splits: bool) -> list[str]:
+    """The columns where none are chosen."""
+    split = ["split"] if has_splits else []
+    if columns.long:
+        return ["image", *split, *LONG[1:], *(["seconds"] if columns.seconds else []), "probability"]
+    return ["image", *split, *classes]
+
+
+def possible_columns(columns: Columns, classes: Sequence[str], attributes: Sequence[str]) -> set[str]:
+    """All columns that there can be."""
+    return {*OF_IMAGE, *attributes, *(OF_CELL if columns.long else classes)}
 
 
 def wide_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:

@@ -6,9 +6,9 @@ writes numbers needs no loop over cells.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO, cast
 
 import numpy as np
 
@@ -88,6 +88,17 @@ class Block:
     attributes: list[Mapping[str, str]]
     splits: list[str]
     files: list[str]
+
+    def first(self, images: int) -> "Block":
+        """The first images of it, or all."""
+        parts: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Mapping):
+                cells = cast("Mapping[tuple[int, int], Any]", value)
+                parts[name] = {cell: fact for cell, fact in cells.items() if cell[0] < images}
+            else:
+                parts[name] = value[:images]
+        return replace(self, **parts)
 
     def present(self) -> Iterator[np.ndarray]:
         """Of each image the columns of its present classes, ascending: without a loop over all cells."""

@@ -19,8 +19,8 @@ from annotator.store.database import Database
 from annotator.ui import context, frame, tables
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
+from annotator.ui.export import card
 from annotator.ui.pages import auto_accept as auto_accept_card
-from annotator.ui.pages import export
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_AUDIT = 100_000
@@ -57,7 +57,7 @@ def _certificate() -> None:
     with st.container(border=True):
         st.markdown("#### Download the data card")
         st.caption("The data card states all of this, how it was measured, and its limits. Every export includes it.")
-        export.card_downloads(lambda: card_of(db, ["labels.csv"]))
+        card.downloads_of(lambda: card_of(db, ["labels.csv"], card.terms(db)))
 
 
 def _stopping_rule(certified: Certificate) -> float:

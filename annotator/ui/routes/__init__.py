@@ -5,13 +5,26 @@ They hold no rules: what comes next is asked of the engine. Anything that touche
 synchronous database call in an async route would stall every browser.
 """
 
-from annotator.ui.routes import autopilot, classes, decide, gallery, history, map, pictures, predictions, uploads, work
+from annotator.ui.routes import (
+    autopilot,
+    classes,
+    decide,
+    downloads,
+    gallery,
+    history,
+    map,
+    pictures,
+    predictions,
+    uploads,
+    work,
+)
 
 ROUTES = [
     *work.ROUTES,
     *autopilot.ROUTES,
     *classes.ROUTES,
     *decide.ROUTES,
+    *downloads.ROUTES,
     *gallery.ROUTES,
     *history.ROUTES,
     *map.ROUTES,

@@ -1,0 +1,60 @@
+"""Files of an export as one zip on the disk, for a download. Memory does not grow with their size."""
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, DiskFull
+
+MOST_FILES = 200_000  # a zip lists all its files in memory, and again in the program that unpacks it
+CHUNK = 1 << 20  # bytes
+PACKED = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".heic", ".tif", ".tiff", ".tar", ".zip", ".parquet"}
+"""Endings of files that do not become smaller."""
+TOO_MANY = (
+    f"The export has more than {MOST_FILES:,} files, too many for a zip. Write it to a folder on the server instead."
+)
+
+
+def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
+    """Write all that is in a folder to a new zip, under names relative to it; returns its size in bytes.
+
+    progress    called with (bytes packed, bytes in all); what it raises ends the work, and the zip is deleted
+
+    Links to files are packed as the files that they lead to. Raises DiskFull, and AnnotatorError for too many files.
+    """
+    files: list[Path] = []
+    for path in _files_below(folder):
+        files.append(path)
+        if len(files) > MOST_FILES:
+            raise AnnotatorError(TOO_MANY)
+    total = done = 0
+    try:
+        total = sum(path.stat().st_size for path in files)
+        with zipfile.ZipFile(target, "x") as archive:
+            for path in files:
+                info = zipfile.ZipInfo.from_file(path, path.relative_to(folder), strict_timestamps=False)
+                is_packed = path.suffix.lower() in PACKED
+                info.compress_type = zipfile.ZIP_STORED if is_packed else zipfile.ZIP_DEFLATED
+                with path.open("rb") as source, archive.open(info, "w") as out:
+                    while chunk := source.read(CHUNK):
+                        out.write(chunk)
+                        done += len(chunk)
+                        progress(done, total)
+        return target.stat().st_size
+    except OSError as error:
+        target.unlink(missing_ok=True)
+        raise DiskFull(
+            f"The zip could not be written: {error.strerror or error}. Nothing of it was kept.\n"
+            "    Is the disk of the project full? Free some space and try again."
+        ) from error
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            yield Path(place, name)

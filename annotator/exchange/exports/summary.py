@@ -1,0 +1,65 @@
+"""What an export would hold: counts over all of it, and its first rows, without writing anything."""
+
+import csv
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.data_set import Progress, data_set
+from annotator.exchange.exports.tallies import Tallies
+from annotator.exchange.exports.thresholds import Fill
+from annotator.exchange.files.text_cells import Field
+from annotator.exchange.formats.csv_table import columns_of, long_rows, wide_rows
+from annotator.exchange.formats.view import View
+from annotator.store.database import Database
+
+ROWS = 10  # images in the preview, and answers of the long form
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Counts of an export as of one moment; it does not grow with the number of images.
+
+    head       a view of its first ROWS images, which stays readable; images is their number
+    tallies    without the positives of each image
+    fill, said, splits    as of DataSet
+    """
+
+    images: int
+    head: View
+    tallies: Tallies
+    fill: Fill | None
+    said: list[str]
+    splits: list[dict]
+
+
+def counted_alike(choices: Choices) -> Choices:
+    """The choices without those that change no count: two that are equal have the same summary."""
+    usual = Choices()
+    names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite")
+    return replace(choices, **{name: getattr(usual, name) for name in names})
+
+
+def summarize(db: Database, choices: Choices, progress: Progress | None = None) -> Summary:
+    """Count what an export with these choices would hold; errors as of `data_set`."""
+    with data_set(db, choices, progress=progress) as data:
+        blocks = [block.first(ROWS) for block in islice(data.view.blocks(), 1)]
+        head = replace(data.view, images=len(blocks[0].images) if blocks else 0, blocks=lambda: iter(blocks))
+        data.tallies.forget_positives()
+        return Summary(data.view.images, head, data.tallies, data.fill, data.said, data.splits)
+
+
+def table_rows(summary: Summary, choices: Choices) -> list[list[str]]:
+    """The first rows of a CSV with these columns, its header first. Raises AnnotatorError for columns there are not."""
+    view = replace(summary.head, columns=choices.columns, raw=choices.raw)
+    if choices.pseudonyms:
+        people = [f"annotator {place}" for place in range(1, len(view.annotators))]
+        view = replace(view, annotators=("", *people))
+    columns = columns_of(view)
+    rows = [[name for _, name in columns]]
+    for block in view.blocks():
+        lines = (long_rows if choices.columns.long else wide_rows)(
+            view, block, [name for name, _ in columns], Field(choices.raw)
+        )
+        rows += islice(csv.reader(lines, strict=True), ROWS)
+    return rows

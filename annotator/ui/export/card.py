@@ -1,0 +1,82 @@
+"""The data card on pages: license and how to cite, which the project keeps, the card as it reads, and downloads."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from annotator.exchange.exports import data_card
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import card_of
+from annotator.exchange.exports.summary import counted_alike
+from annotator.store.database import Database
+from annotator.ui import frame
+from annotator.ui.background import background
+from annotator.ui.export.outlook import stamp_of, wait_for
+
+TERMS = "data_card"  # the setting with license and cite
+STEM = "labels"  # of the names of downloads
+LONGEST = 2000
+_HEADING = re.compile(r"^#(?=#* )", re.MULTILINE)  # below the headings of the page
+
+
+def terms(db: Database) -> Choices:
+    """Choices with license and how to cite as they were last written on a page."""
+    known = db.setting(TERMS, {})
+    values = [str(known.get(name, "")) if isinstance(known, dict) else "" for name in ("license", "cite")]
+    return Choices(license=values[0], cite=values[1])
+
+
+def edit_terms(db: Database, choices: Choices) -> Choices:
+    """Fields for both; what is typed is kept for everybody, and stands in every data card that a page makes."""
+    before = terms(db)
+    license_ = st.text_input(
+        "License", before.license, max_chars=LONGEST, placeholder="CC-BY-4.0", key="card_license"
+    ).strip()
+    cite = st.text_area(
+        "How to cite", before.cite, max_chars=LONGEST, placeholder="Ann (2026), Birds of ...", key="card_cite"
+    ).strip()
+    if (license_, cite) != (before.license, before.cite):
+        db.set_setting(TERMS, {"license": license_, "cite": cite})
+        st.toast("Saved for every data card.")
+    return replace(choices, license=license_, cite=cite)
+
+
+def show(db: Database, choices: Choices, files: list[str]) -> None:
+    """The card of an export with these choices, where somebody wants to see it."""
+    if not st.toggle("Show the data card", key="card_shown"):
+        return
+    alike = replace(counted_alike(choices), pseudonyms=choices.pseudonyms, license=choices.license, cite=choices.cite)
+    work = background(db).ask(("card", alike, tuple(files)), stamp_of(db), lambda note: card_of(db, files, alike, note))
+    if work.error:
+        frame.error(work.error)
+    facts = work.result or (work.before.result if work.before else None)
+    if facts:
+        with st.container(border=True, key="data_card"):
+            st.markdown(_HEADING.sub("###", data_card.markdown(facts, _one_line)))
+        downloads_of(lambda: facts)
+    wait_for(work, "Reading the data card")
+
+
+def downloads_of(card: Callable[[], dict[str, Any]]) -> None:
+    """Buttons that download the data card of a data set: what the command line writes beside an export."""
+    with st.container(horizontal=True):
+        for name, media_type, written in (
+            (f"{STEM}.card.md", "text/markdown", data_card.markdown),
+            (f"{STEM}.card.json", "application/json", lambda facts: json.dumps(facts, indent=2, ensure_ascii=False)),
+        ):
+            st.download_button(
+                f"Download {name}",
+                data=lambda written=written: written(card()).encode(),
+                file_name=name,
+                mime=media_type,
+                on_click="ignore",
+                key=f"download_{name}",
+            )
+
+
+def _one_line(text: str) -> str:
+    return frame.escaped(" ".join(text.split()))

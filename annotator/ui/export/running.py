@@ -1,0 +1,249 @@
+"""Exports that people start on the Export page: written in a thread of the page process, whatever the page does.
+
+There is one at a time for each project. It is written in a folder of its own (ui/downloads.py), and then packed as a
+zip, which is offered for a while, or renamed to a folder in Paths.exports: nothing is in there before it is complete.
+"""
+
+import logging
+import os
+import shutil
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.exports.archive import MOST_FILES, TOO_MANY, pack
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import Prepared, prepare, write
+from annotator.exchange.exports.losses import WouldLose
+from annotator.exchange.files.safe_names import safe_name
+from annotator.exchange.formats import find_format
+from annotator.store.database import Database
+from annotator.store.folders import make_folder, sync_folder
+from annotator.store.place import make_room
+from annotator.ui.downloads import Offered, downloads
+
+KEPT = 5  # exports that are listed
+
+log = logging.getLogger("annotator.export")
+
+
+class _Cancelled(Exception):
+    """Somebody pressed Cancel, or the app ends."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody wants: the arguments of an export, and what becomes of it.
+
+    name         of its file or folder, without ending
+    on_server    a folder of this name in the project's exports; otherwise a zip to download
+    by           who wants it
+    """
+
+    kind: str
+    choices: Choices
+    name: str
+    on_server: bool = False
+    tag: str = ""
+    by: str = ""
+    lossy: bool = False
+
+
+@dataclass(frozen=True)
+class Running:
+    """How far an export is. of: 0 until that is known."""
+
+    order: Order
+    step: str = "Counting"
+    done: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an export: a zip that is offered, a folder on the server, or why there is none.
+
+    error    for people; "" where somebody has cancelled it
+    """
+
+    order: Order
+    ended_at: float
+    images: int = 0
+    classes: int = 0
+    said: tuple[str, ...] = ()
+    offered: Offered | None = None
+    folder: Path | None = None
+    error: str = ""
+
+
+class Exporting:
+    """The exports of one project; `exporting` gives them."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.running: Running | None = None
+        self.outcomes: tuple[Outcome, ...] = ()
+        downloads(db)  # removes what a killed process has left
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, order: Order) -> None:
+        """Begin. Raises AnnotatorError while another one is written, and for a name that cannot be used."""
+        if problem := name_problem(self._db, order):
+            raise AnnotatorError(problem)
+        with self._lock:
+            if self.is_at_work:
+                raise AnnotatorError("Another export is being written. Wait until it is done, or cancel it.")
+            self._stop.clear()
+            self.running = Running(order)
+            self._thread = threading.Thread(target=self._run, args=[order], name="export", daemon=True)
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """End soon; nothing is left of it."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self._thread:
+            self._thread.join()
+
+    def stop(self) -> None:
+        """For the end of the app: what is being written is given up, and nothing is offered any more."""
+        self.cancel()
+        if self._thread:
+            self._thread.join(1.0)
+        downloads(self._db).stop()
+
+    def forget(self, outcome: Outcome) -> None:
+        """List it no more: a download is deleted, a folder on the server stays."""
+        with self._lock:
+            self.outcomes = tuple(one for one in self.outcomes if one is not outcome)
+        if outcome.offered:
+            downloads(self._db).remove(outcome.offered.id)
+
+    def _run(self, order: Order) -> None:
+        outcome = Outcome(order, 0.0)
+        folder = None
+        try:
+            folder = downloads(self._db).new_folder()
+            outcome = self._write(order, folder)
+        except _Cancelled:
+            pass
+        except WouldLose as error:  # somebody answered since it was agreed to
+            lost = " ".join(f"{loss.text}." for loss in error.lost)
+            outcome = replace(outcome, error=f"Nothing was exported. {lost} Agree to that first.")
+        except AnnotatorError as error:
+            outcome = replace(outcome, error=str(error))
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("an export failed")
+            outcome = replace(outcome, error=f"Nothing was exported: {type(error).__name__}: {error}")
+        if folder and not outcome.offered:
+            downloads(self._db).remove(folder.name)
+        with self._lock:
+            self.outcomes = (replace(outcome, ended_at=time.time()), *self.outcomes)[:KEPT]
+            self.running = None
+
+    def _write(self, order: Order, folder: Path) -> Outcome:
+        """Write it, and pack it or move it to the exports; within the moment that it is of."""
+        format_ = find_format(order.kind, "write")
+        files = folder / "files"
+        staged = files / order.name
+        target = staged / f"{order.name}{format_.ending}" if format_.ending else staged
+        make_folder(target.parent, 0o700)
+        zipped, final = folder / f"{order.name}.zip", place_of(self._db, order)
+        moved = False
+        try:
+            with prepare(
+                self._db,
+                target,
+                order.kind,
+                order.choices,
+                lossy=order.lossy,
+                tag=order.tag,
+                by=order.by,
+                place=str(final) if order.on_server else f"{zipped.name} (downloaded)",
+                progress=self._note,
+                packed=not order.on_server,
+                check=self._check,
+            ) as prepared:
+                self._refuse_too_many(order, prepared)
+                self._begin("Writing")
+                write(prepared)
+                if order.on_server:
+                    self._move(staged, final)
+                    moved = True
+                else:
+                    self._begin("Packing")
+                    # What is one file and others beside it has no folder around them.
+                    pack(staged if format_.ending else files, zipped, self._note)
+                view = prepared.data.view
+        except BaseException:
+            if moved:  # somebody else has taken the tag meanwhile
+                shutil.rmtree(final, ignore_errors=True)
+            raise
+        shutil.rmtree(files, ignore_errors=True)
+        outcome = Outcome(order, 0.0, view.images, len(view.classes), tuple(prepared.said))
+        if order.on_server:
+            return replace(outcome, folder=final)
+        return replace(outcome, offered=downloads(self._db).offer(zipped, "application/zip"))
+
+    def _refuse_too_many(self, order: Order, prepared: Prepared) -> None:
+        one_an_image = prepared.is_folder and prepared.choices.images != "none"
+        if not order.on_server and one_an_image and prepared.data.view.images > MOST_FILES:
+            raise AnnotatorError(TOO_MANY)
+
+    def _move(self, staged: Path, final: Path) -> None:
+        self._check()
+        make_room(final.parent)
+        make_folder(final.parent, 0o700)
+        if os.path.lexists(final):
+            raise AnnotatorError(f"{final} is there by now. Give the export another name.")
+        staged.rename(final)
+        sync_folder(final.parent)
+
+    def _begin(self, step: str) -> None:
+        self._check()
+        if self.running:
+            self.running = replace(self.running, step=step, done=0, of=0)
+
+    def _note(self, done: int, of: int) -> None:
+        self._check()
+        if self.running:
+            self.running = replace(self.running, done=done, of=of)
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _Cancelled
+
+
+def exporting(db: Database) -> Exporting:
+    """The exports of this project."""
+    return db.caches.get("exporting", "", lambda: Exporting(db), 1)
+
+
+def place_of(db: Database, order: Order) -> Path:
+    """The folder on the server."""
+    return db.paths.exports / order.name
+
+
+def name_problem(db: Database, order: Order) -> str:
+    """Why an export cannot have this name, in a sentence; "" when it can."""
+    name = order.name
+    if not name:
+        return "Give the export a name."
+    if name != safe_name(name):
+        return (
+            f"{name!r} cannot be the name of a file on every system. Use letters, digits, blanks, - and _, such as "
+            f"{safe_name(name)!r}."
+        )
+    if order.on_server and os.path.lexists(place := place_of(db, order)):
+        return f"{place} is there already, and this page replaces nothing. Give the export another name."
+    return ""
