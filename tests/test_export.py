@@ -1,25 +1,18 @@
 """Exports: what the model fills in and what is expected to be wrong of it, and where nothing is ever written."""
 
 import csv
-import io
 import json
 import os
 import socket
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
-from test_certificate_page import fine, shown
-from test_grid import answer, publish
-from typer.testing import CliRunner
+from test_grid import publish
 
-from annotator.cli import app
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import thresholds
 from annotator.exchange.exports.choices import Choices
@@ -31,9 +24,7 @@ from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.shared.label_table import read as read_table
 from annotator.exchange.formats.shared.provenance import Sidecars
 from annotator.exchange.formats.view import Block, View
-from annotator.records import FILLED, PRESENT, SOURCES, Class, Image
-from annotator.store import auto_accepted, classes, decisions
-from annotator.store.auto_accepted import NewAcceptance
+from annotator.records import FILLED, SOURCES, Class, Image
 from models.statistics.metrics import confident_threshold
 
 CELLS = 200_000
@@ -151,60 +142,6 @@ def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_u
     assert "0.7, as asked for" in fill.rule()
     both = filled(sure, Limits(present_from=0.5, absent_to=0.5))
     assert (both.classes[0].present, both.classes[0].absent, both.classes[0].unknown) == (12, 12, 0)
-
-
-def downloads_of(db, monkeypatch, kind: str = "csv", unknown: str = "keep") -> tuple[AppTest, dict]:
-    """The Export page, and label of each of its download buttons -> what a click returns."""
-    downloads = {}
-    keep = streamlit.download_button
-    monkeypatch.setattr(
-        streamlit,
-        "download_button",
-        lambda label, data, **more: downloads.update({label: data}) or keep(label, "", **more),
-    )
-    page = shown(db, "export")
-    page.session_state["format"] = kind
-    return fine(page.radio(key="unknown").set_value(unknown).run()), downloads
-
-
-def test_the_card_of_a_download_describes_the_same_moment_as_its_table(db, monkeypatch):
-    _, downloads = downloads_of(db, monkeypatch)
-    answer(db, 1, 1)
-    classes.add_classes(db, [("wolf", "")])
-    accepted = NewAcceptance(3, PRESENT, 1, 0.9, 0.98, 0.95, 100, 0, np.array([2, 3]), np.array([0.95, 0.9]))
-    assert auto_accepted.accept(db, "batch", accepted)
-    with zipfile.ZipFile(io.BytesIO(downloads["Download labels.csv.zip"]())) as files:
-        table = list(csv.DictReader(io.StringIO(files.read("labels.csv").decode())))
-        card = json.loads(files.read("labels.card.json"))
-    assert [one["name"] for one in card["classes"]] == ["fox", "heron", "deer", "wolf"] == list(table[0])[1:]
-    for one in card["classes"]:
-        cells = {cell["state"]: cell["cells"] for cell in one["cells"]}
-        expected = sum(row[one["name"]] == "1" for row in table)
-        certified = one["certificate"]
-        assert (cells.get("present", 0), certified["people"] + certified["accepted"]) == (expected, expected)
-    assert card["certificate"]["last_decision"] == decisions.newest_decision(db)
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_the_page_and_the_command_line_write_the_same_bytes_and_tell_the_same(sure, tmp_path, monkeypatch, kind):
-    test, downloads = downloads_of(sure, monkeypatch, kind, "model")
-    target = tmp_path / f"labels.{kind}"
-    told = CliRunner().invoke(
-        app, ["export", str(sure.paths.project), str(target), "--format", kind, "--unknown", "model"]
-    )
-    assert told.exit_code == 0, told.output
-    with zipfile.ZipFile(io.BytesIO(downloads[f"Download {target.name}.zip"]())) as files:
-        for path in (target, tmp_path / "labels.provenance.csv") if kind == "csv" else (target,):
-            assert files.read(path.name) == path.read_bytes()
-    on_page = " ".join(one.value for one in (*test.warning, *test.caption))
-    assert all(sentence in on_page for sentence in told.stdout.splitlines()[:3])
-
-
-def test_the_page_says_what_a_format_cannot_hold(db, monkeypatch):
-    answer(db, 1, 1, 0)
-    page, _ = downloads_of(db, monkeypatch, "openimages")
-    assert any("no room for 'unsure': 1 pair would be lost" in one.value for one in page.warning)
-    assert not downloads_of(db, monkeypatch, "jsonl")[0].warning
 
 
 def test_impossible_limits_are_told_all_at_once(db, tmp_path):

@@ -141,7 +141,7 @@ def test_the_markdown_card_says_what_the_json_card_says(answered, tmp_path):
     export(answered, tmp_path / "x.csv", "csv", choices, tag="v1")
     text, card = (tmp_path / "x.card.md").read_text(), json.loads((tmp_path / "x.card.json").read_text())
     assert card["license"] == "CC-BY-4.0" and card["tag"] == "v1" and card["choices"]["annotators"] == ["Ann"]
-    for expected in ("CC-BY-4.0", "Ann | Bob 2026", "Version: v1", "2 answers not chosen", '`annotators`: ["Ann"]'):
+    for expected in ("CC-BY-4.0", "Ann \\| Bob 2026", "Version: v1", "2 answers not chosen", '`annotators`: ["Ann"]'):
         assert expected in text, expected
     for split in card["splits"]:
         assert split["name"] in text

@@ -78,7 +78,7 @@ def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(sh
 def test_export_by_the_model_without_a_run_says_what_to_do(show):
     test = show("export")
     test.radio(key="unknown").set_value("model").run()
-    assert "no run yet" in test.error[0].value
+    assert "There is no model yet" in test.error[0].value and test.button(key="export_start").disabled
 
 
 def test_a_page_without_a_name_asks_for_it(project):

@@ -176,7 +176,7 @@ def columns_of(text: str) -> tuple[tuple[str, str], ...]:
         return ()
     pairs: list[tuple[str, str]] = []
     for part in next(csv.reader([text])):
-        name, equals, written = _COLUMN.fullmatch(part).groups("")
+        name, equals, written = _COLUMN.findall(part)[0]
         name = re.sub(r"\\([\\=])", r"\1", name)
         if not name.strip() or (equals and not written.strip()):
             raise AnnotatorError(

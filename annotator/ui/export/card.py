@@ -46,18 +46,19 @@ def edit_terms(db: Database, choices: Choices) -> Choices:
 
 
 def show(db: Database, choices: Choices, files: list[str]) -> None:
-    """The card of an export with these choices, where somebody wants to see it."""
-    if not st.toggle("Show the data card", key="card_shown"):
-        return
+    """The card of an export with these choices: as downloads, and where somebody wants to see it."""
     alike = replace(counted_alike(choices), pseudonyms=choices.pseudonyms, license=choices.license, cite=choices.cite)
+    if not st.toggle("Show the data card", key="card_shown"):
+        downloads_of(lambda: card_of(db, files, alike))
+        return
     work = background(db).ask(("card", alike, tuple(files)), stamp_of(db), lambda note: card_of(db, files, alike, note))
     if work.error:
         frame.error(work.error)
     facts = work.result or (work.before.result if work.before else None)
     if facts:
+        downloads_of(lambda: facts)
         with st.container(border=True, key="data_card"):
             st.markdown(_HEADING.sub("###", data_card.markdown(facts, _one_line)))
-        downloads_of(lambda: facts)
     wait_for(work, "Reading the data card")
 
 

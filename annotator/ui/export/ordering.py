@@ -186,7 +186,7 @@ def _command(db: Database, chosen: Chosen, order: Order) -> None:
         target = db.paths.exports / target
     st.caption("The same on the command line:")
     text = command(db.paths.project, target, chosen.format, order.choices, tag=order.tag, lossy=order.lossy)
-    st.code(text, language="bash", wrap_lines=True)
+    st.code(text, language=None, wrap_lines=True)
     if chosen.format.name == "huggingface":
         st.caption("Add `--push YOU/NAME` there to upload it to the hub: this page sends nothing anywhere.")
 

@@ -1,0 +1,294 @@
+"""The Export page: what is downloaded is what the store holds, what is lost is agreed to, nothing is left half done."""
+
+import csv
+import io
+import json
+import shlex
+import threading
+import zipfile
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pycocotools import coco as pycoco
+from streamlit.testing.v1 import AppTest
+from test_certificate_page import fine, shown, words
+from test_export import sure
+from test_export_choices import answer
+from typer.testing import CliRunner
+
+from annotator.cli import app
+from annotator.errors import AnnotatorError
+from annotator.exchange.exports.choices import Choices, columns_of
+from annotator.exchange.exports.command import command
+from annotator.exchange.exports.export import prepare
+from annotator.exchange.formats import FORMATS
+from annotator.exchange.formats.view import Columns
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store import classes, decisions, images, tags
+from annotator.store.database import Database
+from annotator.ui import context
+from annotator.ui.background import UNASKED, Background
+from annotator.ui.charts.theme import JOINER
+from annotator.ui.downloads import Downloads
+from annotator.ui.export import columns as page_columns
+from annotator.ui.export.running import Exporting, Order, exporting
+
+__all__ = ["sure"]  # a fixture
+
+
+def page(db: Database, **state: object) -> AppTest:
+    """The page with these widgets set, once everything is counted."""
+    test = shown(db, "export")
+    for key, value in state.items():
+        test.session_state[key] = value
+    return settled(test)
+
+
+def settled(test: AppTest) -> AppTest:
+    for _ in range(100):  # each waits for a moment
+        if not fine(test.run()).get("progress"):
+            return test
+    raise AssertionError("it is still counting")
+
+
+def press(test: AppTest) -> AppTest:
+    """Press Export, and wait for it."""
+    fine(test.button(key="export_start").click().run())
+    exporting(context.db()).wait()
+    return settled(test)
+
+
+def content() -> dict[str, bytes]:
+    """The files of the newest export: those in its zip, or in its folder on the server."""
+    outcome = exporting(context.db()).outcomes[0]
+    assert not outcome.error, outcome.error
+    if outcome.folder:
+        files = [path for path in outcome.folder.rglob("*") if path.is_file()]
+        return {path.relative_to(outcome.folder.parent).as_posix(): path.read_bytes() for path in files}
+    with zipfile.ZipFile(outcome.offered.path) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def left_over(db: Database) -> list[Path]:
+    return [path for folder in (db.paths.downloads, db.paths.exports, db.paths.tags) for path in folder.glob("**/*")]
+
+
+@pytest.fixture
+def labeled(db):
+    """Five answers, one of them unsure."""
+    for image_id, class_id, state in (
+        (1, 1, PRESENT),
+        (1, 2, ABSENT),
+        (2, 1, UNSURE),
+        (3, 3, PRESENT),
+        (4, 3, PRESENT),
+    ):
+        answer(db, image_id, class_id, state, annotator="Ben" if image_id == 4 else "Ann")
+    return db
+
+
+def stored(db: Database) -> dict[tuple[str, str], int]:
+    """(image, class) -> state of every label."""
+    files = {image.id: image.name for image in images.all_images(db)}
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    return {(files[one.image_id], names[one.class_id]): one.state for one in decisions.all_labels(db)}
+
+
+def test_a_download_read_by_pandas_and_by_pycocotools_is_what_the_store_holds(labeled, tmp_path):
+    press(page(labeled))
+    table = pd.read_csv(io.BytesIO(content()["labels.csv"]), index_col="image").stack().dropna()
+    known = {cell: state for cell, state in stored(labeled).items() if state != UNSURE}
+    assert {cell: 2 * int(value) - 1 for cell, value in table.items()} == known
+    press(page(labeled, format="coco", export_name="birds"))
+    (tmp_path / "birds.json").write_bytes(content()["birds.json"])
+    with redirect_stdout(io.StringIO()):
+        coco = pycoco.COCO(str(tmp_path / "birds.json"))
+    shown_ = {
+        (coco.imgs[one["image_id"]]["file_name"], coco.cats[one["category_id"]]["name"]) for one in coco.anns.values()
+    }
+    assert shown_ == {cell for cell, state in known.items() if state == PRESENT} and len(coco.imgs) == 24
+
+
+def test_the_files_of_a_download_are_of_one_moment_that_of_the_export(labeled):
+    test = page(labeled)
+    answer(labeled, 9, 1, PRESENT)
+    classes.add_classes(labeled, [("wolf", "")])
+    press(test)
+    files = content()
+    [*rows] = csv.DictReader(io.StringIO(files["labels.csv"].decode()))
+    card = json.loads(files["labels.card.json"])
+    assert [one["name"] for one in card["classes"]] == ["fox", "heron", "deer", "wolf"] == list(rows[0])[1:]
+    for one in card["classes"]:
+        cells = sum(cell["cells"] for cell in one["cells"] if cell["state"] == "present")
+        assert cells == sum(row[one["name"]] == "1" for row in rows) == one["certificate"]["people"]
+    assert card["certificate"]["last_decision"] == decisions.newest_decision(labeled)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"unknown": "model", "export_own": True},
+        {"format": "jsonl", "export_annotators": ["Ben"], "pseudonyms": True, "seconds": True},
+        {"format": "openimages", "lossy": True, "only_labeled": True, "export_classes": ["deer", "fox"]},
+        {"format": "yolo-cls", "lossy": True, "splits": "new", "seed": 5, "images_keep": "resize"},
+        {"splits": "new", "shape": "long", "card_license": "CC-BY-4.0", "card_cite": "Ann's birds"},
+    ],
+    ids=lambda state: state.get("format", "csv"),
+)
+def test_the_command_line_that_the_page_shows_writes_the_same_files(sure, tmp_path, monkeypatch, state):
+    for image_id, class_id, one, person in ((1, 1, PRESENT, "Ann"), (4, 3, PRESENT, "Ben"), (4, 1, UNSURE, "Ben")):
+        answer(sure, image_id, class_id, one, annotator=person)
+    lossy = state.pop("lossy", False)
+    test = page(sure, **state)
+    if lossy:
+        next(one for one in test.checkbox if one.key.startswith("export_lossy")).check()
+    settled(test)
+    press(test)
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.chdir(out)
+    told = CliRunner().invoke(app, shlex.split(test.code[-1].value)[1:])
+    assert told.exit_code == 0, told.output
+    written = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
+    files = content()
+    assert written.keys() == files.keys()
+    same = [name for name in files if "card" not in name]
+    assert same and all(files[name] == written[name].read_bytes() for name in same)
+    counts = [json.loads(text) for name, text in files.items() if name.endswith("card.json")]
+    assert all(card["license"] == state.get("card_license") for card in counts)
+    assert all(sentence in words(test) for sentence in told.stdout.splitlines() if "Expected to be wrong" in sentence)
+
+
+def test_what_a_format_cannot_hold_is_agreed_to_before_anything_is_written(labeled):
+    test = page(labeled, format="openimages")
+    assert "no room for 'unsure': 1 pair would be lost" in test.warning[0].value.replace("\\", "").replace(JOINER, "")
+    assert test.button(key="export_start").disabled
+    work = exporting(context.db())
+    work.start(Order("openimages", Choices(), "labels", by="Ann"))
+    work.wait()
+    assert "1 pair would be lost" in work.outcomes[0].error and "--" not in work.outcomes[0].error
+    assert not left_over(labeled)
+    [tick] = [one for one in test.checkbox if one.key.startswith("export_lossy")]
+    tick.check().run()
+    press(test)
+    card = json.loads(content()["labels.card.json"])
+    assert card["lost"] == ["openimages has no room for 'unsure': 1 pair are lost."]
+    assert not page(labeled, format="jsonl").warning
+
+
+def test_a_folder_lands_on_the_server_whole_and_is_never_replaced(labeled, annotator, tmp_path):
+    answer(labeled, 2, 1, ABSENT)  # torch has no room for unsure
+    test = press(page(labeled, format="torch", export_where="server", export_name="set 1"))
+    folder = labeled.paths.exports / "set 1"
+    assert str(folder) in [one.value for one in test.code] and (folder / "dataset.py").is_file()
+    assert len(list(folder.rglob("*.jpg"))) + len(list(folder.rglob("*.png"))) == 24
+    assert next(folder.rglob("00.jpg")).stat().st_nlink == 2  # a link, as the page says
+    assert [path.name for path in labeled.paths.exports.iterdir()] == ["set 1"]
+    assert not list(labeled.paths.downloads.iterdir())
+    with pytest.raises(AnnotatorError, match="is there already"):
+        exporting(context.db()).start(Order("csv", Choices(), "set 1", on_server=True))
+    for name in ("../up", ".hidden", "a/b", "", "nul", "x" * 300):
+        with pytest.raises(AnnotatorError):
+            exporting(context.db()).start(Order("csv", Choices(), name, on_server=True))
+    annotator("export", labeled.paths.project, folder, "--format", "torch")  # which knows it as an export
+
+
+class CancelledAt(Exporting):
+    """Somebody presses Cancel when this step begins."""
+
+    def __init__(self, db: Database, step: str):
+        super().__init__(db)
+        self.step = step
+
+    def _begin(self, step: str) -> None:
+        if step == self.step:
+            self.cancel()
+        super()._begin(step)
+
+
+@pytest.mark.parametrize(("step", "on_server"), [("Writing", True), ("Writing", False), ("Packing", False)])
+def test_what_is_cancelled_leaves_nothing(labeled, step, on_server):
+    work = CancelledAt(labeled, step)
+    work.start(Order("torch", Choices(), "labels", on_server, tag="v1", lossy=True))
+    work.wait()
+    [outcome] = work.outcomes
+    assert not outcome.error and outcome.folder is None and outcome.offered is None
+    assert not tags.all_tags(labeled) and not [path for path in left_over(labeled) if path.is_file()]
+
+
+def test_what_a_killed_process_leaves_is_removed_by_the_next_and_nothing_else(labeled):
+    half = labeled.paths.downloads / ("a" * 32) / "files"
+    half.mkdir(parents=True)
+    (half / "labels.csv").write_text("half")
+    (labeled.paths.downloads / "mine").mkdir()
+    offered = Downloads(labeled.paths.downloads)
+    assert [path.name for path in labeled.paths.downloads.iterdir()] == ["mine"]
+    path = offered.new_folder() / "x.csv"
+    path.write_text("x")
+    name = offered.offer(path, "text/csv").id
+    assert offered.find(name).path == path
+    offered.stop()
+    assert offered.find(name) is None and [path.name for path in labeled.paths.downloads.iterdir()] == ["mine"]
+    with pytest.raises(AnnotatorError, match="is in the project"), prepare(labeled, half.parents[1] / "x.csv", "csv"):
+        pass
+
+
+def test_tagged_exports_are_listed_and_compared_with_the_labels_of_now(labeled):
+    press(page(labeled, export_tag="v1"))
+    answer(labeled, 1, 1, ABSENT)
+    answer(labeled, 7, 2, PRESENT)
+    test = page(labeled)
+    listed = " ".join(one.proto.body for one in test.get("html"))
+    assert ">v1<" in listed and "labels.zip (downloaded)" in listed
+    test.button(key="compare").click()
+    test = settled(test)
+    assert "From v1 to the labels of now: 2 pairs of 2 images changed; 0 images added" in words(test)
+    bodies = [one.proto.body for one in test.get("html")]
+    [link] = [body for body in bodies if "v1 to now.csv" in body]
+    name = link.split("/api/download/")[1].split("?")[0]
+    rows = list(csv.DictReader((labeled.paths.downloads / name / "v1 to now.csv").open(newline="")))
+    files = {image.id: image.name for image in images.all_images(labeled)}
+    assert [tuple(row.values()) for row in rows] == [
+        (files[1], "fox", "present", "absent"),
+        (files[7], "heron", "unknown", "present"),
+    ]
+    assert tags.name_problem(labeled, "v1") in words(settled(page(labeled, export_tag="v1")))
+
+
+def test_columns_are_chosen_ordered_and_renamed_as_the_preview_shows_and_the_command_says(labeled):
+    rows = page_columns.rows_of(["image", "fox", "heron"], ["sha256"])
+    rows[1]["write"], rows[2]["place"], rows[3]["write"], rows[0]["name"] = False, 1, True, ' a=b,"c" '
+    chosen = tuple(page_columns.chosen_columns(rows))
+    assert chosen == (("heron", "heron"), ("image", 'a=b,"c"'), ("sha256", "sha256"))
+    hostile = Choices(columns=Columns(chosen=(*chosen, ("x=\\y", "z"))))
+    line = shlex.split(command(Path("p"), Path("x.csv"), FORMATS["csv"], hostile))
+    [option] = [word for word in line if word.startswith("--columns=")]
+    assert columns_of(option.removeprefix("--columns=")) == hostile.columns.chosen
+    test = page(labeled, choose_columns=True, shape="long")
+    [preview] = [one.proto.body for one in test.get("html") if "The first rows of the export" in one.proto.body]
+    assert "decided_at" in preview and preview.count("<tr>") == 6
+
+
+def test_a_long_computation_answers_at_once_is_shared_and_ends_when_nobody_waits():
+    gate, begun = threading.Event(), []
+
+    def slow(note):
+        begun.append(1)
+        note(3, 10)
+        gate.wait(30)
+        note(10, 10)
+        return "done"
+
+    work = Background()
+    first = work.ask("key", 1, slow)
+    assert not first.ended.is_set() and first.share == 0.3 and work.ask("key", 2, slow) is first
+    first.asked -= 2 * UNASKED
+    gate.set()
+    first.ended.wait(30)
+    assert first.result is None and not first.error
+    again = work.ask("key", 2, slow)
+    again.ended.wait(30)
+    assert again.result == "done" and len(begun) == 2 and work.ask("key", 2, slow) is again
