@@ -282,6 +282,7 @@ def prepare(
         with ExitStack() as stack:
             if (project / "project.db").exists():
                 db = Database(project)
+                stack.callback(db.close)
                 db.refuse_read_only()
                 unfinished_imports.recover(db)
                 origin = _named(origin_of(project, source, choices.format, progress), name)
