@@ -75,6 +75,9 @@ def test_a_new_project_is_made_of_a_table_and_a_folder_and_taken_back_and_brough
     (tmp_path / "labels.csv").write_text(SHAPES["wide"] + "nobody.jpg,1,1,train\n")
     told = annotator("import", "new", "labels.csv", code=1).stderr
     assert "--images FOLDER" in told and not (tmp_path / "new").exists()
+    (tmp_path / "none").mkdir()
+    told = annotator("import", "new", "labels.csv", "--images", "none", "--yes", code=1).stderr
+    assert "No image was found in" in told and not (tmp_path / "new").exists()
     said = annotator("import", "new", "labels.csv", "--images", photos, "--dry-run").stdout
     assert "Format: csv (a table with the columns image, fox, heron, split)" in said and "line 5: 'nobody.jpg'" in said
     assert not (tmp_path / "new").exists(), "a preview makes nothing"

@@ -316,7 +316,7 @@ def test_an_undo_is_refused_while_a_merging_rests_on_the_import(tmp_path):
 
 NAMES = {  # name in the source -> image id, None where it names none
     "1/1.jpg": 1, "./1/1.jpg": 1, " 1/1.jpg ": 1, "1\\1.jpg": 1, "/photos/1/1.jpg": 1, "1.jpg": 1, "x/1/1.jpg": 1,
-    "cafe\u0301.jpg": 2, "\u00f6.jpg": 2,  # the other form of Unicode
+    "cafe\u0301.jpg": 2, "\u00f6.jpg": 2, "n\u00e4h.jpg": 4,  # the other form
     "2/1.jpg": None, "11.jpg": None, "/elsewhere/1.jpeg": None, "former.jpg": 2, "1/": None, "..": None,
 }  # fmt: skip
 
@@ -327,6 +327,7 @@ def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name
     with db.writing() as sql:
         for alias in ("former.jpg", "caf\u00e9.jpg", "o\u0308.jpg"):
             sql.execute("INSERT INTO alias (name, image_id) VALUES (?, 2)", [alias])
+        sql.execute("UPDATE file SET path = 'far/na\u0308h.jpg' WHERE image_id = 4")
     preview, _ = bring(db, [Item(name, 1, [Given("fox", 1)])])
     assert db.tuples("SELECT image_id FROM label") == ([(NAMES[name],)] if NAMES[name] else [])
     assert preview.images_unknown.count == (NAMES[name] is None)

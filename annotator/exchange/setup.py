@@ -8,6 +8,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.formats.shared.class_list import read_classes
 from annotator.exchange.imports.folders import listed as listed_folders
+from annotator.exchange.imports.folders import refuse_without_images
 from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
 from annotator.exchange.imports.origin import Origin, choose_format
@@ -19,8 +20,7 @@ from annotator.settings import IMPORTER
 from annotator.shares import counted
 from annotator.store import classes, configuration, images
 from annotator.store.database import Database
-from annotator.store.files import Listing, escaped, list_files
-from annotator.store.pixels import IMAGE_SUFFIXES
+from annotator.store.files import escaped, list_files
 from annotator.store.registration import Registered, register
 from annotator.store.staged_cells import Tally
 from annotator.store.staged_names import Rules
@@ -81,7 +81,7 @@ def set_up(
     known_db = Database(project) if exists else None
     folders = listed_folders(known_db, paths, project, images_only=fetched is not None)
     if folders and not exists and not any(folder.listing.images() for folder in folders):
-        _refuse_without_images(folders[0].path, folders[0].listing)
+        refuse_without_images(folders[0].path, folders[0].listing)
     with ExitStack() as stack:
         db = known_db or (stack.enter_context(making(project, folders[0].path)) if folders else Database(project))
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
@@ -145,16 +145,8 @@ def add_folder(
     """
     listing = list_files(folder, leave_out=db.paths.project)
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
-        _refuse_without_images(folder, listing)
+        refuse_without_images(folder, listing)
     return register(db, folder, listing.paths, progress, listing.kept_out, threads)
-
-
-def _refuse_without_images(folder: Path, listing: Listing) -> None:
-    if not listing.images():
-        raise AnnotatorError(
-            f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
-            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
-        )
 
 
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:

@@ -121,7 +121,8 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
             WHERE {open_} AND substr(name, 1, length(?2)) = ?2""",
             [folder_id, prefix],
         )
-    _by_parts(sql, open_)
+    for name, may_differ in [("item.name", "1"), *_forms("item.name")]:
+        _by_parts(sql, f"{open_} AND {may_differ}", name)
     sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE])
     sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE])
 
@@ -178,8 +179,8 @@ def _written(sql: sqlite_utils.Database) -> None:
     sql.execute("DROP TABLE temp.written")
 
 
-def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
-    """Names of which one is the end of the other."""
+def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
+    """Names (SQL) of which one is the end of the other."""
     open_ += " AND reason = '' AND written = ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
@@ -188,8 +189,8 @@ def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
     for folders in range(deepest - 1, -1, -1):
         sql.execute(
             f"""UPDATE staged.item SET is_part = 1,
-                image_id = coalesce((SELECT id FROM image i WHERE i.name = tail(item.name, {folders})),
-                    (SELECT number FROM staged.coming n WHERE n.path = tail(item.name, {folders})))
+                image_id = coalesce((SELECT id FROM image i WHERE i.name = tail({name}, {folders})),
+                    (SELECT number FROM staged.coming n WHERE n.path = tail({name}, {folders})))
             WHERE {open_} AND depth(name) > {folders}"""
         )
     # The item's name is shorter: the only name that ends with it.
@@ -205,7 +206,7 @@ def _by_parts(sql: sqlite_utils.Database, open_: str) -> None:
         sql.execute(
             f"""UPDATE staged.item SET is_part = 1, reason = CASE WHEN e.low = e.high THEN '' ELSE ? END,
                 image_id = CASE WHEN e.low = e.high THEN e.low END
-            FROM temp.ends e WHERE {open_} AND e.name = item.name""",
+            FROM temp.ends e WHERE {open_} AND e.name = {name}""",
             [SEVERAL],
         )
         sql.execute("DROP TABLE temp.ends")

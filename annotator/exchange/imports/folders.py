@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from annotator.errors import AnnotatorError
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.shares import counted
 from annotator.store.database import Database
 from annotator.store.files import Listing, list_files, looks_like_image
 from annotator.store.imports import taken_back_files
+from annotator.store.pixels import IMAGE_SUFFIXES
 from annotator.store.registration import Registered, differences, files_of, register, same_contents
 
 SHOWN = 3  # files that are named
@@ -94,6 +96,15 @@ def _listed(
         new = [file for file in new if file not in held]
     back = len(taken_back_files(db, path).intersection(listing.paths)) if db else 0
     return Folder(path, listing, new, gone, changed, back, held)
+
+
+def refuse_without_images(folder: Path, listing: Listing) -> None:
+    """Raises AnnotatorError for a folder in which a new project would have no image."""
+    if not listing.images():
+        raise AnnotatorError(
+            f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
+            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
+        )
 
 
 def registered(

@@ -23,7 +23,7 @@ from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.shared.card_beside import card_path, class_facts
 from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
-from annotator.exchange.imports.folders import Folder, listed, registered
+from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
 from annotator.exchange.imports.origin import Origin, origin_of
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
@@ -125,6 +125,8 @@ class Plan:
             self._held = {file: image_id for folder in found for file, image_id in folder.held.items()}
             left = [one for one in found if one.listing.paths or one.gone or not (self._origin.fetched or one.held)]
             self._folders = left
+            if self.db.paths.file != DATABASE and left and not any(folder.new for folder in left):
+                refuse_without_images(left[0].path, left[0].listing)
             coming = [file for folder in self._folders for file in folder.new]
         facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
