@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from contexts import Contexts
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.browser import let_in
@@ -143,8 +143,23 @@ def findings(page: Page) -> list[str]:
     return lines
 
 
+def assert_tab_reaches_and_shows_every_control(page: Page) -> None:
+    there = page.evaluate(REACHABLE)
+    reached, unseen = set(), set()
+    for _ in range(len(there) + 60):
+        page.keyboard.press("Tab")
+        if focused := page.evaluate(FOCUSED):
+            reached.add(focused["name"])
+            if not focused["seen"]:
+                unseen.add(focused["name"])
+    assert there and set(there) - reached == set()
+    assert unseen == set()
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(look, address, name):
+def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help_and_tab_reaches_and_shows_every_control(
+    look, address, name
+):
     page = visit(look, address, name)
     found = findings(page)
     assert not found, f"{name}:\n" + "\n".join(found)
@@ -153,6 +168,10 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help(look, address, na
         page.locator("dialog[open]").first.wait_for()
         found = findings(page)
         assert not found, f"help of {name}:\n" + "\n".join(found)
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+    if name in COMPONENTS:
+        assert_tab_reaches_and_shows_every_control(page)
 
 
 def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the_button(browser, full, address):
@@ -169,18 +188,3 @@ def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name)
     page = visit(opened(browser, full, address, "phone"), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
     assert small == []
-
-
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_every_control_is_reached_by_tab_and_seen_there(browser, full, address, name):
-    page = visit(opened(browser, full, address, "light"), address, name)
-    there = page.evaluate(REACHABLE)
-    reached, unseen = set(), set()
-    for _ in range(len(there) + 60):
-        page.keyboard.press("Tab")
-        if focused := page.evaluate(FOCUSED):
-            reached.add(focused["name"])
-            if not focused["seen"]:
-                unseen.add(focused["name"])
-    assert there and set(there) - reached == set()
-    assert unseen == set()

@@ -3,6 +3,7 @@
 The package imports this first, so that no command waits for pandas (0.2 of 0.6 s) and the worker does not hold it.
 """
 
+import importlib
 import sys
 import threading
 from importlib.abc import MetaPathFinder
@@ -22,6 +23,6 @@ class _Hidden(MetaPathFinder):
 _hidden = _Hidden()
 sys.meta_path.insert(0, _hidden)
 try:
-    import sqlite_utils  # noqa: F401 - loaded here for the modules that use it
+    importlib.import_module("sqlite_utils")
 finally:
     sys.meta_path.remove(_hidden)
