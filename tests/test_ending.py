@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from filelock import FileLock
 from served import Served, until
 from stalled import stalled
 
+from annotator.exchange.setup import set_up
 from annotator.store import heartbeat
 from annotator.store.database import Database
 
@@ -49,31 +51,33 @@ def test_a_process_that_hangs_takes_its_last_steps_once_and_ends(hangs, processe
 
 
 @pytest.mark.process
-def test_sigterm_ends_an_app_and_a_worker_that_read_from_a_stalled_disk(project, photos, processes):
+def test_sigterm_ends_an_app_and_its_worker_and_a_worker_of_its_own_that_read_from_a_stalled_disk(
+    project, photos, processes, tmp_path
+):
     db = Database(project)
-    with stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for:
+    others = shutil.copytree(photos, tmp_path / "others")
+    set_up(tmp_path / "another", images_folder=others)
+    with (
+        stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for,
+        stalled([*others.glob("*.jpg"), *others.glob("deep/*.png")]) as waited_for_alone,
+    ):
+        alone = subprocess.Popen([sys.executable, "-P", "-m", "annotator", "worker", str(tmp_path / "another")])
+        processes.append(alone)
         served = Served(project, processes)
         askers = [threading.Thread(target=_ask, args=[served, number], daemon=True) for number in range(1, 8)]
         for asker in askers:
             asker.start()
         until(lambda: len(waited_for()) == len(askers))
         until(lambda: len(waited_for()) > len(askers))  # by the worker
+        until(waited_for_alone)
         worker = heartbeat.worker_state(db).pid
+        alone.terminate()
         served.process.terminate()
         served.process.wait(LONG_ENOUGH)
         until(lambda: not _runs(worker), LONG_ENOUGH)
+        alone.wait(LONG_ENOUGH)
     with FileLock(db.paths.server_lock, timeout=5), FileLock(db.paths.worker_lock, timeout=5):
         pass  # the next start has the project for itself
-
-
-@pytest.mark.process
-def test_sigterm_ends_a_worker_of_its_own_that_reads_from_a_stalled_disk(project, photos, processes):
-    with stalled([*photos.glob("*.jpg"), *photos.glob("deep/*.png")]) as waited_for:
-        process = subprocess.Popen([sys.executable, "-P", "-m", "annotator", "worker", str(project)])
-        processes.append(process)
-        until(waited_for)
-        process.terminate()
-        process.wait(LONG_ENOUGH)
 
 
 def _ask(served: Served, image_id: int) -> None:

@@ -24,6 +24,7 @@ from annotator.worker.layout import Mapmaker
 
 BACKBONE = "efficientnet_lite2"
 IMAGES = 24
+REFRESH = 10_000  # milliseconds between two requests for the colours (map.js)
 
 
 def say(db: Database, image_id: int, class_id: int | None, state: int | None = 1, action: str = "label") -> str:
@@ -352,7 +353,7 @@ def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(br
 
 @pytest.mark.browser
 def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
-    page = open_map(browser, app)
+    page = open_map(browser, app, clock=True)
     legend = page.get_by_role("list", name="Legend")
     expect(legend.locator("li", has_text="Some answers").locator(".count")).to_have_text("2")
     page.get_by_role("button", name="Class", exact=True).click()
@@ -361,6 +362,7 @@ def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
     page.get_by_label("Class", exact=True).select_option("<b>deer</b>")
     expect(legend.locator("li", has_text="Unanswered").locator(".count")).to_have_text(str(IMAGES))
     say(Database(app.project), 9, 3)
+    page.clock.fast_forward(REFRESH)
     expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1", timeout=20_000)
     page.get_by_role("button", name="Probability").click()
     expect(legend.locator("li", has_text="No prediction").locator(".count")).to_have_text(str(IMAGES))

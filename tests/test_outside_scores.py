@@ -58,7 +58,7 @@ def hidden_ap(world, answered: int, clicks: int, *names: str):
 
 
 @pytest.mark.training
-@pytest.mark.parametrize("answered", [0, 150])
+@pytest.mark.parametrize("answered", [0, pytest.param(150, marks=pytest.mark.slow)])
 def test_a_good_source_helps_and_a_bad_one_does_no_harm_before_and_after_answers(world, answered):
     alone, _ = hidden_ap(world, answered, 40)
     gains = {name: round(hidden_ap(world, answered, 40, name)[0] - alone, 2) for name in world[2]}

@@ -265,7 +265,7 @@ def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, an
     ],
 )
 def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes, kills):
-    for number in range(160):
+    for number in range(72):
         draw(tmp_path / "many" / f"{number}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
     set_up(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
     db = Database(tmp_path / "project")
@@ -280,8 +280,8 @@ def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, proce
         worker.wait()
     worker = start(tmp_path / "project", processes)
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
-    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 160 and runs.current_run(db), 240)
-    assert arrays.count_features(db.paths.features(BACKBONE), db.caches) == 160
+    run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 72 and runs.current_run(db), 240)
+    assert arrays.count_features(db.paths.features(BACKBONE), db.caches) == 72
     found = read_predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()
