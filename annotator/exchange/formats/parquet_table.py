@@ -12,7 +12,7 @@ sources/tables.py, one whose schema names features of Hugging Face for huggingfa
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.shared.label_table import CLASS, FACTS, IMAGE, STATE
 from annotator.records import ABSENT, PRESENT, STATES
+from annotator.shares import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,7 @@ KEY = b"multilabel-annotator"
 OURS = ("image", "sha256", "split", "provenance", "attributes", "notes")
 PASSED_OVER = ("width", "height", "missing")
 _WORDS: dict[Any, int] = {**STATES, "1": PRESENT, "0": ABSENT, 1: PRESENT, 0: ABSENT, "true": PRESENT, "false": ABSENT}
+WRONG = 0.1  # of the first values of a column of labels; one with more holds other numbers
 _NOTHING = -2  # of a value that is none of 1, 0, -1
 
 
@@ -82,7 +84,7 @@ def recognise(path: Path) -> str | None:
     if columns.class_:
         return f"Parquet with one row an answer: {columns.image}, {columns.class_}"
     what = (
-        f"{len(columns.classes):,} columns of classes"
+        counted(len(columns.classes), "column") + " of classes"
         if not columns.labels
         else f"lists of classes in {columns.labels}"
     )
@@ -103,6 +105,10 @@ def read(path: Path, problems: Problems) -> Contents:
     if columns.labels:
         return Contents([], _lists(path, columns), place="row")
     said = ["1 is present, 0 is absent; null and -1 are unknown"]
+    if not columns.provenance:
+        columns, others = _by_first_values(path, columns)
+        if others:
+            said.append(f"columns of other numbers, not classes, are passed over: {', '.join(others)}")
     if columns.facts:
         said.append(f"columns that are facts of images, not classes: {', '.join(columns.facts)}")
     classes = [(name, "") for name in columns.classes]
@@ -186,6 +192,16 @@ def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatc
                 row += batch.num_rows
     except (OSError, pa.ArrowException) as error:
         raise AnnotatorError(f"{path} cannot be read beyond row {row}: {str(error).splitlines()[0]}") from error
+
+
+def _by_first_values(path: Path, columns: Columns) -> tuple[Columns, list[str]]:
+    """The columns without those of numbers that are no labels, as their first values show; and these."""
+    first = next(_batches(path, columns), None)
+    others: list[str] = []
+    if first is not None:
+        bad = (_values(first[1], columns.classes) == _NOTHING).mean(axis=0)
+        others = [name for name, share in zip(columns.classes, bad.tolist(), strict=True) if share > WRONG]
+    return replace(columns, classes=[name for name in columns.classes if name not in others]), others
 
 
 def _list(batch: "pa.RecordBatch", name: str) -> list[Any]:

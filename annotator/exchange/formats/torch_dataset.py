@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 
 HERE = Path(__file__).resolve().parent
 
@@ -54,7 +54,7 @@ class MultiLabelImages(torch.utils.data.Dataset):
     def __getitem__(self, index):
         row = self.rows[index]
         with Image.open(self.root / str(self.names[row])) as file:
-            image = file.convert("RGB")
+            image = ImageOps.exif_transpose(file).convert("RGB")
         if self.transform is not None:
             image = self.transform(image)
         labels = torch.from_numpy(np.array(self.labels[row], np.float32))

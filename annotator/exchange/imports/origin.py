@@ -93,7 +93,7 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
     found = formats_of(source)
-    if not found and source.suffix.lower() in (".csv", ".tsv"):
+    if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
         return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
     if not found:
         raise AnnotatorError(

@@ -1,0 +1,70 @@
+"""Parquet of other programs as a source of labels; our own is in test_there_and_back.py."""
+
+import pandas as pd
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats import FORMATS
+from annotator.records import ABSENT, PRESENT, UNSURE
+
+IMAGES = ["a.jpg", "b.jpg", "c.jpg"]
+SHAPES = {
+    "wide": {
+        "image": IMAGES, "id": [5, 6, 7], "fox": [1, 0, None], "owl": [True, False, True],
+        "deer": pd.array([1, -1, None], "Int64"), "area": [0.5, 1.5, 2.5], "place": ["x", None, ""],
+    },
+    "long": {"file_name": IMAGES * 2, "class": pd.Categorical(["fox"] * 3 + ["owl"] * 3), "state": [1, 0] * 3},
+    "said": {
+        "image": IMAGES, "class": ["fox"] * 3, "state": ["present", "unsure", "absent"],
+        "annotator": ["Ann", None, None],
+        "decided_at": pd.to_datetime(["2026-01-02T03:04:05Z"] * 3),
+    },
+    "lists": {"path": IMAGES, "labels": [["fox", "owl"], [], None]},
+    "texts": {"image": IMAGES, "labels": ["fox|owl", "", None], "split": ["train", None, "val"]},
+}  # fmt: skip
+MEANT = {
+    "wide": [("a", "fox", PRESENT), ("a", "owl", PRESENT), ("a", "deer", PRESENT), ("b", "fox", ABSENT),
+             ("b", "owl", ABSENT), ("c", "owl", PRESENT)],
+    "long": [("a", "fox", PRESENT), ("b", "fox", ABSENT), ("c", "fox", PRESENT), ("a", "owl", ABSENT),
+             ("b", "owl", PRESENT), ("c", "owl", ABSENT)],
+    "said": [("a", "fox", PRESENT), ("b", "fox", UNSURE), ("c", "fox", ABSENT)],
+    "lists": [("a", "fox", PRESENT), ("a", "owl", PRESENT)],
+    "texts": [("a", "fox", PRESENT), ("a", "owl", PRESENT)],
+}  # fmt: skip
+
+
+def read(path):
+    problems = Problems()
+    assert FORMATS["parquet"].recognise and FORMATS["parquet"].read and FORMATS["parquet"].recognise(path)
+    items = list(FORMATS["parquet"].read(path, problems).items)
+    return items, problems
+
+
+def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
+    for shape, columns in SHAPES.items():
+        pd.DataFrame(columns).to_parquet(tmp_path / f"{shape}.parquet")
+        items, problems = read(tmp_path / f"{shape}.parquet")
+        labels = [(item.image[0], given.class_name, given.state) for item in items for given in item.labels]
+        assert sorted(labels) == sorted(MEANT[shape]) and not problems.count, shape
+        assert [item.image for item in items if item.exhaustive] == (["a.jpg"] if shape == "wide" else [])
+        facts = {item.image: item.attributes for item in items if item.attributes}
+        told = {"wide": {"a.jpg": {"place": "x"}}, "texts": {"a.jpg": {"split": "train"}, "c.jpg": {"split": "val"}}}
+        assert facts == told.get(shape, {})
+        if shape == "said":
+            assert items[0].labels[0][2:] == ("Ann", 1767323045.0, "") and items[1].labels[0].decided_at == 1767323045.0
+
+
+def test_what_is_wrong_is_named_by_row_and_a_broken_file_is_refused(tmp_path):
+    fox = [1.0] * 20 + [3.0]
+    pd.DataFrame({"image": [*map(str, range(20)), "x"], "fox": fox}).to_parquet(tmp_path / "wrong.parquet")
+    assert read(tmp_path / "wrong.parquet")[1].sentences == ["row 20: 'fox' is 3.0; it must be 1, 0, -1 or null"]
+    states = {"image": [*IMAGES[:2], ""], "class": ["fox"] * 3, "state": ["maybe", None, "present"]}
+    pd.DataFrame(states).to_parquet(tmp_path / "states.parquet")
+    named = [sentence.partition(":")[0] for sentence in read(tmp_path / "states.parquet")[1].sentences]
+    assert named == ["row 0", "row 1", "row 2"]
+    content = bytearray((tmp_path / "wrong.parquet").read_bytes())
+    content[4:40] = b"\xff" * 36
+    (tmp_path / "wrong.parquet").write_bytes(content)
+    with pytest.raises(AnnotatorError, match="cannot be read beyond row 0"):
+        read(tmp_path / "wrong.parquet")
