@@ -260,6 +260,29 @@ def test_names_that_lead_out_links_and_devices_are_errors_named_together(kind, a
     assert not Path("/tmp/evil.png").exists()
 
 
+def test_what_an_archive_cannot_give_and_which_package_is_missing_is_said(tmp_path, monkeypatch):
+    inner = make_zip(tmp_path / "inner.zip", MEMBERS).read_bytes()
+    make_zip(tmp_path / "nested.zip", {"a/inner.zip": inner})
+    make_tar(tmp_path / "nested.tar", {"a/inner.zip": inner})
+    make_zip(tmp_path / "empty.zip", {})
+    locked = bytearray(make_zip(tmp_path / "locked.zip", {"a.png": PICTURES[0]}).read_bytes())
+    locked[locked.index(b"PK\1\2") + 8] |= 1  # the flag of an encrypted member
+    (tmp_path / "locked.zip").write_bytes(locked)
+    for package in ("s3fs", "gcsfs"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for source, said in {
+        "nested.zip": r"no image and no file of labels in .*nested.zip \(1 other, such as 'a/inner.zip'\)",
+        "nested.tar": r"no image and no file of labels in .*nested.tar \(1 other, such as 'a/inner.zip'\)",
+        "empty.zip": "no image and no file of labels in .*empty.zip",
+        "locked.zip": "'a.png' is encrypted; unpack the archive yourself",
+        "s3://bucket/x": r"the package s3fs. Install it with: pip install 'multilabel-annotator\[cloud\]' s3fs",
+        "gs://bucket/x": r"the package gcsfs. Install it with: pip install 'multilabel-annotator\[cloud\]' gcsfs",
+    }.items():
+        with pytest.raises(AnnotatorError, match=said):
+            fetch(source if "://" in source else str(tmp_path / source), tmp_path / "p")
+        assert not (tmp_path / "p").exists(), source
+
+
 def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(bombs, "ALWAYS", 1 << 20)
     monkeypatch.setattr(bombs, "MEMBER_ALWAYS", 1 << 20)

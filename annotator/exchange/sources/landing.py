@@ -124,6 +124,10 @@ class Landing:
         self.manifest.keep(entry)
         return entry
 
+    def pass_over(self, name: str) -> None:
+        """Count an entry that is neither an image nor labels."""
+        self.passed_over, self.example = self.passed_over + 1, self.example or name
+
     def write(self, entry: Entry, chunks: Iterable[bytes]) -> None:
         """Write the file of an entry as a whole. Raises what the chunks raise, DiskFull."""
         part, size = self.folder / PART, 0
@@ -290,7 +294,11 @@ def _remove_empty(project: Path, folder: Path) -> None:
 
 
 def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> Fetched:
-    """What has landed: labels are looked for in these places, then in the folder itself."""
+    """What has landed: labels are looked for in these places, then in the folder itself. Raises AnnotatorError where
+    the source has nothing that is brought in."""
+    if not place.manifest.counts()[0]:
+        others = f" ({counted(place.passed_over, 'other')}, such as {place.example!a})" if place.passed_over else ""
+        raise AnnotatorError(f"There is no image and no file of labels in {place.address}{others}.")
     root = _root(place)
     place.manifest.commit()
     changed = place.manifest.aside_count()

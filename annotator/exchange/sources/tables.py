@@ -153,7 +153,7 @@ def _write_image(row: dict[str, Any], columns: _Columns, key: str, folder: str, 
     content = value.get("bytes") if isinstance(value, dict) else value
     named = value.get("path") if isinstance(value, dict) else None
     if not content:
-        place.passed_over, place.example = place.passed_over + 1, place.example or str(named or "")
+        place.pass_over(str(named or ""))
         return
     named = named or (row.get(columns.name) if columns.name else None) or ""
     if not looks_like_image(named):

@@ -97,7 +97,8 @@ def _may_be_unpacked(member: tarfile.TarInfo, place: Landing, images_only: bool)
         place.problems.add(f"{name!a}: {error}")
         return False
     if not is_wanted(name) or (images_only and not looks_like_image(name)):
-        place.passed_over += not is_wanted(name)
+        if not is_wanted(name):
+            place.pass_over(name)
         return False
     if member.size > LARGEST_MEMBER:
         place.problems.add(

@@ -65,7 +65,7 @@ def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> int:
             place.problems.add(f"{name!a}: {error}")
             continue
         if not is_wanted(name):
-            place.passed_over += 1
+            place.pass_over(name)
             continue
         if member.flag_bits & 1:
             place.problems.add(f"{name!a} is encrypted; unpack the archive yourself and import the folder")
