@@ -20,6 +20,12 @@ from annotator.ui.export.outlook import stamp_of, wait_for
 TERMS = "data_card"  # the setting with license and cite
 STEM = "labels"  # of the names of downloads
 LONGEST = 2000
+STYLE = """<style>
+@media (max-width: 760px) {
+  .st-key-data_card :is(th, td) {padding: 0.2rem 0.25rem; font-size: 0.72rem; overflow-wrap: anywhere; min-width: 0;}
+  .st-key-data_card table {width: 100%; table-layout: fixed;}
+}
+</style>"""
 _HEADING = re.compile(r"^#(?=#* )", re.MULTILINE)  # below the headings of the page
 
 
@@ -57,6 +63,7 @@ def show(db: Database, choices: Choices, files: list[str]) -> None:
     facts = work.result or (work.before.result if work.before else None)
     if facts:
         downloads_of(lambda: facts)
+        st.html(STYLE)
         with st.container(border=True, key="data_card"):
             st.markdown(_HEADING.sub("###", data_card.markdown(facts, _one_line)))
     wait_for(work, "Reading the data card")

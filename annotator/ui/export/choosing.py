@@ -1,9 +1,6 @@
-"""The widgets of the Export page by which an export is chosen, and the choices that come of them.
+"""The widgets of the Export page by which an export is chosen, and the choices that come of them."""
 
-What was chosen stays while somebody visits another page: Streamlit forgets widgets that are not drawn.
-"""
-
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +16,7 @@ from annotator.store import blocks, classes, runs
 from annotator.store.database import Database
 from annotator.ui import frame
 from annotator.ui.export import columns
+from annotator.ui.export.kept import kept
 
 UNKNOWN = {
     "keep": "Leave empty",
@@ -41,21 +39,6 @@ class Chosen:
     choices: Choices
     images: str = ""
     problems: list[str] = field(default_factory=list)
-
-
-def kept(key: str, usual: Any, allowed: Collection[Any] | None = None) -> str:
-    """The key of a widget, which shows what it last did, or `usual`. allowed: its options; others are dropped."""
-    state = st.session_state
-    store = state.setdefault("export_kept", {})
-    value = state[key] if key in state else store.get(key, usual)
-    if allowed is not None and isinstance(usual, list):
-        value = [one for one in value if one in allowed]
-    elif allowed is not None and value not in allowed:
-        value = usual
-    if key not in state or state[key] != value:
-        state[key] = value
-    store[key] = value
-    return key
 
 
 def choose(db: Database) -> Chosen:

@@ -9,6 +9,7 @@ import streamlit as st
 from annotator.exchange.formats.csv_table import possible_columns, usual_columns
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.view import Columns
+from annotator.ui.export.kept import kept
 
 TABLE = {
     "write": st.column_config.CheckboxColumn("Write", width="small"),
@@ -32,10 +33,15 @@ def choose(
     if format_.name != "csv":
         return Columns(seconds=seconds)
     shape = st.radio(
-        "Rows", list(SHAPES), format_func=SHAPES.__getitem__, label_visibility="collapsed", horizontal=True, key="shape"
+        "Rows",
+        list(SHAPES),
+        format_func=SHAPES.__getitem__,
+        label_visibility="collapsed",
+        horizontal=True,
+        key=kept("shape", "wide", SHAPES),
     )
     columns = Columns(long=shape == "long", seconds=seconds)
-    if not st.checkbox("Choose and rename columns", key="choose_columns"):
+    if not st.checkbox("Choose and rename columns", key=kept("choose_columns", False)):
         return columns
     usual = usual_columns(columns, classes, has_splits)
     others = sorted(possible_columns(columns, classes, attributes) - set(usual) - ({"split"} - set(usual)))

@@ -16,7 +16,8 @@ from annotator.store import tags
 from annotator.store.database import Database
 from annotator.ui import frame, note_list
 from annotator.ui.downloads import downloads
-from annotator.ui.export.choosing import Chosen, kept
+from annotator.ui.export.choosing import Chosen
+from annotator.ui.export.kept import kept
 from annotator.ui.export.running import Exporting, Order, Outcome, Running, exporting, name_problem, place_of
 
 REFRESH = 0.7  # seconds, while an export is written

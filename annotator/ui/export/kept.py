@@ -1,0 +1,22 @@
+"""Widgets that show again what was chosen, when somebody comes back from another page: Streamlit forgets those that are
+not drawn."""
+
+from collections.abc import Collection
+from typing import Any
+
+import streamlit as st
+
+
+def kept(key: str, usual: Any, allowed: Collection[Any] | None = None) -> str:
+    """The key of a widget, which shows what it last did, or `usual`. allowed: its options; others are dropped."""
+    state = st.session_state
+    store = state.setdefault("export_kept", {})
+    value = state[key] if key in state else store.get(key, usual)
+    if allowed is not None and isinstance(usual, list):
+        value = [one for one in value if one in allowed]
+    elif allowed is not None and value not in allowed:
+        value = usual
+    if key not in state or state[key] != value:
+        state[key] = value
+    store[key] = value
+    return key
