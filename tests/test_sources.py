@@ -644,6 +644,8 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
             assert (folder / name).read_bytes() == NEW, name
             assert server.asked == ([40, 0] if name in CUT_OFF[2:] else [40]), name
             server.asked.clear()
+        with pytest.raises(AnnotatorError, match=r"127.0.0.1 is .*an address inside of this machine"):
+            fetch(f"{address}/parts.png", tmp_path / "p", may_be_own=False)
         monkeypatch.setattr(web_servers, "is_own", lambda host: False)
         with pytest.raises(AnnotatorError, match=r"localhost is .*an address inside of this machine"):
             fetch(f"{address.replace('127.0.0.1', 'localhost')}/parts.png", tmp_path / "p")

@@ -52,6 +52,7 @@ class Choices:
     class_map    which class of the project a name of the source stands for ("": left out), or a file that says so
     conflicts    keep: answers of the project stay where the source says something else; replace: they do not
     exhaustive   the source names all that is present: other classes of it are absent
+    may_be_own   an address may be one of this machine or its network
     """
 
     format: str | None = None
@@ -59,6 +60,7 @@ class Choices:
     class_map: Path | Mapping[str, str] | None = None
     conflicts: str = "keep"
     exhaustive: bool = False
+    may_be_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,10 @@ def prepare(
         raise AnnotatorError(
             f"--conflicts cannot be {choices.conflicts!r}. {did_you_mean(choices.conflicts, CONFLICTS)}"
         )
+
+    def find() -> Origin:
+        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own), name)
+
     try:
         with ExitStack() as stack:
             if (project / "project.db").exists():
@@ -287,10 +293,10 @@ def prepare(
                 stack.callback(db.close)
                 db.refuse_read_only()
                 unfinished_imports.recover(db)
-                origin = _named(origin_of(project, source, choices.format, progress), name)
+                origin = find()
             else:
                 refuse_other_things(project)
-                origin = _named(origin_of(project, source, choices.format, progress), name)
+                origin = find()
                 db = stack.enter_context(making(project, _folder_of_new(project, origin, choices)))
             staging = stack.enter_context(Staging(db.paths.project, lambda sentence: None))
             plan = Plan(db, staging, origin, choices, by)

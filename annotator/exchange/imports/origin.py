@@ -40,10 +40,13 @@ class Origin:
     folder: Path | None = None
 
 
-def origin_of(project: Path, named: Path | str, format_: str | None, progress: Progress | None = None) -> Origin:
+def origin_of(
+    project: Path, named: Path | str, format_: str | None, progress: Progress | None = None, may_be_own: bool = True
+) -> Origin:
     """What a person names, unpacked or downloaded where it has to be.
 
-    format_    the name of its format, None: recognised
+    format_       the name of its format, None: recognised
+    may_be_own    whether an address may be one of this machine or its network
 
     Raises AnnotatorError where there is nothing, where no format or several fit, and with all that is wrong with an
     archive.
@@ -52,7 +55,7 @@ def origin_of(project: Path, named: Path | str, format_: str | None, progress: P
     if not is_address(named) and not Path(named).exists():
         raise AnnotatorError(f"There is nothing at {named} to import. Is the path spelled right?")
     name = redacted(named) if is_address(named) else str(Path(named).resolve())
-    fetched = fetch(named, project, progress)
+    fetched = fetch(named, project, progress, may_be_own)
     if fetched is None:
         path, chosen, why, said = _recognised([Path(named)], format_)
         has_images = path != Path(named) and _holds_images(Path(named))

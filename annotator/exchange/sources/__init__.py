@@ -15,6 +15,7 @@ from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.exchange.sources.tables import TABLES
 from annotator.exchange.sources.tar_archive import TAR
 from annotator.exchange.sources.urls import URLS
+from annotator.exchange.sources.urls import fetch as fetch_address
 from annotator.exchange.sources.zip_archive import ZIP
 
 SOURCES: dict[str, Source] = {source.name: source for source in (URLS, ZIP, TAR, TABLES, PATHS)}
@@ -26,17 +27,19 @@ def source_of(named: str) -> Source | None:
     return next((source for source in SOURCES.values() if source.recognise(named)), None)
 
 
-def fetch(named: str, project: Path, progress: Progress | None = None) -> Fetched | None:
+def fetch(named: str, project: Path, progress: Progress | None = None, may_be_own: bool = True) -> Fetched | None:
     """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
+
+    may_be_own    whether an address may be one of this machine or its network
 
     An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
     """
     source = source_of(named)
     if source is None:
         return None
-    found = source.fetch(named, project, progress)
     if source is not URLS:
-        return found
+        return source.fetch(named, project, progress)
+    found = fetch_address(named, project, progress, may_be_own)
     folder = found.folders[0][0]
     only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     inside = only[0] if len(only) == 1 and only[0].is_file() else folder

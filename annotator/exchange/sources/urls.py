@@ -52,10 +52,10 @@ class _Remote(NamedTuple):
     stamp: str
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+def fetch(named: str, project: Path, progress: Progress | None, may_be_own: bool = True) -> Fetched:
     """Download what is new or has changed. Raises AnnotatorError that names the address without its secrets."""
     scheme, address = check_address(named), redacted(named)
-    files = _file_system(scheme, named)
+    files = _file_system(scheme, named, may_be_own)
     name = unquote(urlsplit(named).path.rstrip("/").rpartition("/")[2]) or urlsplit(named).hostname or "images"
     with landing(project, address, name, progress) as place:
         try:
@@ -75,7 +75,7 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
             raise _failed(named, error) from None
 
 
-def _file_system(scheme: str, named: str) -> Any:
+def _file_system(scheme: str, named: str, may_be_own: bool) -> Any:
     """Raises AnnotatorError where its package is missing or the host is not allowed."""
     try:
         import fsspec
@@ -89,8 +89,10 @@ def _file_system(scheme: str, named: str) -> Any:
     parts = urlsplit(named)
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme in ("http", "https"):
-        check_host(parts.hostname or "", may_be_own=True)
-        return fsspec.filesystem(scheme, get_client=web.client(module, parts.hostname or ""), **options)
+        check_host(parts.hostname or "", may_be_own)
+        may_be_own = may_be_own and web.is_own(parts.hostname or "")  # what is elsewhere stays elsewhere
+        client = web.client(module, parts.hostname or "", may_be_own)
+        return fsspec.filesystem(scheme, get_client=client, **options)
     if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):
         raise AnnotatorError(
             f"{redacted(named)}: keys belong into the environment or your settings, not into addresses."

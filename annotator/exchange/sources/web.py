@@ -20,9 +20,11 @@ LARGEST_PAGE = 64 << 20  # bytes of a page of links: some 500,000 of them
 CHUNK = 1 << 20  # bytes
 
 
-def client(aiohttp: Any, host: str) -> Any:
-    """What fsspec makes its session with, for the address of this host."""
-    may_be_own = is_own(host)
+def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
+    """What fsspec makes its session with, for an address of this host.
+
+    may_be_own    whether a connection may lead to this machine or its network
+    """
 
     class Resolver(aiohttp.DefaultResolver):
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:

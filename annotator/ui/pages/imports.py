@@ -105,7 +105,7 @@ def _choose(db: Database, by: str, work: Importing) -> None:
         source = _of_upload(upload, chosen) if upload else _of_path(given)
         if kind == LABELS:
             folder = paths.folder(images) if images.strip() else None
-            choices: labels.Choices | predictions.Choices = labels.Choices(format_, folder)
+            choices: labels.Choices | predictions.Choices = labels.Choices(format_, folder, may_be_own=False)
         else:
             rows, columns = (_companion(source, one) for one in companions)
             choices = predictions.Choices(format_, scale, {}, rows, columns, only_known=True)
