@@ -22,6 +22,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.shared.label_table import CLASS, FACTS, IMAGE, STATE
+from annotator.exchange.formats.shared.provenance import ORIGIN
 from annotator.records import ABSENT, PRESENT, STATES
 from annotator.shares import counted
 
@@ -68,7 +69,7 @@ class Columns:
         return [name for name in names if name in wanted]
 
 
-WHO = ("source", "annotator", "decided_at", "original_source", "original_annotator", "original_decided_at")
+WHO = ("source", "annotator", "decided_at", *ORIGIN)
 
 
 def recognise(path: Path) -> str | None:

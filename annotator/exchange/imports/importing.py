@@ -230,10 +230,11 @@ class Plan:
             elif item.file:
                 item.file = self._prefix + item.file
             yield item
-        listed = {name for name, _ in contents.classes}
+        # It names all of its own classes, such as the chosen columns of a table: no other ones may become absent.
+        listed = {name for name, _ in contents.classes} if names_all else set()
         for item in read_sidecars(self._origin.path, problems):
             item.answered = False  # it says who gave an answer, not what else there is
-            if names_all:  # of its own classes, such as the chosen columns of a table: no other ones become absent
+            if listed:
                 item.labels = [given for given in item.labels if given.class_name in listed]
             yield item
 

@@ -38,7 +38,7 @@ def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[
     """The handler, reached only with an access token that has this right (store/access_tokens.py); it is given the
     token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""
 
-    async def route(request: Request) -> Response:
+    async def answered(request: Request) -> Response:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         name = None
         if scheme.lower() == "bearer" and secret:
@@ -46,7 +46,10 @@ def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[
         if name is None:
             text = f"This needs a valid token for {right}, sent as: Authorization: Bearer TOKEN."
             return error(401, text, {"www-authenticate": "Bearer"})
-        return await readable(handler(request, name))
+        return await handler(request, name)
+
+    async def route(request: Request) -> Response:
+        return await readable(answered(request))
 
     return route
 

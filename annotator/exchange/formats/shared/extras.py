@@ -14,7 +14,7 @@ import numpy as np
 from annotator.exchange.formats.contents import Given, Remark
 from annotator.exchange.formats.shared.cell_columns import in_words
 from annotator.exchange.formats.shared.times import iso_time, seconds_of
-from annotator.exchange.formats.view import STATE_WORDS, Accepted, Block, View
+from annotator.exchange.formats.view import DIGITS, STATE_WORDS, Accepted, Block, View
 from annotator.records import STATES as STATES_BY_NAME
 from annotator.records import UNSURE
 
@@ -141,7 +141,7 @@ def probabilities(names: Sequence[str], block: Block, row: int) -> dict[str, flo
     """Class -> probability of the current run, of one image; {} without a run."""
     numbers = block.probabilities[row]
     known = np.flatnonzero(~np.isnan(numbers)).tolist()
-    return {names[column]: round(number, 4) for column, number in zip(known, numbers[known].tolist(), strict=True)}
+    return {names[column]: round(number, DIGITS) for column, number in zip(known, numbers[known].tolist(), strict=True)}
 
 
 def _groups(view: View, names: Sequence[str], block: Block, row: int, given: Answers) -> list[Group]:
