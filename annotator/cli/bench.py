@@ -80,8 +80,14 @@ def bench_data(
     from annotator.benchmark.data import report
     from annotator.benchmark.data.measure import measure
 
-    with progress("bench data") as show:
-        result = measure(images, classes, names(formats), present=present, absent=absent, show=show)
+    try:
+        with progress("bench data") as show:
+            result = measure(images, classes, names(formats), present=present, absent=absent, show=show)
+    except KeyboardInterrupt:
+        raise AnnotatorError(
+            "Interrupted: nothing is reported, and what was made for it is gone. The same command begins anew; "
+            "--formats names fewer formats."
+        ) from None
     if as_json:
         print(json.dumps(result))
     else:

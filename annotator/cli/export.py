@@ -148,14 +148,20 @@ def export(
         cite=cite,
     )
     options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": login() if tag else ""}
-    with (
-        progress("Exporting") as show,
-        prepare(Database(project), dest, kind, choices, **options, progress=show) as prepared,
-    ):
-        said = list(prepared.said)
-        for sentence in said:
-            print(sentence, flush=True)
-        view, written = prepared.data.view, write(prepared)
+    try:
+        with (
+            progress("Exporting") as show,
+            prepare(Database(project), dest, kind, choices, **options, progress=show) as prepared,
+        ):
+            said = list(prepared.said)
+            for sentence in said:
+                print(sentence, flush=True)
+            view, written = prepared.data.view, write(prepared)
+    except KeyboardInterrupt:
+        raise AnnotatorError(
+            f"Interrupted: {dest} is as it was before, unless all of it had just been written. "
+            "Give the same command again."
+        ) from None
     for sentence in prepared.said[len(said) :]:
         print(sentence)
     size = f"{counted(view.images, 'image')} x {counted(len(view.classes), 'class', 'classes')}"
