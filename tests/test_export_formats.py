@@ -7,6 +7,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_what_a_format_cannot_hold_is_refused_with_its_count_unless_that_is_want
 
 
 @pytest.mark.parametrize("kind", sorted(name for name, format_ in FORMATS.items() if format_.write))
-def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_path, kind):
+def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_path, kind, monkeypatch):
     answer(db, 1, 1, PRESENT, annotator="Zoe Unusual")
     answer(db, 2, 2, ABSENT, annotator="Zoe Unusual")
     folder = tmp_path / "out"
@@ -170,6 +171,8 @@ def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_pa
     cards = [json.loads(text) for path, text in texts.items() if path.name.endswith("card.json")]
     assert len(cards) == 1 and cards[0]["images"] == 24
     before = {path: text for path, text in texts.items() if "card" not in path.name}
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + 100)
     export(db, target, kind, lossy=True)
     assert {path: path.read_bytes() for path in before} == before, "an unchanged export is replaced by an equal one"
 

@@ -24,12 +24,20 @@ BROKEN = {
 }
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A folder with the plug-in as pip installs it, on the path of this process and of those that a test starts."""
-    source = shutil.copytree(PLUGIN, tmp_path / "source")  # pip leaves what it built beside the source
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with the plug-in as pip installs it."""
+    folder = tmp_path_factory.mktemp("plugin")
+    source = shutil.copytree(PLUGIN, folder / "source")  # pip leaves what it built beside the source
     words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    subprocess.run([sys.executable, "-m", "pip", *words, "--target", tmp_path / "site", source], check=True)
+    subprocess.run([sys.executable, "-m", "pip", *words, "--target", folder / "site", source], check=True)
+    return folder / "site"
+
+
+@pytest.fixture
+def installed(site, tmp_path, monkeypatch):
+    """A copy of it, on the path of this process and of those that a test starts."""
+    shutil.copytree(site, tmp_path / "site")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
     monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "site"

@@ -12,7 +12,6 @@ and names that lead out of a folder, are problems.
 import io
 import re
 import tarfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -34,6 +33,7 @@ from annotator.store.reading import open_file
 
 WHOLE, REST = "data", "unsplit"  # the shards of a set without splits, and of images that are in none
 CLASSES = "classes.txt"
+MODIFIED = 315_532_800  # of all members, in seconds: 1980; the same labels make the same shards at any time
 SHARD_BYTES = 500_000_000
 SHARD_IMAGES = 10_000
 LARGEST = 16 << 20  # bytes of a .json or .cls
@@ -255,7 +255,6 @@ class _Shards:
         self._number = self._bytes = self._images = 0
         self._stack: ExitStack | None = None
         self._archive: tarfile.TarFile | None = None
-        self._now = int(time.time())
 
     def __enter__(self) -> "_Shards":
         return self
@@ -270,7 +269,7 @@ class _Shards:
             self._archive = self._next()
         for name, content in members:
             member = tarfile.TarInfo(name)
-            member.size, member.mtime, member.mode = len(content), self._now, 0o644
+            member.size, member.mtime, member.mode = len(content), MODIFIED, 0o644
             self._archive.addfile(member, io.BytesIO(content))
             self._bytes += len(content)
         self._images += 1
