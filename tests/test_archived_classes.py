@@ -225,9 +225,12 @@ def test_the_command_line_lists_and_changes_classes(db, annotator, tmp_path):
     assert "restored 'heron'" in history[0] and "undone by change" in history[2] and "added" in history[-1]
     assert "already" in annotator("classes", "undo", project, "9", code=1).stderr
     (tmp_path / "again.txt").write_text("fox\nheron\ndeer\ncub\n")
+    annotator("classes", "synonym", project, "deer", "roe")
     class_changes.archive(db, "Ann", [DEER])
     told = annotator("init", project, "--classes", tmp_path / "again.txt").stdout
     assert "'deer' is archived and stays so." in told and "classes added" not in told, "a synonym is its class"
+    class_changes.restore(db, "Ann", [DEER])
+    assert classes.find_class(db, "roe").id == DEER, "an archived class keeps its synonyms"
 
 
 @pytest.mark.process

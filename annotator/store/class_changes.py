@@ -192,7 +192,7 @@ def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
             raise several("These classes cannot be restored:", problems)
         for class_id in class_ids:
             restored, before = states[class_id], _before_archiving(sql, class_id)
-            own = _own_names(states, class_id, before)
+            own = _own_names(states, class_id, before) | {*restored["synonyms"]}
             lent = {name for state in states.values() for name in state["synonyms"] if name in own}
             for state in states.values():
                 state["synonyms"] = [name for name in state["synonyms"] if name not in {*lent, restored["name"]}]
