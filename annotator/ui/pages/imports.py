@@ -80,7 +80,7 @@ def page() -> None:
 
 def _choose(db: Database, by: str, work: Importing) -> None:
     with st.container(horizontal=True, gap="medium"):
-        kind = st.segmented_control("What", (LABELS, PREDICTIONS), required=True, key="import_kind")
+        kind = st.segmented_control("What", (LABELS, PREDICTIONS), required=True, key="import_kind") or LABELS
         place = st.segmented_control("From", (UPLOAD, PATH), required=True, key="import_place")
     st.caption(ABOUT[kind])
     upload = _uploaded(db, by) if place == UPLOAD else None
