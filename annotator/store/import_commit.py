@@ -31,7 +31,8 @@ from annotator.store.staging import Staging
 from annotator.store.versions import class_version
 
 NUMBERS = 10_000_000_000
-CACHE_KB = 100_000  # of the connection while it imports: pages that do not fit are written several times
+# Of the connection while it imports: pages that do not fit are written several times. Sorting takes as much once more.
+CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",

@@ -232,6 +232,7 @@ class Staging:
     def attached(self, db: Database) -> Generator[sqlite_utils.Database]:
         """The project's connection of this thread, with this file attached to it as `staged`."""
         sql = db.sql
+        self._file.execute("PRAGMA shrink_memory")  # the pages of the reading: those of the file are cached once more
         sql.conn.execute("ATTACH ? AS staged", [str(self.path)])
         try:
             for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
