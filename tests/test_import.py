@@ -167,6 +167,31 @@ def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     assert not consistency.problems(back)
 
 
+def test_a_table_that_somebody_has_changed_counts_more_than_the_file_of_its_origin(project, photos, tmp_path):
+    db = Database(project)
+    ids = names_to_ids(db)
+    decisions.decide(db, [
+        Decision("one-one", "label", "Ann", "click", ids["00.jpg"], 1, 1),
+        Decision("two-two", "done", "Ann", "done", ids["00.jpg"]),
+        Decision("three-3", "label", "Ann", "click", ids["01.jpg"], 1, 1),
+        Decision("four-44", "label", "Ann", "click", ids["01.jpg"], 2, 0),
+    ])  # fmt: skip
+    export(db, tmp_path / "out.csv", "csv")
+    changed = (
+        (tmp_path / "out.csv").read_text().replace("00.jpg,1,0,0", "00.jpg,0,1,0").replace("01.jpg,1,,", "01.jpg,0,,")
+    )
+    (tmp_path / "out.csv").write_text(changed)
+    plan, _ = bring(tmp_path / "second", tmp_path / "out.csv", images=photos)
+    second = Database(tmp_path / "second")
+    assert labels(second) == {
+        ("00.jpg", "fox", -1), ("00.jpg", "heron", 1), ("00.jpg", "deer", -1),
+        ("01.jpg", "fox", -1), ("01.jpg", "heron", 0),
+    }  # fmt: skip
+    assert plan.preview.warnings[0].startswith("3 answers differ")
+    origins = "SELECT count(*) FROM origin o JOIN label l ON l.decision_id = o.decision_id"
+    assert second.value(origins) == 2, "what Ann did not say is not said to be hers"
+
+
 def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_provenance_names(project, photos, tmp_path):
     db = Database(project)
     ids = names_to_ids(db)

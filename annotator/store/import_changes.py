@@ -57,7 +57,7 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
     sql.execute("DELETE FROM staged.change")
     if not changes.is_whole:  # some class is not the source's: absent is said of those that are
         sql.execute(
-            f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0
+            f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0, 1
             FROM staged.closed z CROSS JOIN staged.target t WHERE true ON CONFLICT DO NOTHING"""
         )
     _find(sql, changes, ALL)

@@ -10,7 +10,8 @@ from typing import Any
 
 import sqlite_utils
 
-from annotator.records import PRESENT, STATE_NAMES, UNSURE
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
+from annotator.shares import counted
 from annotator.store import classes
 from annotator.store.archived import ACTIVE
 from annotator.store.database import Database
@@ -106,12 +107,13 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
         sql.execute("DELETE FROM staged.cell")
         sql.execute("DELETE FROM staged.closed")
         sql.execute(
-            """INSERT INTO staged.cell SELECT i.image_id, c.target, g.state, g.id, g.who, coalesce(w.is_filled, 0), 0
-            FROM staged.given g JOIN staged.item i ON i.id = g.item JOIN staged.class c ON c.id = g.class
+            """INSERT INTO staged.cell SELECT i.image_id, c.target, g.state, g.id, g.who, coalesce(w.is_filled, 0), 0,
+                i.answered FROM staged.given g JOIN staged.item i ON i.id = g.item JOIN staged.class c ON c.id = g.class
             LEFT JOIN staged.who w ON w.id = g.who WHERE i.image_id NOT NULL AND c.target NOT NULL
             ORDER BY i.image_id, c.target, g.id
             ON CONFLICT (image_id, target) DO UPDATE SET
                 given = iif(who = 0, excluded.given, given), who = iif(who = 0, excluded.who, who),
+                is_said = is_said OR excluded.is_said,
                 is_filled = is_filled OR excluded.is_filled, is_clash = is_clash OR state != excluded.state"""
         )
         sql.execute(
@@ -119,8 +121,10 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
             WHERE (exhaustive OR (answered AND ?)) AND image_id NOT NULL ORDER BY image_id""",
             [staging.names_all],
         )
+        changed = _overrule(sql)
         for cell in _clashes(sql):  # the updates change no column that it selects by
             winner = _winner(cell)
+            changed += winner is not None and any(not row["answered"] for row in cell)
             if winner is None:
                 note(_clash_in_words(staging, cell))
             else:
@@ -128,12 +132,25 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
                     "UPDATE staged.cell SET state = ?, given = ?, who = ? WHERE image_id = ? AND target = ?",
                     [winner["state"], winner["id"], winner["who"], winner["image_id"], winner["target"]],
                 )
+        if changed:
+            differ = f"{counted(changed, 'answer differs', 'answers differ')} from what the file of their origin says"
+            staging.warnings.append(f"{differ}: that of the source counts.")
+
+
+def _overrule(sql: sqlite_utils.Database) -> int:
+    """A file beside the source says present of a cell, but the source names all that is present, and not this one:
+    somebody has changed it since. Returns how many."""
+    return sql.execute(
+        f"""UPDATE staged.cell SET state = {ABSENT}, given = NULL, who = 0 WHERE state = {PRESENT} AND NOT is_said
+        AND NOT is_filled AND image_id IN (SELECT image_id FROM staged.item WHERE exhaustive AND answered)"""
+    ).rowcount
 
 
 def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
     """Cells of which the source says two things: all that it says of each."""
     rows = sql.query(
-        """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, x.image_id, x.target
+        """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
+            x.target
         FROM staged.cell x JOIN staged.item i ON i.image_id = x.image_id JOIN staged.given g ON g.item = i.id
         JOIN staged.class k ON k.id = g.class AND k.target = x.target
         WHERE x.is_clash AND NOT x.is_filled ORDER BY x.image_id, x.target, g.id"""
@@ -143,8 +160,11 @@ def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
 
 
 def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer that holds: the newest, where all have a time; of different classes mapped to one, present, then
-    unsure. None: nothing says which."""
+    """The answer that holds: that of the source itself, where a file beside it says another; the newest, where all
+    have a time; of different classes mapped to one, present, then unsure. None: nothing says which."""
+    said = [row for row in cell if row["answered"]]
+    if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
+        return said[0]
     times = [row["at"] for row in cell]
     by_class = {row["class"]: row["state"] for row in cell}
     if None not in times and len(set(times)) == len(times):

@@ -89,7 +89,9 @@ CREATE TABLE remark (id INTEGER PRIMARY KEY, item INTEGER NOT NULL, kind TEXT NO
     annotator TEXT NOT NULL, at REAL);
 -- what the source says of a cell of the project; given NULL: absent, because the source names all that is present
 CREATE TABLE cell (image_id INTEGER NOT NULL, target INTEGER NOT NULL, state INTEGER NOT NULL, given INTEGER,
-    who INTEGER NOT NULL, is_filled INTEGER NOT NULL, is_clash INTEGER NOT NULL, PRIMARY KEY (image_id, target))
+    who INTEGER NOT NULL, is_filled INTEGER NOT NULL, is_clash INTEGER NOT NULL,
+    -- 0: only a file beside the source says it
+    is_said INTEGER NOT NULL, PRIMARY KEY (image_id, target))
     WITHOUT ROWID;
 -- images of which the source names all that is present
 CREATE TABLE closed (image_id INTEGER PRIMARY KEY);
