@@ -138,7 +138,7 @@ def elsewhere(birds, photos):
             shard.addfile(member, io.BytesIO(data))
     handler = partial(SimpleHTTPRequestHandler, directory=str(birds / "web"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
 

@@ -496,7 +496,7 @@ def web(tmp_path, monkeypatch):
         file.write_bytes(content)
     handler = type("Handler", (Web,), {"sent": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(tmp_path / "web")))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", handler
     server.shutdown()
     server.server_close()
@@ -626,7 +626,7 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
     monkeypatch.setattr(web_servers, "LARGEST_PAGE", 1 << 20)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
     server.asked = []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     try:
         for name, said in HOSTILE.items():
