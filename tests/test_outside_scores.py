@@ -8,6 +8,7 @@ from models.ensemble.stacking import fit_stacked
 from models.methods.auto import Auto
 from models.statistics.metrics import average_precision
 from models.statistics.outside_scores import OutsideScores, with_first_guesses
+from models.statistics.stacker import Scores, fit_stacker
 
 IMAGES, DIMENSIONS, SHARES = 500, 40, np.array([0.4, 0.25, 0.15, 0.1])
 
@@ -89,3 +90,18 @@ def test_a_class_that_nobody_has_marked_gets_the_first_guess_and_other_scores_gu
     labels[1:, 0] = -1  # answers to questions that were not chosen by their answer move the guess
     told = with_first_guesses(own, labels, labels != 0, sources, stacked=False)
     assert told[0, 0] < first[0, 0]
+
+
+def test_a_source_that_says_nothing_says_neither_zero_nor_its_mean():
+    chance = np.random.default_rng(1)
+    speaks = np.arange(600) % 2 == 0
+    present = np.where(speaks, chance.random(600) < 0.8, chance.random(600) < 0.1)  # a detector: silent where it is not
+    scores = np.where(speaks, chance.random(600), np.nan)[:, None]
+    inputs = OutsideScores("detector", scores, "score").inputs()
+    assert np.array_equal(np.isnan(inputs), np.isnan(scores)) and abs(np.nanmean(inputs)) < 1e-3
+    ours = np.zeros((600, 1))
+    held_out, columns = Scores(ours, ours, [inputs]), np.zeros(600, int)
+    stacker = fit_stacker(held_out, np.zeros((600, 1)), columns, present, np.ones(600), 1)
+    asked = Scores(ours[:2], ours[:2], [np.array([[0.0], [np.nan]])])
+    spoken, silent = expit(stacker.logits(asked, np.zeros((2, 1))))[:, 0]
+    assert spoken > 0.7 > 0.25 > silent
