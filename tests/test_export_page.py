@@ -175,7 +175,7 @@ def test_what_a_format_cannot_hold_is_agreed_to_before_anything_is_written(label
     tick.check().run()
     press(test)
     card = json.loads(content()["labels.card.json"])
-    assert card["lost"] == ["openimages has no room for 'unsure': 1 pair are lost."]
+    assert card["lost"] == ["openimages has no room for 'unsure': 1 pair is lost."]
     assert not page(labeled, format="jsonl").warning
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from annotator.errors import AnnotatorError
 from annotator.store.database import Database
 
-PATIENCE = 0.7  # seconds that a page waits for an answer before it shows how far it is
+PATIENCE, GLANCE = 0.7, 0.05  # seconds that a page waits when it has begun one, and when it asks again
 UNASKED = 10.0  # seconds after which nobody waits any more
 KEPT = 24  # results
 CHEAP = 2.0  # seconds: a computation that took less is made again whenever something has changed
@@ -68,7 +68,7 @@ class Background:
         self._works: OrderedDict[Hashable, Work] = OrderedDict()
 
     def ask(self, key: Hashable, stamp: Hashable, make: Callable[[Note], Any], *, again: bool = False) -> Work:
-        """The computation of a key, begun where there is none; waits PATIENCE for it.
+        """The computation of a key, begun where there is none; waits a moment for it.
 
         key      what is computed
         stamp    what it depends on: where that has changed, a cheap one is made again
@@ -76,16 +76,17 @@ class Background:
         again    make it again, whatever it cost
         """
         with self._lock:
-            work = self._works.get(key)
+            work, patience = self._works.get(key), GLANCE
             if work is None or self._is_over(work, stamp, again):
                 before = work if work and work.result is not None else None
                 work = self._works[key] = Work(stamp, before)
                 threading.Thread(target=self._run, args=[work, make], name="computing", daemon=True).start()
+                patience = PATIENCE
             self._works.move_to_end(key)
             while len(self._works) > KEPT:
                 self._works.popitem(last=False)
         work.asked = time.monotonic()
-        work.ended.wait(PATIENCE)
+        work.ended.wait(patience)
         return work
 
     @staticmethod

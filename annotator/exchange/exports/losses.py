@@ -25,7 +25,7 @@ class Loss:
     @property
     def done(self) -> str:
         """The same once somebody has agreed to it."""
-        return f"{self.text.replace('would be lost', 'are lost')}."
+        return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 
 class WouldLose(AnnotatorError):

@@ -62,7 +62,7 @@ def wait_for(work: Work, what: str) -> None:
 def counts(db: Database, work: Work, summary: Summary) -> None:
     """Images, classes and answers."""
     size = f"{counted(summary.images, 'image')} × {counted(len(summary.head.classes), 'class', 'classes')}"
-    st.markdown(f"**{size}**")
+    states = [*STATE_WORDS[1:], "unknown"]
     totals: Counter[tuple[str, str]] = Counter()
     rows = []
     for column, class_ in enumerate(summary.head.classes):
@@ -70,19 +70,20 @@ def counts(db: Database, work: Work, summary: Summary) -> None:
         for state, source, many in summary.tallies.counts_of_class(column):
             totals[state, source] += many
             of_class[state] += many
-        states = [*STATE_WORDS[1:], "unknown"]
         rows.append({"Class": class_.name} | {_state(state): f"{of_class[state]:,}" for state in states})
-    tables.show(
-        [
-            {"Answer": _state(state), "From": source or "nobody", "Image-class pairs": f"{many:,}"}
-            for (state, source), many in totals.most_common()
-        ]
-        or [{"Answer": "none", "From": "nobody", "Image-class pairs": "0"}],
-        "What the export holds",
-    )
-    if rows:
-        with st.expander("By class"):
+    of_state = {state: sum(many for (other, _), many in totals.items() if other == state) for state in states}
+    pairs = ", ".join(f"{of_state[state]:,} {_state(state).lower()}" for state in states)
+    st.markdown(f"**{size}:** {pairs}.")
+    if totals:
+        with st.expander("By class, and where the answers come from"):
             tables.show(rows, "Answers by class")
+            tables.show(
+                [
+                    {"Answer": _state(state), "From": source or "nobody", "Image-class pairs": f"{many:,}"}
+                    for (state, source), many in totals.most_common()
+                ],
+                "Where the answers come from",
+            )
     for sentence in summary.said:
         st.caption(frame.escaped(sentence))
     _age(db, work)

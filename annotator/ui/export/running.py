@@ -139,7 +139,7 @@ class Exporting:
             pass
         except WouldLose as error:  # somebody answered since it was agreed to
             lost = " ".join(f"{loss.text}." for loss in error.lost)
-            outcome = replace(outcome, error=f"Nothing was exported. {lost} Agree to that first.")
+            outcome = replace(outcome, error=f"Nothing was exported. {lost} Count again above, and agree to it.")
         except AnnotatorError as error:
             outcome = replace(outcome, error=str(error))
         except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
