@@ -7,6 +7,7 @@ second person answers some images in every class, and a part of an audit.
 """
 
 import csv
+import json
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,10 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     shoot(page, f"certificate-{theme}")
     page.get_by_role("link", name="Map").click()
     page.locator(".legend").wait_for(timeout=120_000)
+    page.get_by_role("link", name="Import").click()
+    preview_an_import(page, truth, names)
+    shoot(page, f"import-{theme}")
+    page.get_by_role("button", name="Cancel").click()
     for name in ("Map", "Progress", "Export", "Settings"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(4000)
@@ -138,6 +143,23 @@ def mark(page, truth: dict[str, list[str]], name: str) -> None:
         if (name in truth[image]) != (tile.get_attribute("aria-pressed") == "true"):
             page.keyboard.press(KEYS[number])
     page.wait_for_timeout(300)
+
+
+def preview_an_import(page, truth: dict[str, list[str]], names: list[str]) -> None:
+    """Upload a COCO file of another tool that names some classes in its own way, and see what it would change."""
+    own = {"house": "House", "duck": "bird", "boat": "ship"}
+    files = list(truth)[LABELED - 10 : LABELED + 50]
+    shown = [(place, names.index(name)) for place, file in enumerate(files) for name in truth[file]]
+    coco = {
+        "images": [{"id": place, "file_name": file} for place, file in enumerate([*files, "holiday.jpg"])],
+        "annotations": [{"id": n, "image_id": at, "category_id": of} for n, (at, of) in enumerate(shown)],
+        "categories": [{"id": place, "name": own.get(name, name)} for place, name in enumerate(names)],
+    }
+    file = {"name": "instances.json", "mimeType": "application/json", "buffer": json.dumps(coco).encode()}
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("heading", name="Preview of instances.json").wait_for(timeout=60_000)
+    page.wait_for_timeout(1500)
 
 
 def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:

@@ -27,7 +27,7 @@ STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-who) {position: absolute;}
 .st-key-who {position: fixed; top: 2px; right: 1.2rem; width: auto; z-index: 999991;}
 @media (min-width: 768px) {[data-testid="stToolbar"] {padding-right: 13rem;}}
-@media (min-width: 1280px) {[data-testid="stToolbar"] {padding-right: 29.5rem;}}
+@media (min-width: 1440px) {[data-testid="stToolbar"] {padding-right: 29.5rem;}}
 @media (max-width: 1600px) {[data-testid="stTopNavLink"] > span:first-child {display: none;}}
 [data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
 [data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}

@@ -26,6 +26,7 @@ MATCHES = {
     "known": "the same name",
     "synonym": "a synonym",
     "alike": "but for case and blanks",
+    "matched": "a synonym, or but for case and blanks",
     "mapped": "your choice",
     "left out": "your choice",
     "new": "not in the project",
@@ -47,7 +48,10 @@ def progress(work: Importing) -> None:
         what = state.what or "Reading"
         count = f": {state.done:,} of {state.of:,}" if state.of else f": {state.done:,}" if state.done else ""
         whose = f"{state.order.by} imports {state.order.name}. {what}{count}"
-        st.progress(min(state.done / state.of, 1.0) if state.of else 0.0, text=frame.escaped(whose))
+        if state.of:
+            st.progress(min(state.done / state.of, 1.0), text=frame.escaped(whose))
+        else:  # nobody knows how much there is
+            st.info(frame.escaped(whose), icon=":material/hourglass_top:")
         st.button("Cancel", on_click=work.cancel, key="import_cancel")
 
 
@@ -88,19 +92,16 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
     order, preview = state.order, plan.preview
     assert order and isinstance(order.choices, labels.Choices)
     _said(order, in_words.format_in_words(plan), plan.said)
-    lines = in_words.lines(preview, order.choices.conflicts)
-    if lines:
-        tables.show([{"What": _capital(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change")
-    for line in lines:
-        if line.examples:
-            with st.expander(f"Examples: {line.title.split(':')[0]}"):
-                _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
-    for warning in preview.warnings:
-        frame.warning(warning)
-    choices = _choices(order, state, preview)
     known = classes.in_order(db)
-    if chosen := mapped(preview.classes, _class_table(preview.classes, known, state, True), known):
-        choices = replace(choices, class_map={**_map(order), **chosen})
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _numbers(in_words.lines(preview, order.choices.conflicts))
+        choices = _choices(order, state, preview)
+    with right:
+        if chosen := mapped(preview.classes, _class_table(preview.classes, known, state, True), known):
+            choices = replace(choices, class_map={**_map(order), **chosen})
+        for warning in preview.warnings:
+            frame.warning(warning)
     if choices != order.choices:
         work.choose(choices)
         st.rerun()
@@ -109,6 +110,16 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
     elif not plan.changes:
         st.info("Nothing would change: the project has all of it already.")
     _buttons(work, disabled=bool(state.error) or not plan.changes)
+
+
+def _numbers(lines: Sequence[in_words.Line]) -> None:
+    """What would change, and examples of what may be a surprise."""
+    if lines:
+        tables.show([{"What": _capital(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change")
+    for line in lines:
+        if line.examples:
+            with st.expander(f"Examples: {line.title.split(':')[0]}"):
+                _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
 
 
 def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
@@ -159,9 +170,9 @@ def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: S
     now = guesses(staged, known)
     if not staged:
         return now
-    parts = [f"{counted(len(now), 'class', 'classes')} in the source"]
+    parts = [f"{counted(len(now), 'class', 'classes')} {'in the source' if may_be_new else 'named differently'}"]
     parts += [f"{now.count(how):,} {words}" for how, words in ((NEW, "new"), (OUT, "left out")) if how in now]
-    st.markdown("##### Classes")
+    st.markdown("**Classes**")
     st.caption(
         f"{', '.join(parts)}. Choose under Becomes what each is here; synonyms, and names that differ in case or "
         "blanks, are matched already."
@@ -213,8 +224,12 @@ def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan)
         with st.expander("Examples: unknown images"):
             _listed(found.unknown_images.examples, "Unknown images")
     staged = [StagedClass(name, "", "new", 0) for name in found.unknown_classes]
-    staged += [StagedClass(name, target, "mapped", 0) for name, target in found.classes.items()]
-    staged += [StagedClass(name, "", "left out", 0) for name, target in _map(order).items() if not target]
+    chosen = _map(order)
+    staged += [
+        StagedClass(name, target, "mapped" if name in chosen else "matched", 0)
+        for name, target in found.classes.items()
+    ]
+    staged += [StagedClass(name, "", "left out", 0) for name, target in chosen.items() if not target]
     choices = order.choices
     if chosen := mapped(staged, _class_table(staged, known, state, False), known):
         choices = replace(choices, class_map={**choices.class_map, **chosen})
@@ -261,7 +276,7 @@ def _listed(texts: Iterable[str], label: str) -> None:
 
 def _buttons(work: Importing, disabled: bool) -> None:
     with st.container(horizontal=True):
-        if st.button("Import", type="primary", disabled=disabled, key="import_store"):
+        if st.button("Import", type="primary", disabled=disabled, shortcut="Ctrl+Enter", key="import_store"):
             work.store()
             st.rerun()
         if st.button("Cancel", key="import_drop"):

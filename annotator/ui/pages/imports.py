@@ -21,20 +21,20 @@ from annotator.store.database import Database
 from annotator.store.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
 from annotator.ui import context, frame, paths, tables
 from annotator.ui.components import mount_upload
-from annotator.ui.importing import Importing, Order, importing
+from annotator.ui.importing import Importing, Order, State, importing
 from annotator.ui.pages import import_history, import_preview
 from annotator.ui.uploads import Upload, uploads
 
 REFRESH = 0.5  # seconds, while an import is at work
 LABELS, PREDICTIONS = "Labels and images", "Predictions of another model"
 UPLOAD, PATH = "Upload", "Path or address"
-KEPT: dict[str, str | None] = {
+KEPT = {
     "import_kind": LABELS,
     "import_place": UPLOAD,
     **dict.fromkeys(("import_path", "import_images", "import_called", "import_rows", "import_columns"), ""),
     "import_scale": PROBABILITY,
-    f"import_format_{LABELS}": None,
-    f"import_format_{PREDICTIONS}": None,
+    f"import_format_{LABELS}": "",
+    f"import_format_{PREDICTIONS}": "",
 }
 """The fields that say where an import comes from, and what they hold at first."""
 WHOLE = "All files together"
@@ -65,9 +65,8 @@ def page() -> None:
         name, db = frame.annotator_name(), context.db()
         work = importing(db)
         st.subheader("Import")
-        for key, first in KEPT.items():  # what is not on the page for a while is forgotten otherwise
-            st.session_state[key] = st.session_state.get(key, first)
         state = work.state  # of one moment for all of the page
+        _keep_fields(name, state)
         if not state.is_open:
             _choose(db, name, work)
         if state.is_at_work:
@@ -76,6 +75,18 @@ def page() -> None:
             import_preview.outcome(db, name, work, state)
         import_history.predictions(db)
         import_history.imports(db, name, work)
+
+
+def _keep_fields(by: str, state: State) -> None:
+    """Hold on to what was typed: Streamlit forgets fields that are not on the page for a while, and a reload all."""
+    fields, order = st.session_state, state.order
+    if "import_kind" not in fields and order and order.by == by:
+        fields["import_kind"] = PREDICTIONS if order.is_predictions else LABELS
+        fields["import_called"] = order.called
+        if not order.upload:
+            fields["import_place"], fields["import_path"] = PATH, order.name
+    for key, first in KEPT.items():
+        fields[key] = fields.get(key, first)
 
 
 def _choose(db: Database, by: str, work: Importing) -> None:
@@ -87,12 +98,12 @@ def _choose(db: Database, by: str, work: Importing) -> None:
     if place == UPLOAD and upload is None:
         return
     with st.form("import_source", border=False):
-        given = "" if upload else _path()
+        given = "" if upload else _path("File, folder, archive or address" if kind == LABELS else "File")
         chosen = _which(upload) if upload else ""
         called, scale = _called() if kind == PREDICTIONS else ("", PROBABILITY)
         format_ = st.selectbox(
             "Format",
-            [None, *_formats(kind)],
+            ["", *_formats(kind)],
             format_func=lambda name: _formats(kind)[name] if name else "Recognize it",
             key=f"import_format_{kind}",
         )
@@ -105,10 +116,11 @@ def _choose(db: Database, by: str, work: Importing) -> None:
         source = _of_upload(upload, chosen) if upload else _of_path(given)
         if kind == LABELS:
             folder = paths.folder(images) if images.strip() else None
-            choices: labels.Choices | predictions.Choices = labels.Choices(format_, folder, may_be_own=False)
+            taken = labels.Choices(format_ or None, folder, may_be_own=False)
+            choices: labels.Choices | predictions.Choices = taken
         else:
             rows, columns = (_companion(source, one) for one in companions)
-            choices = predictions.Choices(format_, scale, {}, rows, columns, only_known=True)
+            choices = predictions.Choices(format_ or None, scale, {}, rows, columns, only_known=True)
             _refuse_nameless(called, source)
         work.start(Order(by, source.name, source.path, choices, upload.folder if upload else None, called))
     except AnnotatorError as error:
@@ -131,9 +143,9 @@ def _uploaded(db: Database, by: str) -> Upload | None:
     return upload
 
 
-def _path() -> str:
+def _path(title: str) -> str:
     return st.text_input(
-        "File, folder, archive or address",
+        title,
         placeholder="/home/ann/birds/instances.json",
         help="On the machine that runs Annotator: files of labels, folders, .zip, .tar, .parquet, lists of paths. Or "
         "an address (https, s3, gs). Images stay where they lie; archives are unpacked into the project.",
