@@ -27,7 +27,6 @@ from annotator.store.database import Database
 from annotator.store.images import names_to_ids
 from annotator.ui import context, frame, paths, uploads
 from annotator.ui.importing import CANCELLED, READY, Importing, Order, importing
-from annotator.ui.pages import import_preview
 
 SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
 NEW_FOX = "![f](//evil.example) <img src=x>"
@@ -94,6 +93,14 @@ def plain(text: str) -> str:
     return text.replace("\\", "").replace(frame.JOINER, "")
 
 
+def become(test: AppTest, place: int, wanted: str) -> AppTest:
+    """Choose what becomes of a class of the source."""
+    work = importing(context.db())
+    fine(test.selectbox(key=f"import_class_{work.state.since}_{place}").select(wanted).run())
+    work.wait()
+    return fine(test.run())
+
+
 def states(db: Database) -> dict[tuple[int, int], int]:
     return {(one.image_id, one.class_id): one.state for one in decisions.all_labels(db)}
 
@@ -117,15 +124,8 @@ def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served,
     assert "Answers that people gave differently: kept</th><td>1</td>" in text
     assert states(served) == {(ids["00.jpg"], 1): ABSENT}, "a preview changes nothing"
 
-    plan = importing(served).state.plan
-    assert plan is not None
-    known, staged = classes.in_order(served), plan.preview.classes
-    assert import_preview.guesses(staged, known) == ["1", "new", "new"]
-    changed = import_preview.mapped(staged, ["1", "2", "out"], known)
-    assert changed == {"stork": "heron", NEW_FOX: ""}
-    importing(served).choose(Choices(class_map=changed))
-    importing(served).wait()
-    test = fine(test.run())
+    test = become(test, 1, "2")  # stork is the heron
+    test = become(test, 2, "out")
     test = fine(test.radio[-1].set_value("replace").run())
     importing(served).wait()
     test = fine(test.run())
@@ -288,13 +288,8 @@ def test_predictions_are_previewed_mapped_added_listed_and_removed(served, tmp_p
     test = press(test, "Preview")
     assert "Images in the project</th><td>10<" in said(test) and "Unknown images: left out</th><td>1<" in said(test)
     assert "not in the project: left out</th><td>1<" in said(test)
-    order = importing(served).state.order
-    assert order is not None
-    staged = [import_preview.StagedClass("vulpes", "", "new", 0)]
-    chosen = import_preview.mapped(staged, ["1"], classes.in_order(served))
-    importing(served).choose(import_preview.replace(order.choices, class_map=chosen))
-    importing(served).wait()
-    test = press(fine(test.run()), "Import")
+    test = become(test, 0, "1")
+    test = press(test, "Import")
     assert "yolo-world: a probability of 20 image-class pairs on 10 images" in said(test)
     [source] = prediction_sources.sources(served)
     [scores] = prediction_sources.opened(served)

@@ -74,6 +74,7 @@ class State:
     plan              when it is ready: with `format`, `why`, `said`, and `preview` or `found`; only to be read
     result            when it is done: importing.Done or prediction_sources.Source
     error             why it failed, or why the newest choice cannot be used
+    refused           that choice
     """
 
     stage: str = IDLE
@@ -85,6 +86,7 @@ class State:
     plan: Plan | None = None
     result: labels.Done | Source | None = None
     error: str = ""
+    refused: Choices | None = None
 
     @property
     def is_at_work(self) -> bool:
@@ -181,9 +183,9 @@ class Importing:
 
     def _settle(self, order: Order, plan: Plan) -> None:
         """Wait for decisions until it is stored or dropped."""
-        error = ""
+        error, refused = "", None
         while True:
-            self._end(State(READY, order, self.state.since, plan=plan, error=error))
+            self._end(State(READY, order, self.state.since, plan=plan, error=error, refused=refused))
             decision = self._decisions.get()
             if decision is None or self._cancel.is_set():
                 raise _CancelledError
@@ -198,9 +200,9 @@ class Importing:
                     plan.choose(decision, self._note)
                 else:
                     plan.choose(decision)
-                order, error = replace(order, choices=decision), ""
+                order, error, refused = replace(order, choices=decision), "", None
             except AnnotatorError as problem:
-                error = for_page(str(problem), order)
+                error, refused = for_page(str(problem), order), decision
 
     def _stored(self, order: Order, plan: Plan) -> labels.Done | Source:
         try:

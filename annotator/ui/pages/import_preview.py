@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
-import pandas as pd
 import streamlit as st
 
 from annotator.exchange.imports import importing as labels
@@ -32,7 +31,7 @@ MATCHES = {
     "new": "not in the project",
     "restored": "it was here before",
 }
-ROW, MOST_HEIGHT = 35, 600  # pixels
+SHOWN = 50  # classes of the source that are listed at a time
 STYLE = """<style>
 ul.examples {margin: 0; padding-left: 1.2rem; max-height: 22rem; overflow: auto; overflow-wrap: anywhere;}
 ul.examples:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
@@ -102,7 +101,7 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
             choices = replace(choices, class_map={**_map(order), **chosen})
         for warning in preview.warnings:
             frame.warning(warning)
-    if choices != order.choices:
+    if choices not in (order.choices, state.refused):
         work.choose(choices)
         st.rerun()
     if state.error:
@@ -166,49 +165,49 @@ def guesses(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
 
 
 def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: State, may_be_new: bool) -> list[str]:
-    """The table of classes, those that are not simply known first; returns what becomes of each now."""
+    """The classes of the source, those that are not simply known first; returns what becomes of each now."""
     now = guesses(staged, known)
     if not staged:
         return now
     parts = [f"{counted(len(now), 'class', 'classes')} {'in the source' if may_be_new else 'named differently'}"]
     parts += [f"{now.count(how):,} {words}" for how, words in ((NEW, "new"), (OUT, "left out")) if how in now]
     st.markdown("**Classes**")
-    st.caption(
-        f"{', '.join(parts)}. Choose under Becomes what each is here; synonyms, and names that differ in case or "
-        "blanks, are matched already."
-    )
+    st.caption(f"{', '.join(parts)}. Choose what each is here.")
     words = ({NEW: "New class"} if may_be_new else {}) | {OUT: "Leave out"}
     words |= {str(class_.id): class_.name for class_ in known}
-
-    def shown(value: object) -> str:
-        return words.get(str(value), str(value))
-
-    order = sorted(range(len(staged)), key=lambda place: (staged[place].how == "known", place))
-    rows = [
-        {"name": class_.name, "becomes": now[place], "match": MATCHES[class_.how], "answers": class_.answers}
-        for place in order
-        for class_ in [staged[place]]
-    ]
-    edited = st.data_editor(
-        pd.DataFrame(rows),
-        hide_index=True,
-        disabled=["name", "answers", "match"],
-        column_order=["name", "becomes", "match", *(["answers"] if may_be_new else [])],
-        column_config={
-            "name": st.column_config.TextColumn("Name in the source"),
-            "becomes": st.column_config.SelectboxColumn(
-                "Becomes", options=list(words), format_func=shown, required=True
-            ),
-            "match": st.column_config.TextColumn("Because"),
-            "answers": st.column_config.NumberColumn("Answers", format="localized", width="small"),
-        },
-        height=min(ROW * (len(staged) + 1) + 3, MOST_HEIGHT),
-        key=f"import_classes_{state.since}",
-        alt="What becomes of the classes of the source",
-    )
-    for place, wanted in zip(order, edited["becomes"].tolist(), strict=True):
-        now[place] = str(wanted)
+    part = ""
+    if len(staged) > SHOWN:
+        part = st.text_input("Find a class", key=f"import_find_{state.since}").strip().casefold()
+    wanted = [place for place, class_ in enumerate(staged) if part in class_.name.casefold()]
+    same = [place for place in wanted if staged[place].how == "known"]
+    others = [place for place in wanted if staged[place].how != "known"]
+    for place in others[:SHOWN]:
+        now[place] = _class_row(staged[place], now[place], words, f"import_class_{state.since}_{place}")
+    if same:
+        with st.expander(f"{counted(len(same), 'class has', 'classes have')} the same name here"):
+            for place in same[: SHOWN - len(others[:SHOWN])]:
+                now[place] = _class_row(staged[place], now[place], words, f"import_class_{state.since}_{place}")
+    if len(wanted) > SHOWN:
+        st.caption(f"{len(wanted) - SHOWN:,} more: type a part of the name above to find one.")
     return now
+
+
+def _class_row(class_: StagedClass, now: str, words: Mapping[str, str], key: str) -> str:
+    """One class of the source, and the field that says what becomes of it."""
+    left, right = st.columns(2, vertical_alignment="center")
+    answers = f", {counted(class_.answers, 'answer')}" if class_.answers else ""
+    left.markdown(f"{frame.escaped(class_.name)}  \n:small[{MATCHES[class_.how]}{answers}]")
+    options = list(words)
+    with right:
+        chosen = st.selectbox(
+            f"What {frame.escaped(class_.name)} becomes",
+            options,
+            index=options.index(now),
+            format_func=lambda option: words[option],
+            label_visibility="collapsed",
+            key=key,
+        )
+    return chosen or now
 
 
 def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan) -> None:
@@ -247,7 +246,7 @@ def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan)
             key=f"import_again_{state.since}",
         )
         choices = replace(choices, replace=again)
-    if choices != order.choices:
+    if choices not in (order.choices, state.refused):
         work.choose(choices)
         st.rerun()
     if state.error:
