@@ -36,7 +36,7 @@ STYLE = """<style>
 [data-testid="stCaptionContainer"] {opacity: 0.8;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
-[data-testid^="stBaseButton-primary"]:enabled p {color: inherit;}
+[data-testid^="stBaseButton-primary"]:enabled :is(p, kbd) {color: inherit; opacity: 1;}
 @media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
 </style>"""
 
