@@ -43,7 +43,7 @@ PAGES = {
     "progress": "[data-testid=stVegaLiteChart]",
     "certificate": "[data-testid=stVegaLiteChart]",
     "imports": ".upload button",
-    "export": ".as-text",
+    "export": "[data-testid=stDownloadButton]",
     "images": ".as-text",
     "settings": "[data-testid=stSelectbox]",
     "classes": "[data-testid=stForm]",
