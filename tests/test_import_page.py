@@ -29,6 +29,8 @@ from annotator.ui import context, frame, paths, uploads
 from annotator.ui.importing import CANCELLED, READY, Importing, Order, importing
 
 SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
+SETTLED = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every((one) =>
+  getComputedStyle(one).opacity === "1")"""  # what is drawn anew is faint until it is there
 NEW_FOX = "![f](//evil.example) <img src=x>"
 
 
@@ -330,6 +332,7 @@ def test_a_page_may_name_a_folder(given):
     assert hidden or paths.source(given) == given
 
 
+@pytest.mark.slow  # each step without a browser is above, and every page is looked at in test_accessibility.py
 @pytest.mark.browser
 def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts, project, tmp_path):
     path = coco(tmp_path / "instances.json")
@@ -338,6 +341,7 @@ def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts,
         tab.locator("input[type=file]").set_input_files(path)
         tab.get_by_role("button", name="Preview").click()
         expect(tab.get_by_role("heading", name="Preview of instances.json")).to_be_visible(timeout=30_000)
+        tab.wait_for_function(SETTLED)
         assert findings(tab) == []
         tab.keyboard.press("Control+Enter")
         expect(tab.get_by_text("Import 1: 10 answers")).to_be_visible(timeout=30_000)
