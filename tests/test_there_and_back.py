@@ -161,7 +161,8 @@ def test_an_export_is_read_back_whole_with_what_lies_beside_it(tmp_path, folders
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()
     with_images = not FORMATS[name].ending  # then they are all that the new project has, under other names
-    export(rich, target, name, Choices(images="copy" if with_images else ""), lossy=True)
+    chosen = Choices(images="copy" if with_images else "", splits="existing")
+    export(rich, target, name, chosen, lossy=True)
     bring(tmp_path / "again", target, images=None if with_images else folders)
     assert everything(tmp_path / "again") == everything(rich.paths.project)
     bring(rich.paths.project, target)

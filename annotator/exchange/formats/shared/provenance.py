@@ -74,12 +74,13 @@ class Sidecars:
     def _add(self, block: Block) -> None:
         provenance, notes = self._files
         provenance.writelines(self._provenance(block))
-        # The split of an export is in its format, and stands for the image's own.
-        left_out = "split" if self._view.splits else ""
+        has_facts, has_splits = "attributes" in self._view.has, bool(self._view.splits)
         for row, (image, of_image) in enumerate(zip(block.images, block.notes, strict=True)):
             rows = [(note.kind, note.text, note.annotator, iso_time(note.at)) for note in of_image]
-            facts = block.attributes[row].items() if "attributes" in self._view.has else ()
-            rows += [(label_table.FACT + name, value, "", "") for name, value in facts if name != left_out]
+            facts = dict(block.attributes[row]) if has_facts else {}
+            if has_splits:  # those of the export stand for the image's own
+                facts["split"] = block.splits[row]
+            rows += [(label_table.FACT + name, value, "", "") for name, value in facts.items() if value]
             file = (block.files[row],) if self._has_files else ()
             notes.writelines(",".join(map(self._field, (image.name, *values, *file))) + "\n" for values in rows)
 
