@@ -48,15 +48,19 @@ class Contexts:
         return context
 
     def page_of(self, context: BrowserContext) -> Page:
-        """The page that was left open in this context, or a new one. `troubles` collects what is thrown in it."""
+        """The page that was left open in this context, or a new one. `troubles` collects what is thrown in it, and
+        `fetching` are its requests that are not answered."""
         if context.pages:
             [page] = context.pages
         else:
             page = context.new_page()
             page.on("pageerror", lambda error: page.troubles.append(str(error)))
+            page.on("request", lambda request: page.fetching.add(request))
+            page.on("requestfinished", lambda request: page.fetching.discard(request))
+            page.on("requestfailed", lambda request: page.fetching.discard(request))
             for name in LASTING:
                 setattr(page, name, _noted(page, getattr(page, name)))
-        page.troubles, page.altered = [], False
+        page.troubles, page.fetching, page.altered = [], set(), False
         return page
 
     def give_back(self, context: BrowserContext) -> None:

@@ -1,7 +1,7 @@
 """A person in front of a grid or of Autopilot: what is on screen, and what the store has of it."""
 
 from contexts import Contexts
-from person import decided, open_page
+from person import decided, open_page, wait_until_fetched
 from playwright.sync_api import Page
 from served import Served, until
 
@@ -38,7 +38,7 @@ DRAWN = """() => new Promise((done) => {
 def open_grid(browser: Contexts, served: Served, name: str, path: str = "/grid", **more) -> Page:
     page = open_page(browser, served, name, path, **more)
     page.locator(GRID).wait_for(timeout=60_000)
-    page.wait_for_load_state("networkidle")  # the grids that come next are there: that is what they are fetched for
+    wait_until_fetched(page)  # the grids that come next are there
     return page
 
 

@@ -1,5 +1,6 @@
 """A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,16 @@ def open_page(browser: Contexts, served: Served, name: str, path: str = "/", *, 
     tools.detach()
     page.goto(served.address + path)
     return page
+
+
+def wait_until_fetched(page: Page) -> None:
+    """Until the page fetches nothing for half a second from now on: what comes next is there. `networkidle` is of the
+    load of the page, and may have been before the first picture was asked for."""
+    quiet, end = 0, time.monotonic() + 60
+    while quiet < 10:
+        assert time.monotonic() < end, [request.url for request in page.fetching]
+        page.wait_for_timeout(50)
+        quiet = 0 if page.fetching else quiet + 1
 
 
 def on_screen(page: Page) -> int:

@@ -10,7 +10,7 @@ import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
 from grids import DRAWN, KIND, MARKED, cells, shown
-from person import decided, labels_of, looked, on_screen, open_page, wait_until_saved
+from person import decided, labels_of, looked, on_screen, open_page, wait_until_fetched, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
@@ -63,7 +63,7 @@ def grids(tmp_path) -> Iterator[Served]:
 def fly(browser: Contexts, served: Served, name: str, **more) -> Page:
     page = open_page(browser, served, name, "/autopilot", **more)
     until(lambda: page.evaluate(KIND))
-    page.wait_for_load_state("networkidle")
+    wait_until_fetched(page)
     page.evaluate(DRAWN)
     return page
 
@@ -260,6 +260,7 @@ def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids
     page = fly(browser, grids, "Killed")
     go_to(page, "grid")
     wait_until_saved(page)
+    wait_until_fetched(page)
     grids.kill()
     page.keyboard.press("1")
     marked = shown(page)
