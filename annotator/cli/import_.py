@@ -47,7 +47,10 @@ def import_(
     project: Project,
     source: Annotated[str, typer.Argument(help="File, folder, archive or address to import.", show_default=False)],
     format_: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="Its format [default: recognised].")
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Its format, as `annotator formats` lists them [default: recognised]."
+        ),
     ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder with the images, where the source does not bring them.")

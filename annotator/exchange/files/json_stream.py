@@ -144,6 +144,8 @@ class _Cutter:
         return chunk
 
     def _chunk(self, chunk: bytes) -> Iterator[Piece]:
+        if (zero := chunk.find(b"\0")) >= 0:
+            raise AnnotatorError(f"{self._path} is not JSON: a zero byte in line {self._line_at(chunk, zero)}.")
         places, kinds, depths = self._marks(chunk)
         opened = (kinds == _OPEN) & (depths == self._base)
         borders = np.flatnonzero(opened | ((kinds == _CLOSE) & (depths == self._base - 1)))

@@ -4,10 +4,12 @@ Format: NEP 1, "A Simple File Format for NumPy Arrays", https://numpy.org/doc/st
 """
 
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.store.reading import open_file
 
 MAGIC = b"\x93NUMPY"
 
@@ -17,10 +19,14 @@ def load_array(path: Path, root: Path) -> np.ndarray:
 
     Raises AnnotatorError when it cannot be read, leads out of the folder, or holds Python objects (with a way out).
     """
-    if not path.resolve().is_relative_to(root.resolve()):
+    try:
+        is_inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError) as error:  # a circle of links
+        raise AnnotatorError(f"{path} cannot be read: {error}.") from error
+    if not is_inside:
         raise AnnotatorError(f"{path} is a link that leads out of {root}: it is not read. Copy the file instead.")
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             start = file.read(len(MAGIC))
         if start != MAGIC:
             raise AnnotatorError(
@@ -31,7 +37,7 @@ def load_array(path: Path, root: Path) -> np.ndarray:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, EOFError, OverflowError, TypeError) as error:
+    except (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError) as error:
         if "object" in str(error).lower():
             raise AnnotatorError(
                 f"{path} holds Python objects, which are not loaded: they can run any code. If you trust where it is "

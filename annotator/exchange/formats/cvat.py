@@ -158,6 +158,8 @@ class _Reader:
             raise AnnotatorError(f"{self._path} is no whole XML file: {error}.") from error
         except DefusedXmlException as error:
             raise AnnotatorError(f"{self._path} declares entities or a document type: {error!r}.") from error
+        except (ValueError, LookupError) as error:  # of its encoding
+            raise AnnotatorError(f"{self._path} cannot be read as XML: {error}.") from error
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise AnnotatorError(f"{self._path} cannot be read: {error}.") from error
 

@@ -26,6 +26,7 @@ from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.exchange.formats.shared.times import seconds_of
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.reading import open_file
 
 VERSION = "1.0.0"
 OURS = "multilabel_annotator"
@@ -81,7 +82,8 @@ def read(path: Path, problems: Problems) -> Contents:
     try:
         if file.stat().st_size > LARGEST:
             raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
-        metadata = msgspec.json.decode(file.read_bytes(), type=_Metadata)
+        with open_file(file) as opened:
+            metadata = msgspec.json.decode(opened.read(), type=_Metadata)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise AnnotatorError(f"{file} cannot be read as FiftyOne's metadata: {error}.") from error
     fields = [

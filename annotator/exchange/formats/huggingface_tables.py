@@ -18,6 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.extras import KEY
+from annotator.store.reading import open_file
 
 METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
 AT_ONCE = 1000  # rows
@@ -101,6 +102,7 @@ def _parquet(path: Path) -> list[Path]:
         files = sorted(
             islice((file for level in ("", "data/", "*/") for file in path.glob(f"{level}*.parquet")), 100_000)
         )
+        files = [file for file in files if file.is_file()]
     else:
         files = [path] if path.suffix.lower() == ".parquet" and path.is_file() else []
     files = list(dict.fromkeys(files))
@@ -199,6 +201,8 @@ def _arrow_rows(file: Path) -> Rows:
     import pyarrow as pa
 
     def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
+        if not file.is_file():
+            raise AnnotatorError(f"{file} is not there, or no file.")
         try:
             with pa.memory_map(str(file)) as opened, pa.ipc.open_stream(opened) as stream:
                 for batch in stream:
@@ -249,7 +253,8 @@ def _json(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST:
             raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        with open_file(file) as opened:
+            return msgspec.json.decode(opened.read(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise AnnotatorError(f"{file} cannot be read: {error}.") from error
 

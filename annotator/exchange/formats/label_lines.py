@@ -64,7 +64,7 @@ def recognise(path: Path) -> str | None:
         return None
     try:
         _DECODER.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return "JSON lines with an image and its labels in each"
 

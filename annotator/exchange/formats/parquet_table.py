@@ -122,7 +122,7 @@ def _schema(path: Path) -> "pa.Schema":
 
     try:
         return pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
 
 
@@ -191,7 +191,7 @@ def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatc
                 batch.validate(full=True)  # offsets that point nowhere crash the process
                 yield row, batch
                 row += batch.num_rows
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read beyond row {row}: {str(error).splitlines()[0]}") from error
 
 
@@ -338,7 +338,7 @@ def _seconds(moments: "pa.Array") -> list[float | None]:
         return moments.to_pylist()
     try:
         micros = moments.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise AnnotatorError(f"A column of times cannot be read: {error}.") from error
     return [None if one is None else one / 1e6 for one in micros]
 

@@ -54,6 +54,8 @@ def origin_of(
     named = str(named)
     if not is_address(named) and not Path(named).exists():
         raise AnnotatorError(f"There is nothing at {named} to import. Is the path spelled right?")
+    if not is_address(named) and not (Path(named).is_file() or Path(named).is_dir()):
+        raise AnnotatorError(f"{named} is neither a file nor a folder, and cannot be imported.")
     name = redacted(named) if is_address(named) else str(Path(named).resolve())
     fetched = fetch(named, project, progress, may_be_own)
     if fetched is None:

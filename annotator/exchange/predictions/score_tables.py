@@ -192,7 +192,7 @@ def _csv_batches(path: Path, header: list[str], delimiter: str) -> "Iterator[pa.
             pc.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             pc.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
         )
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as a table: {error}.") from error
 
 
@@ -202,7 +202,7 @@ def _parquet_columns(path: Path) -> list[str]:
 
     try:
         return pq.read_schema(path).names
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
 
 
@@ -213,7 +213,7 @@ def _parquet_batches(path: Path) -> "Iterator[pa.RecordBatch]":
     try:
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(ROWS)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
 
 

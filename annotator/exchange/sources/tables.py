@@ -142,7 +142,7 @@ def _write_images(table: _Table, is_one_of_several: bool, place: Landing) -> Non
             number += 1
             _write_image(row, columns, f"{table.name}, row {number}", folder, number, place)
             place.show("Unpacking", place.new + place.changed + place.known)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         raise AnnotatorError(f"{table.path} cannot be read beyond row {number}: {error}.") from error

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from annotator.store.class_facts import ClassFacts
+from annotator.store.reading import open_file
 
 LARGEST = 64 << 20  # bytes
 IN_FOLDER = "data_card.json"
@@ -65,7 +66,8 @@ def _card(source: Path) -> _Card | None:
     if path is None:
         return None
     try:
-        card = _DECODER.decode(path.read_bytes())
+        with open_file(path) as file:
+            card = _DECODER.decode(file.read())
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
     return card if source.is_dir() or source.name in card.written else None

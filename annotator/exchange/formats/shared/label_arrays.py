@@ -1,5 +1,6 @@
 """Labels in arrays, as numpy_folder.py and spml.py read them: one array of file names, one of (images, classes)."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +44,24 @@ def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> Labe
     array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
     if array.images.ndim != 1 or array.images.dtype.kind not in "US":
         raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
+    _refuse_no_text(folder / images, array.images)
     shape, kind, count = array.labels.shape, array.labels.dtype, len(array.images)
     if len(shape) != 2 or kind.kind not in "biuf" or shape[0] != count:
         raise AnnotatorError(f"{labels} is {shape} of {kind}; it must be ({count}, classes) of numbers")
     return array
+
+
+def _refuse_no_text(path: Path, array: np.ndarray) -> None:
+    """NumPy takes any number for a letter, and other code breaks on what is none."""
+    if array.dtype.kind != "U" or not array.itemsize:
+        return
+    letter = np.dtype("u4").newbyteorder(array.dtype.byteorder)
+    for start in range(0, len(array), AT_ONCE):
+        part = np.ascontiguousarray(array[start : start + AT_ONCE])
+        if part.view(letter).max(initial=0) > sys.maxunicode:
+            raise AnnotatorError(
+                f"{path} is a damaged array: rows {start} to {start + len(part)} hold what is no text."
+            )
 
 
 def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
