@@ -1,6 +1,7 @@
 """Entries of JSON arrays: cut anywhere, they are those that `json` reads; what is no JSON, or a bomb, is refused."""
 
 import json
+import os
 
 import msgspec
 import pytest
@@ -85,8 +86,13 @@ def test_an_endless_entry_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "document.json"
     with path.open("wb") as file:
         file.write(b'{"images": [{"file_name": "')
-        file.truncate(10 << 30)  # sparse: 10 GB in one line, which take no room
+        for _ in range(65):
+            file.write(b"x" * (1 << 20))
     with pytest.raises(AnnotatorError, match="entry of more than 64 MB, which begins in line 1"):
+        list(pieces(path))
+    path.write_bytes(b'{"images": [{"file_name": "')
+    os.truncate(path, 10 << 30)  # sparse: 10 GB in one line, which take no room
+    with pytest.raises(AnnotatorError, match="a zero byte in line 1"):
         list(pieces(path))
 
 
