@@ -83,7 +83,13 @@ def test_auto_accepted_labels_can_be_chosen_by_their_guarantee(answered):
     assert auto_accepted.accept(answered, "batch", accepted)
     deer = {(5, "deer"): 1, (6, "deer"): 1}
     assert values(answered, Choices(accepted_precision=0.98)).items() >= deer.items()
-    for choices in (Choices(accepted_precision=0.99), Choices(accepted_confidence=0.99), Choices(auto_accepted=False)):
+    for choices in (
+        Choices(accepted_precision=0.99),
+        Choices(accepted_confidence=0.99),
+        Choices(auto_accepted=False),
+        Choices(annotators=("Ann",)),
+        Choices(sources=("click",)),
+    ):
         assert not values(answered, choices).keys() & deer.keys()
 
 

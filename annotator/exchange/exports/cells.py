@@ -87,7 +87,7 @@ class Reader:
         self._chosen_sources = self._mask(choices.sources, self._source, len(self.sources))
         self._chosen_people = self._mask(choices.annotators, self._person, len(people) + 1)
         self._chosen_states = np.isin([-1, 0, 1], [STATES[name] for name in choices.states or STATES])
-        self._acceptances = self._chosen_acceptances(auto_accepted.acceptances(db) if choices.auto_accepted else [])
+        self._acceptances = self._chosen_acceptances(auto_accepted.acceptances(db) if choices.takes_accepted else [])
         self._has = {name for name in ("origin", "attribute", "accepted", "note") if blocks.has_any(db, name)}
 
     def block(self, ids: np.ndarray) -> Block:

@@ -34,7 +34,8 @@ class Choices:
     only_labeled         only images with a present class before that
     classes              only these, in this order; () for all
     states, annotators, sources    only such answers, the others become unknown; () for all
-    auto_accepted        whether auto-accepted cells count
+    auto_accepted        whether auto-accepted cells count; they do not where annotators or sources are chosen, as nobody
+                         answered them
     accepted_precision, accepted_confidence    only those whose guarantee is at least that
     splits               "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME;
                          "" for none
@@ -70,6 +71,11 @@ class Choices:
     pseudonyms: bool = False
     license: str = ""
     cite: str = ""
+
+    @property
+    def takes_accepted(self) -> bool:
+        """Whether auto-accepted cells count."""
+        return self.auto_accepted and not (self.annotators or self.sources)
 
     def problems(self) -> list[str]:
         """What is wrong with them whatever the project and the format are, in sentences."""

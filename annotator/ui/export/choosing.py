@@ -148,6 +148,9 @@ def _answers(names: Sequence[str], people: Sequence[str]) -> dict[str, Any]:
                 key=kept(f"export_{key}", [], options),
             )
         )
+    if chosen["annotators"] or chosen["sources"]:
+        st.caption("Auto-accepted labels are left out, because nobody answered them.")
+        return chosen
     chosen["auto_accepted"] = st.checkbox("Include auto-accepted labels", key=kept("auto_accepted", True))
     if chosen["auto_accepted"]:
         left, right = st.columns(2)
