@@ -64,11 +64,11 @@ def export(
     ] = None,
     annotators: Annotated[
         list[str] | None,
-        typer.Option("--annotator", help="Only answers of this person; others, and auto-accepted labels, count as unanswered."),
+        typer.Option("--annotator", help="Only answers of this person; others and auto-accepted labels are left out."),
     ] = None,
     sources: Annotated[
         list[str] | None,
-        typer.Option("--source", help="Only answers from this source (click, grid, ...); others, and auto-accepted labels, do not count."),
+        typer.Option("--source", help="Only answers from this source (click, grid, ...), no auto-accepted labels."),
     ] = None,
     no_accepted: Annotated[bool, typer.Option("--no-accepted", help="Leave out auto-accepted labels.")] = False,
     accepted_precision: Annotated[

@@ -34,8 +34,8 @@ class Choices:
     only_labeled         only images with a present class before that
     classes              only these, in this order; () for all
     states, annotators, sources    only such answers, the others become unknown; () for all
-    auto_accepted        whether auto-accepted cells count; they do not where annotators or sources are chosen, as nobody
-                         answered them
+    auto_accepted        whether auto-accepted cells count; not where annotators or sources are chosen, as nobody gave
+                         them
     accepted_precision, accepted_confidence    only those whose guarantee is at least that
     splits               "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME;
                          "" for none
