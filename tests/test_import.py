@@ -223,6 +223,14 @@ def test_an_export_with_its_pictures_brings_no_image_twice_and_is_counted_as_it_
     assert (db.value("SELECT count(*) FROM file"), db.value("SELECT count(*) FROM image")) == (files, 24)
 
 
+def test_a_file_that_took_the_name_of_another_is_no_copy_and_both_are_found_again(project, photos):
+    (photos / "01.jpg").rename(photos / "new.jpg")
+    (photos / "00.jpg").rename(photos / "01.jpg")
+    plan, done = bring(project, photos)
+    assert plan.preview.copies == 0 and done.registered
+    assert (done.registered.added, done.registered.moved, done.registered.missing) == (0, 2, [])
+
+
 def test_a_folder_of_images_with_a_table_in_it_becomes_a_project(tmp_path, photos):
     shutil.copytree(photos, tmp_path / "data")
     (tmp_path / "data" / "labels.csv").write_text(SHAPES["wide"])

@@ -79,7 +79,7 @@ def set_up(
     paths: Paths = fetched.folders if fetched else [(Path(images_folder), None)] if images_folder else []
     listed = read_classes(class_file) if class_file else []
     known_db = Database(project) if exists else None
-    folders = listed_folders(known_db, paths, project, images_only=fetched is not None)
+    folders = listed_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.images() for folder in folders):
         refuse_without_images(folders[0].path, folders[0].listing)
     with ExitStack() as stack:

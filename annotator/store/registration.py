@@ -27,6 +27,7 @@ from annotator.store.files import (
     escaped,
     inspect_files,
     is_there,
+    open_checked,
     state_of,
     unescaped,
 )
@@ -152,17 +153,26 @@ def same_contents(
     for number, path in enumerate(paths, start=1):
         state = state_of(folder, path) if sizes else None
         if state and state.bytes in sizes:
-            with suppress(OSError, AnnotatorError):
-                rows = db.tuples(
-                    """SELECT i.id, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
-                    JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
-                    [content_of(folder / unescaped(path))],
-                )
-                if shown := [row[0] for row in rows if is_there(row[1], row[2])]:
-                    held[path] = shown[0]
+            with suppress(OSError):
+                image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
+                held |= {path: image_id} if image_id else {}
         if progress:
             progress(number, len(paths))
     return held
+
+
+def _shown_elsewhere(db: Database, sha256: str) -> int | None:
+    """The image with this content, if one of its files still holds it."""
+    rows = db.tuples(
+        """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
+        [sha256],
+    )
+    for image_id, folder, path, *recorded in rows:
+        with suppress(AnnotatorError):
+            open_checked(Path(unescaped(folder)), path, FileState(*recorded), sha256)
+            return int(image_id)
+    return None
 
 
 class _Scan:

@@ -58,17 +58,24 @@ def _examples(paths: Sequence[str]) -> str:
 
 
 def listed(
-    db: Database | None, folders: Paths, project: Path, images_only: bool, progress: Progress | None = None
+    db: Database | None,
+    folders: Paths,
+    project: Path,
+    images_only: bool,
+    progress: Progress | None = None,
+    *,
+    copies: bool = False,
 ) -> list[Folder]:
     """List the folders, and compare files of the size of an image of the project with it.
 
     db             the project, None where it is still to be made
     images_only    what else lies in a data set is no image that was skipped
+    copies         files with the content of an image are registered as further files of it, not left out
 
     Raises AnnotatorError for a folder that is missing or cannot be read.
     """
     shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
-    return [_listed(db, path, wanted, project, images_only, shown) for path, wanted in folders]
+    return [_listed(db, path, wanted, project, images_only, shown, copies) for path, wanted in folders]
 
 
 def _listed(
@@ -78,6 +85,7 @@ def _listed(
     project: Path,
     images_only: bool,
     progress: Callable[[int, int], None] | None,
+    copies: bool,
 ) -> Folder:
     known = files_of(db, path) if db else {}
     if wanted is None:
@@ -90,7 +98,7 @@ def _listed(
         listing = Listing(sorted({*wanted, *there}), [])
     gone, changed = differences(path, known, listing.paths)
     new = [file for file in listing.images() if file not in known]
-    held = same_contents(db, path, new, progress) if db and new else {}
+    held = same_contents(db, path, new, progress) if db and new and not copies else {}
     if held:
         listing = Listing([file for file in listing.paths if file not in held], listing.kept_out)
         new = [file for file in new if file not in held]
