@@ -22,7 +22,16 @@ from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format
 from annotator.exchange.setup import add_folder
 from annotator.records import Decision
-from annotator.store import classes, consistency, decisions, imports, interruption, overview, unfinished_imports
+from annotator.store import (
+    class_changes,
+    classes,
+    consistency,
+    decisions,
+    imports,
+    interruption,
+    overview,
+    unfinished_imports,
+)
 from annotator.store.comments import comments
 from annotator.store.database import Database
 from annotator.store.images import missing_ids, names_to_ids
@@ -123,7 +132,7 @@ def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path)
         bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv")
 
 
-def test_names_that_could_be_several_classes_are_asked_about_and_slips_of_a_class_map_are_said(project, tmp_path):
+def test_unclear_names_are_asked_about_and_slips_of_a_class_map_are_said(project, tmp_path, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,FOX\n01.jpg, Fox | Heron \n")
     with pytest.raises(AnnotatorError, match="'FOX' could be 'fox' or a class of its own, as the source has 'Fox'"):
         bring(project, tmp_path / "labels.csv")
@@ -136,6 +145,11 @@ def test_names_that_could_be_several_classes_are_asked_about_and_slips_of_a_clas
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,FUX\n")
     bring(project, tmp_path / "labels.csv")
     assert labels(Database(project)) == {*expected, ("00.jpg", "fux", 1)}
+    class_changes.archive(Database(project), "Ann", [3])
+    (tmp_path / "labels.csv").write_text("image,labels\n02.jpg,deer\n")
+    assert "deer: needs a choice" in annotator("import", "project", "labels.csv", "--dry-run").stdout
+    refused = annotator("import", "project", "labels.csv", code=1).stderr
+    assert "the class 'deer' is archived: restore it, or choose another (say what 'deer' is by a class map)" in refused
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -22,7 +23,7 @@ from test_hostile_names import MARKUP, markdown_of
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.importing import Choices
 from annotator.records import ABSENT, PRESENT, Decision
-from annotator.store import classes, consistency, decisions, imports, prediction_sources
+from annotator.store import class_changes, classes, consistency, decisions, imports, prediction_sources
 from annotator.store.database import Database
 from annotator.store.images import names_to_ids
 from annotator.ui import context, frame, paths, uploads
@@ -143,6 +144,7 @@ def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served,
     assert "Would be taken back: 7 decisions." in said(test) and states(served) == given, "nothing is taken back yet"
     test = press(test, "Undo import 1")
     assert "Import 1 taken back: 7 decisions." in said(test) and "Undone by Ann" in said(test)
+    assert "Import 1: 7 answers" not in said(test), "it is not so any more"
     assert states(served) == {(ids["00.jpg"], 1): ABSENT} and not consistency.problems(served)
     assert not left(served)
 
@@ -178,7 +180,34 @@ def test_what_a_page_may_not_read_or_cannot_read_is_said_and_the_path_stays(serv
     assert not imports.imports(served) and not states(served) and not left(served)
 
 
-def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_path):
+def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new_class(served, tmp_path):
+    class_changes.archive(served, "Ann", [3])
+
+    def is_refused(test: AppTest) -> bool:
+        return test.button(key="import_store").disabled
+
+    def call(test: AppTest, name: str) -> AppTest:
+        key = f"import_class_{importing(served).state.since}_2_name"
+        fine(test.text_input(key=key).input(name).run())
+        importing(served).wait()
+        return fine(test.run())
+
+    test = previewed(page(), coco(tmp_path / "instances.json", classes_=("fox", "deer", "a|b")))
+    assert (
+        is_refused(test) and "Choose first what becomes of 'deer', 'a|b'" in said(test) and "2 to choose" in said(test)
+    )
+    assert "The class 'deer' is archived: restore it" in said(test) and "needs a choice, 3 answers" in said(test)
+    test = become(test, 1, "out")
+    assert is_refused(test) and "Choose first what becomes of 'a|b'" in said(test)
+    test = call(become(test, 2, "="), "x|y")
+    assert is_refused(test) and "Not usable as a class: 'x|y'" in said(test)
+    test = call(test, "a or b")
+    assert not is_refused(test) and "3 classes in the source, 1 new, 1 left out" in said(test)
+    assert "Import 1: 7 answers, 1 class added" in said(press(test, "Import"))
+    assert [one.name for one in classes.in_order(served)] == ["fox", "heron", "a or b"]
+
+
+def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_path, photos):
     path = coco(tmp_path / "instances.json")
     previewed(page("Ann"), path)
     assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
@@ -190,6 +219,11 @@ def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_
     assert "Cancelled" in said(again) and "the project is as it was" in said(again)
     assert not left(served) and not imports.imports(served)
     assert "Preview" in [button.label for button in page("Ben").button]
+    with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
+        archive.writestr("new.jpg", (photos / "00.jpg").read_bytes() + b"x")
+    dropped = said(press(previewed(page("Ben"), tmp_path / "more.zip"), "Cancel"))
+    place = served.paths.project / "imported" / "more"
+    assert f"Nothing was imported. What was unpacked or downloaded stays in {place}" in dropped and place.is_dir()
 
 
 def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_path, photos, monkeypatch):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotator.errors import AnnotatorError, NothingToLearn
-from annotator.exchange.predictions import outside_predictions
+from annotator.exchange.predictions import outside_predictions, score_tables
 from annotator.exchange.predictions.outside_predictions import Choices
 from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
@@ -132,6 +132,29 @@ def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_pa
     words = ("predictions", "project", "more.csv", "--name", "mapped", "--scale", "score", "--class-map", "map.csv")
     annotator(*words)
     assert said_of(db, "00.jpg", "fox") == {"more": 3.0, "mapped": 4.0}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_scores_of_a_cell_the_highest_counts_and_they_are_counted(
+    db, tmp_path, annotator, monkeypatch, order
+):
+    """In one block of rows and in several, whatever the order."""
+    monkeypatch.setattr(score_tables, "BYTES", 64)
+    rows = [
+        "00.jpg,fox,0.25",
+        "01.jpg,fox,0.5",
+        "00.jpg,fox,0.75",
+        "00.jpg,heron,0.5",
+        "00.jpg,heron,",
+        "01.jpg,fox,0.5",
+    ]
+    rows += [f"{number:02}.jpg,deer,0.5" for number in range(2, 12)] + ["00.jpg,fox,0.125"]
+    (tmp_path / "again.csv").write_text("\n".join(["image,class,score", *rows[::order], ""]))
+    tried = json.loads(annotator("predictions", "project", "again.csv", "--name", "a", "--dry-run", "--json").stdout)
+    assert tried["scored_again"] == 3
+    said = annotator("predictions", "project", "again.csv", "--name", "a").stdout
+    assert "3 scores of cells that it scored before, of which the highest counts:\n  row " in said
+    assert said_of(db, "00.jpg", "fox") == {"a": 0.75} and said_of(db, "01.jpg", "fox") == {"a": 0.5}
 
 
 def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_path):

@@ -12,13 +12,13 @@ from annotator.store.database import Database
 pytestmark = pytest.mark.process
 
 
-def send(served: Served, body, secret=None, path="/api/predictions", **headers):
-    """Status and JSON of one POST with exactly these headers."""
+def send(served: Served, body, secret=None, path="/api/predictions", method="POST", **headers):
+    """Status and JSON of one request with exactly these headers."""
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     if secret is not None:
         headers["authorization"] = f"Bearer {secret}"
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request("POST", path, body=content, headers=headers)
+    connection.request(method, path, body=content, headers=headers)
     answer = connection.getresponse()
     text = answer.read()
     return answer.status, json.loads(text) if text.startswith(b"{") else text.decode()
@@ -68,6 +68,9 @@ def test_a_program_sends_predictions_and_its_token_does_nothing_else(project, an
         for path in ("/api/work", "/api/decisions", "/api/predictions/more"):
             status, _ = send(served, {"decisions": []}, secret, path=path)
             assert status in (401, 403), path
+        for method in ("GET", "PUT"):
+            status, said = send(served, b"", secret, method=method)
+            assert (status, said["error"]) == (405, f"Send predictions with POST, not with {method}.")
         annotator("tokens", "revoke", "project", "tagger")
         status, said = send(served, body, secret)
         assert status == 401 and "valid token" in said["error"]

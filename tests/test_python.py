@@ -14,6 +14,7 @@ from conftest import draw
 
 import annotator
 from annotator.errors import AnnotatorError
+from annotator.exchange.exports.choices import Choices
 from annotator.exchange.setup import set_up
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,6 +130,8 @@ def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opene
     full = [opened.labels(), opened.labels(wide=True), opened.images(), opened.suggestions()]
     for before, after in zip(empty, full, strict=True):
         assert before.dtypes.astype(str).equals(after.dtypes.astype(str))
+    with pytest.raises(AnnotatorError, match=r"^These choices cannot be used:\n.*'wolf'"):
+        opened.labels(choices=Choices(classes=("wolf",)))
     every = opened.labels(unknown=True)
     assert len(every) == 72 and every["state"].isna().sum() == 63 and every["decided_at"].isna().sum() == 63
     assert full[2].loc[full[2]["complete"], "name"].tolist() == ["00.jpg", "01.jpg", "deep/23.png"]

@@ -362,10 +362,13 @@ def test_classes_are_found_by_map_synonym_case_and_blanks_and_each_way_is_said(t
         ("fox", "alike"), ("heron", "synonym"), ("roe deer", "mapped"), ("", "left out"),
     ]  # fmt: skip
     assert preview.left_out == 1 and len(db.tuples("SELECT * FROM label")) == 3
-    assert wrong(db, [Item("1.jpg", 1, [Given("deer", 1)])]) == [
-        "the class 'deer' is archived: restore it, or leave it out by a class map"
-    ]
-    assert wrong(db, [Item("1.jpg", 5, [Given("a|b", 1)])])[0].startswith("line 5: not usable as a class")
+    unclear = [Item("1.jpg", 5, [Given("deer", 1), Given("a|b", 1), Given("fox", -1)])]
+    assert wrong(db, unclear, strict=True, listed=["a|b"])[0].startswith("the class 'deer' is archived")
+    preview, _ = bring(db, unclear)
+    assert preview.unclear.keys() == {"deer", "a|b"} and preview.left_out == 2, (
+        "no answer until it is said what they are"
+    )
+    assert preview.unclear["a|b"].startswith("line 5: not usable as a class: 'a|b' contains")
     mapped = Rules({"a": "fox", "b": "fox"})
     bring(db, [Item("3.jpg", 1, [Given("a", -1), Given("b", 1)])], (), mapped)
     assert (3, 1, 1) in decisions.label_cells(db)[0], "of several classes mapped to one, present holds"

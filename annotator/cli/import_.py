@@ -84,17 +84,18 @@ def import_(
                 plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
             if not as_json:
                 _print_preview(plan, conflicts.value)
-            if not dry_run and plan.changes and (yes or _is_confirmed()):
+            # Nobody is asked about an import that is refused.
+            if not dry_run and plan.changes and (yes or plan.preview.unclear or _is_confirmed()):
                 with progress("Reading images") as show:
                     done = plan.apply(show_steps(show))
+        if as_json:
+            print(json.dumps(_as_json(plan, done), ensure_ascii=False))
+        elif done is None:
+            print(printable(unchanged_in_words(plan)))
+        else:
+            _print_done(project, done)
     except KeyboardInterrupt:
         raise _interrupted(project, plan) from None
-    if as_json:
-        print(json.dumps(_as_json(plan, done), ensure_ascii=False))
-    elif done is None:
-        print(printable(unchanged_in_words(plan)))
-    else:
-        _print_done(project, done)
 
 
 def _interrupted(project: Path, plan: Plan | None) -> AnnotatorError:
@@ -188,7 +189,7 @@ def _print_preview(plan: Plan, conflicts: str) -> None:
         print(f"  {printable(in_words.class_in_words(class_))}")
     if len(others) > SHOWN:
         print(f"  and {len(others) - SHOWN:,} more")
-    for warning in preview.warnings[:SHOWN]:
+    for warning in [*preview.unclear.values(), *preview.warnings][:SHOWN]:
         print(f"  {printable(warning)}")
 
 

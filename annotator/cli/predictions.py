@@ -108,6 +108,7 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
             json.dumps(
                 {"format": plan.format, "why": plan.why, "said": list(plan.said)}
                 | {"images": found.images, "unknown_images": found.unknown_images.count}
+                | {"scored_again": found.scored_again.count}
                 | {"classes": dict(found.classes), "unknown_classes": list(found.unknown_classes)}
                 | {"stored": source and asdict(source)},
                 ensure_ascii=False,
@@ -121,6 +122,12 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
     if found.unknown_images.count:
         print(f"{counted(found.unknown_images.count, 'image')} that nobody has, left out:")
         for example in found.unknown_images.examples:
+            print(f"  {printable(example)}")
+    if found.scored_again.count:
+        print(
+            f"{counted(found.scored_again.count, 'score')} of cells that it scored before, of which the highest counts:"
+        )
+        for example in found.scored_again.examples:
             print(f"  {printable(example)}")
     for given, target in list(found.classes.items())[:SHOWN]:
         print(f"  {printable(given)} -> {printable(target)}")

@@ -22,12 +22,14 @@ from annotator.store.private import OTHERS
 MANIFEST = ".manifest.db"
 LOCK = ".manifest.lock"
 OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
-WANTED, THERE, ASIDE = 0, 1, 2  # where the file of an entry is: nowhere yet, under its name, aside
+# Where the file of an entry is: nowhere yet, under its name, aside, or nowhere yet while an older one has its name.
+WANTED, THERE, ASIDE, AGAIN = 0, 1, 2, 3
 AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- folded: two paths that some file system takes for one have the same; state: 0 wanted, 1 there, 2 aside
+-- folded: two paths that some file system takes for one have the same; state: 0 wanted, 1 there, 2 aside,
+-- 3 wanted again
 -- pass: the last that met it
 CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, path TEXT NOT NULL, folded TEXT NOT NULL UNIQUE,
     bytes INTEGER NOT NULL, stamp TEXT NOT NULL, state INTEGER NOT NULL, pass INTEGER NOT NULL) WITHOUT ROWID;
@@ -44,6 +46,11 @@ class Entry(NamedTuple):
     bytes: int
     stamp: str
     state: int
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether its file has not come yet."""
+        return self.state in (WANTED, AGAIN)
 
 
 class Manifest:
@@ -116,9 +123,10 @@ class Manifest:
             self._waiting = 0
 
     def waiting(self, number: int, after: str) -> list[Entry]:
-        """The next entries that this pass has met and whose file is not there, in the order of their keys."""
+        """The next entries that this pass has met and whose file has not come, in the order of their keys."""
+        # "+": in that order the table itself lies, which is then gone through once for all pages.
         rows = self._sql.execute(
-            """SELECT key, path, bytes, stamp, state FROM entry WHERE pass = ? AND state = 0 AND key > ?
+            """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
             ORDER BY key LIMIT ?""",
             [self._pass, after, number],
         )

@@ -3,8 +3,8 @@
 Nothing of the project is changed here. staged_names.py has resolved the names before.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -63,7 +63,8 @@ class Preview:
     filled              cells that a model or an assumption filled in: no answers, and left out
     attributes_*, remarks_*    facts of images, flags and comments: new, known, and facts with another value
     warnings            about names of new classes and the class map
-    unclear             of these the names that could be several classes, which have to be mapped first
+    unclear             names of classes that have to be mapped first, as they could be several classes, or as no class
+                        can have them; name -> why. Until then their answers are left out
     """
 
     items: int
@@ -87,12 +88,12 @@ class Preview:
     remarks_new: int
     remarks_known: int
     warnings: Sequence[str] = ()
-    unclear: Sequence[str] = ()
+    unclear: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def changes(self) -> bool:
-        """Whether anything would change."""
-        new = (self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
+        """Whether anything would change, or may, once it is said what unclear names are."""
+        new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
         added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
         return added or any(new) or any(conflict.count for conflict in conflicts)
@@ -239,8 +240,8 @@ def preview(staging: Staging, db: Database) -> Preview:
             *facts,
             remarks - known_remarks,
             known_remarks,
-            [*staging.unclear, *staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
-            [*staging.unclear],
+            [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
+            dict(staging.unclear),
         )
 
 

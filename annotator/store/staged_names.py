@@ -34,6 +34,7 @@ OUTSIDE = "an absolute path outside the image folders"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
 RESTORED = "restored"  # its import was taken back
+UNCLEAR = "unclear"  # it cannot be used as it is: left out until a class map says what it is
 
 
 @dataclass(frozen=True)
@@ -249,16 +250,16 @@ def _classes(
     for _, name in listed:
         if name not in rules.class_map:
             rivals.setdefault(classes.looks(name), []).append(name)
-    staging.unclear = []
+    staging.unclear = {}
     staging.warnings = _of_the_map(rules, {name for _, name in listed}, named)
     for class_id, name in listed:
         target, how = _target(name, named, alike, rules)
         near = alike.get(classes.looks(name), set())
+        unclear = ""
         if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.looks(name)]) > 2:
-            how, target = NEW, name
-            staging.unclear.append(_unclear(name, near, rivals[classes.looks(name)]))
-        if target in archived and how != LEFT_OUT:
-            note(f"the class {target!r} is archived: restore it, or leave it out by a class map")
+            unclear = _unclear(name, near, rivals[classes.looks(name)])
+        elif target in archived and how != LEFT_OUT:
+            unclear = f"the class {target!r} is archived: restore it, or choose another"
         elif target in back and how != LEFT_OUT:
             how = RESTORED
         elif how == NEW or (how == MAPPED and target not in named):
@@ -267,13 +268,17 @@ def _classes(
                     first = _first_place(staging, sql, class_id)
                     note(f"{first}no class is called {name!r}. {did_you_mean(name, [*rules.listed, *named])}")
             elif problem := classes.name_problem(target):
-                note(f"{_first_place(staging, sql, class_id)}not usable as a class: {problem}")
+                unclear = f"{_first_place(staging, sql, class_id)}not usable as a class: {problem}"
+        if unclear and rules.strict:
+            note(unclear)
+        elif unclear:
+            how, staging.unclear[name] = UNCLEAR, unclear
         rows.append((class_id, target, how))
     ids = back | {name: class_.id for name, class_ in named.items()}
     sql.execute("DELETE FROM staged.target")
     for class_id, target, how in rows:
         number = None
-        if how != LEFT_OUT:
+        if how not in (LEFT_OUT, UNCLEAR):
             sql.execute("INSERT OR IGNORE INTO staged.target (name, class_id) VALUES (?, ?)", [target, ids.get(target)])
             number = sql.execute("SELECT id FROM staged.target WHERE name = ?", [target]).fetchone()[0]
         sql.execute("UPDATE staged.class SET target = ?, how = ? WHERE id = ?", [number, how, class_id])
@@ -295,7 +300,7 @@ def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
     else:
         twins = " and ".join(repr(other) for other in rivals if other != name)
         could = f"{next(iter(near))!r} or a class of its own, as the source has {twins} besides"
-    return f"{name!r} could be {could}: say which by a class map (name in the source, class)"
+    return f"{name!r} could be {could}"
 
 
 def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:

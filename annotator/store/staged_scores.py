@@ -12,11 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
+from annotator.indexing import positions
 from annotator.store import prediction_sources
 from annotator.store.database import Database
 from annotator.store.prediction_sources import PROBABILITY, Block, Source
 from annotator.store.staged_cells import EXAMPLES, Tally
-from annotator.store.staged_names import NEW, Rules, resolve
+from annotator.store.staged_names import NEW, UNCLEAR, Rules, resolve
 from annotator.store.staging import Staging
 
 HASH = re.compile(r"[0-9A-Fa-f]{64}")
@@ -70,13 +71,17 @@ class Found:
     images             images of the project that it names
     unknown_images     images that nobody has: left out
     classes            name in the source -> class of the project, where they differ in writing
-    unknown_classes    names that no class has
+    unknown_classes    names that no class has, or that could be several classes
+    unclear            of these, why a name cannot be used as it is
+    scored_again       scores of cells that the source has scored before; the highest counts
     """
 
     images: int
     unknown_images: Tally
     classes: Mapping[str, str]
     unknown_classes: Sequence[str]
+    unclear: Mapping[str, str] = field(default_factory=dict[str, str])
+    scored_again: Tally = field(default_factory=Tally)
 
 
 class StagedScores:
@@ -157,8 +162,38 @@ class StagedScores:
             len(np.unique(self._image_ids[self._image_ids > 0])),
             Tally(count, [f"{self._staging.place(place)}: {name!r}" for place, name in unknown]),
             {name: target for name, target, _, class_id in names if class_id is not None and name != target},
-            [name for name, target, how, class_id in names if class_id is None and (how == NEW or target)],
+            [name for name, target, how, class_id in names if class_id is None and (how in (NEW, UNCLEAR) or target)],
+            dict(self._staging.unclear),
+            self._scored_again(),
         )
+
+    def _scored_again(self) -> Tally:
+        """Scores of cells that were scored before, of images that several items name. Memory: a byte a cell of them."""
+        image_ids, items = np.unique(self._image_ids[self._image_ids > 0], return_counts=True)
+        several = image_ids[items > 1]
+        if not len(several):
+            return Tally()
+        class_ids = np.array(sorted(set(self._class_ids.values())), np.int64)
+        scored = np.zeros(len(several) * len(class_ids), bool)
+        count, examples = 0, list[str]()
+        for numbers, ids, columns, scores in self._read():
+            at, repeats = positions(ids, several)
+            rows, places = np.nonzero(~np.isnan(scores) & repeats[:, None])
+            cells = at[rows] * len(class_ids) + np.searchsorted(class_ids, columns[places])
+            again = np.ones(len(cells), bool)
+            again[np.unique(cells, return_index=True)[1]] = False
+            again |= scored[cells]
+            scored[cells] = True
+            count += int(again.sum())
+            for k in np.flatnonzero(again)[: EXAMPLES - len(examples)].tolist():
+                examples.append(self._in_words(int(numbers[rows[k]]), int(columns[places[k]])))
+        return Tally(count, examples)
+
+    def _in_words(self, item: int, class_id: int) -> str:
+        name = next(name for name, known in self._class_ids.items() if known == class_id)
+        with self._staging.attached(self._db) as sql:
+            place, image = sql.execute("SELECT place, name FROM staged.item WHERE id = ?", [item]).fetchone()
+        return f"{self._staging.place(place)}: {name!r} on {image!r}"
 
     def store(
         self, name: str, by: str, *, replace: bool = False, progress: Callable[[int], None] = lambda done: None
@@ -171,11 +206,17 @@ class StagedScores:
         )
 
     def _blocks(self) -> Iterator[Block]:
+        for _, image_ids, class_ids, scores in self._read():
+            yield image_ids, class_ids, scores
+
+    def _read(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """The blocks of known images and classes, with the numbers of their items."""
         for stored in self._stored:
             self._file.seek(stored.start)
             size = 4 * stored.rows * len(stored.classes)
             scores = np.frombuffer(self._file.read(size), np.float32).reshape(stored.rows, len(stored.classes))
-            image_ids = self._image_ids[stored.first : stored.first + stored.rows]
+            items = np.arange(stored.first, stored.first + stored.rows)
+            image_ids = self._image_ids[items]
             known = image_ids > 0
             columns: dict[int, list[int]] = {}
             for column, class_name in enumerate(stored.classes):
@@ -186,4 +227,4 @@ class StagedScores:
             kept = scores[known]
             # Of names that mean one class the highest.
             joined = [np.fmax.reduce(kept[:, several], axis=1) for several in columns.values()]
-            yield image_ids[known], np.array(list(columns), np.int64), np.stack(joined, 1)
+            yield items[known], image_ids[known], np.array(list(columns), np.int64), np.stack(joined, 1)

@@ -111,7 +111,9 @@ class Staging:
     names_all     the items name all that is present wherever somebody has answered, whatever the source says of that
     beat          called again and again while statements about the staged items run; what it raises ends them
     class_facts   what the source says of its classes besides names and descriptions, by name
-    unclear       names that could be several classes, and warnings about the class map, in sentences; as resolved
+    unclear       names of classes that need a choice: they could be several, are archived, or no class can have them;
+                  name -> why
+    warnings      about the class map, in sentences; both as resolved
 
     Use it as a context manager: the file is removed at the end.
     """
@@ -132,7 +134,7 @@ class Staging:
         self._who: dict[tuple[str, str], int] = {("", ""): 0}
         self.items = 0
         self.class_facts: Mapping[str, ClassFacts] = {}
-        self.unclear: list[str] = []
+        self.unclear: dict[str, str] = {}
         self.warnings: list[str] = []
 
     def __enter__(self) -> "Staging":

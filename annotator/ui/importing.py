@@ -20,6 +20,7 @@ from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports import importing as labels
+from annotator.exchange.imports import in_words
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.sources.landing import forget
 from annotator.store import images
@@ -40,7 +41,7 @@ log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
-    """Somebody pressed Cancel."""
+    """Somebody pressed Cancel. The message says what stays, "" where nothing does."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class State:
     what, done, of    while it reads or stores; of 0: not known
     plan              when it is ready: with `format`, `why`, `said`, and `preview` or `found`; only to be read
     result            when it is done: importing.Done or prediction_sources.Source
+    said              when it was cancelled: what stays, "" where nothing does
     error             why it failed, or why the newest choice cannot be used
     refused           that choice
     """
@@ -85,6 +87,7 @@ class State:
     of: int = 0
     plan: Plan | None = None
     result: labels.Done | Source | None = None
+    said: str = ""
     error: str = ""
     refused: Choices | None = None
 
@@ -167,9 +170,12 @@ class Importing:
     def _run(self, order: Order) -> None:
         try:
             with self._opened(order) as plan:
-                self._settle(order, plan)
-        except _CancelledError:
-            self._end(State(CANCELLED, order, time.time()))
+                try:
+                    self._settle(order, plan)
+                except _CancelledError:
+                    raise _CancelledError(_kept(order, plan)) from None
+        except _CancelledError as cancelled:
+            self._end(State(CANCELLED, order, time.time(), said=str(cancelled)))
         except AnnotatorError as error:
             self._end(State(FAILED, order, time.time(), error=for_page(str(error), order)))
         except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
@@ -241,6 +247,12 @@ class Importing:
 def importing(db: Database) -> Importing:
     """The one of this project."""
     return db.caches.get("importing", "", lambda: Importing(db), 1)
+
+
+def _kept(order: Order, plan: Plan) -> str:
+    """What stays of an import that is dropped; what was unpacked of an upload does not."""
+    has_kept = isinstance(plan, labels.Plan) and plan.kept and not order.upload
+    return in_words.unchanged_in_words(plan) if has_kept else ""
 
 
 def for_page(text: str, order: Order) -> str:

@@ -25,6 +25,7 @@ from annotator.store import blocks, classes
 from annotator.store.database import Database
 
 Progress = Callable[[int, int], None]
+WRONG = "These choices cannot be used:"
 CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
 
 
@@ -61,7 +62,7 @@ def data_set(
     """
     choices = choices or Choices()
     if problems := choices.problems():
-        raise several("Nothing was exported:", problems)
+        raise several(WRONG, problems)
     with db.reading():
         yield _read(db, choices, names_files, progress or (lambda done, of: None))
 
@@ -70,7 +71,7 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
     all_classes = {class_.name: class_ for class_ in classes.all_classes(db)}
     people, names = blocks.annotators(db), blocks.attribute_names(db)
     if problems := choices.problems_of_project(all_classes, people, names):
-        raise several("Nothing was exported:", problems)
+        raise several(WRONG, problems)
     chosen = [all_classes[name] for name in choices.classes or all_classes]
     reader = Reader(db, choices, chosen, people)
     if choices.unknown == "model" and reader.predictions is None:

@@ -15,11 +15,16 @@ def safe_name(text: str) -> str:
     texts may get the same one; none contains a tilde, with which names can be told apart."""
     name = unicodedata.normalize("NFC", text)
     name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
-    if not name or _DEVICES.match(name):
+    if not name or is_device(name):
         name = f"_{name}"
     while len(name.encode()) > 2 * LONGEST:
         name = name[:-1]
     return name
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows takes a file or folder of this name for a device, such as "con.jpg"."""
+    return bool(_DEVICES.match(name))
 
 
 def safe_names(texts: Sequence[str]) -> list[str]:

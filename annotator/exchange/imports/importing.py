@@ -189,8 +189,7 @@ class Plan:
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it, and
         where names of classes are unclear."""
-        if self.preview.unclear:
-            raise several(f"{self._origin.name} cannot be imported, and nothing was stored:", self.preview.unclear)
+        self._refuse_unclear()
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
         try:
@@ -199,6 +198,7 @@ class Plan:
             if self._folders or self._coming or self._resolved_at != self.db.moment():
                 self._staging.expect((), self._held)
                 self._resolve(Problems(), progress)
+                self._refuse_unclear()  # a class may have been archived meanwhile
             is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
             digest = content_of(self._origin.path) if is_file else ""
             self._source = Source(self._origin.name, self.format.name, self._by, digest)
@@ -212,6 +212,11 @@ class Plan:
                 (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
         self.done = Done(imported, result)
         return self.done
+
+    def _refuse_unclear(self) -> None:
+        if self._staging.unclear:
+            why = [f"{why} (say what {name!r} is by a class map)" for name, why in self._staging.unclear.items()]
+            raise several(f"{self._origin.name} cannot be imported, and nothing was stored:", why)
 
     def _begin(self, what: str, progress: Progress | None) -> None:
         """The next step is done by statements of SQLite, of which nobody knows how long they take."""

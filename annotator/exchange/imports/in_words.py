@@ -73,6 +73,8 @@ def classes_in_words(preview: Preview) -> str:
 def class_in_words(class_: StagedClass) -> str:
     """What becomes of a class that is not simply known."""
     answers = counted(class_.answers, "answer")
+    if class_.how == "unclear":
+        return f"{class_.name}: needs a choice, by a class map ({answers})"
     if class_.how in ("new", "restored", "left out"):
         return f"{class_.how}: {class_.name} ({answers})"
     return f"{class_.name} -> {class_.target} ({_WHY.get(class_.how, class_.how)}, {answers})"
@@ -116,9 +118,7 @@ def unchanged_in_words(plan: Plan) -> str:
     if not plan.kept:
         return "Nothing was changed."
     folders = " and ".join(map(str, plan.kept))
-    return (
-        f"Nothing was imported. What was unpacked or downloaded stays in {folders}, where this command finds it again."
-    )
+    return f"Nothing was imported. What was unpacked or downloaded stays in {folders}; the same import finds it again."
 
 
 def undone_in_words(undone: Undone) -> list[str]:

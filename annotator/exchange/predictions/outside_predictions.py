@@ -5,7 +5,8 @@
         source = plan.apply()
 
 Names are found as imports find them. Images that nobody has are counted and left out, because a source rarely covers
-what a project holds and nothing else; a class that nobody has is a mistake unless `only_known` says otherwise.
+what a project holds and nothing else; a class that nobody has is a mistake unless `only_known` says otherwise. Of the
+scores that a source gives one cell the highest counts.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -117,7 +118,7 @@ def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, pr
     if not choices.only_known:
         known = classes.by_name(db)
         for name in found.unknown_classes:
-            problems.add(f"no class is called {name!r}. {did_you_mean(name, known)}")
+            problems.add(found.unclear.get(name) or f"no class is called {name!r}. {did_you_mean(name, known)}")
     if not found.images:
         examples = "; ".join(found.unknown_images.examples)
         problems.add(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,11 +34,14 @@ INDEX = ("", "__index_level_0__")  # columns that pandas writes and nobody means
 OWN = ("csv", "parquet", "npy")
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
     """Scores of some images.
 
-    images     names, or the sha256 of the files; each once
+    images     names, or the sha256 of the files; once for each row of scores
     places     of each image: a row, or a place in a JSON document
     scores     (n, C) float, nan where the source says nothing
     """
@@ -266,19 +269,33 @@ def _long(
     for batch in batches:
         places = np.arange(row, row + batch.num_rows)
         row += batch.num_rows
-        images, at, firsts = _encoded([unescaped(text) for text in _texts(batch.column(columns[0]))])
-        names, column, _ = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
+        names, column = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
+        images = [unescaped(text) for text in _texts(batch.column(columns[0]))]
+        # What scores a cell again is a row of its own, so that it is noticed.
+        again = _earlier(_encoded(images)[1] * max(len(names), 1) + column)
+        rows, at = _encoded(list(zip(images, again.tolist(), strict=True)))
         numbers = _numbers(batch.column(columns[2]), columns[2], places.tolist(), problems)
-        scores = np.full((len(images), len(names)), np.nan)
-        np.fmax.at(scores, (at, column), numbers)
-        yield ScoreBlock(images, places[firsts].tolist(), names, scores)
+        scores = np.full((len(rows), len(names)), np.nan)
+        scores[at, column] = numbers
+        firsts = np.unique(at, return_index=True)[1]
+        yield ScoreBlock([image for image, _ in rows], places[firsts].tolist(), names, scores)
 
 
-def _encoded(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The different texts in the order in which they come, which of them each is, and where each comes first."""
-    place: dict[str, int] = {}
-    codes = np.array([place.setdefault(text, len(place)) for text in texts], np.int64)
-    return list(place), codes, np.unique(codes, return_index=True)[1]
+def _encoded(values: list[T]) -> tuple[list[T], np.ndarray]:
+    """The different values in the order in which they come, and which of them each is."""
+    place: dict[T, int] = {}
+    codes = np.array([place.setdefault(value, len(place)) for value in values], np.int64)
+    return list(place), codes
+
+
+def _earlier(keys: np.ndarray) -> np.ndarray:
+    """(n,) int64: how many of the keys before each are the same."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.searchsorted(ordered, ordered)
+    result = np.empty(len(keys), np.int64)
+    result[order] = np.arange(len(keys)) - first
+    return result
 
 
 def _texts(column: "pa.Array") -> list[str]:

@@ -15,12 +15,12 @@ from pathlib import Path, PurePosixPath
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.safe_names import safe_name
+from annotator.exchange.files.safe_names import is_device, safe_name
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted
 from annotator.store.files import looks_like_image
-from annotator.store.manifest import ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
+from annotator.store.manifest import AGAIN, ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
 
 LABEL_SUFFIXES = frozenset(
     {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
@@ -49,12 +49,13 @@ def is_wanted(name: str) -> bool:
 
 
 def safe_path(name: str) -> str:
-    """A path below a folder for the name of an entry: the same, but for characters and lengths that files cannot have.
+    """A path below a folder for the name of an entry: the same, but for characters and lengths that files cannot have,
+    and for what Windows takes for a drive or a device.
 
     Raises UnsafeNameError for names that lead out of the folder.
     """
     slashed = name.replace("\\", "/")
-    if slashed.startswith("/") or _DRIVE.match(slashed):
+    if slashed.startswith("/") or (_DRIVE.match(slashed) and slashed[2:3] == "/"):
         raise UnsafeNameError("its name is an absolute path")
     parts = [part for part in slashed.split("/") if part not in ("", ".")]
     if ".." in parts:
@@ -67,6 +68,8 @@ def safe_path(name: str) -> str:
 
 def _safe_part(part: str) -> str:
     part = _CONTROL.sub("_", part)
+    if _DRIVE.match(part) or is_device(part):
+        part = f"_{part.replace(':', '_')}"
     if len(part.encode()) <= LONGEST_PART:
         return part
     stem, dot, ending = part.rpartition(".")
@@ -118,9 +121,10 @@ class Landing:
             self.renamed_count += 1
             if len(self.renamed) < SHOWN:
                 self.renamed.append(f"{name!a} is {path!a}")
-        replaces = os.path.lexists(self.folder / path)
+        # A file that no entry has brought was left by a kill, and is no image of the project.
+        replaces = known is not None and known.state != WANTED and os.path.lexists(self.folder / path)
         self.new, self.changed, self.fetched = self.new + (not replaces), self.changed + replaces, self.fetched + 1
-        entry = Entry(key, path, size, stamp, WANTED)
+        entry = Entry(key, path, size, stamp, AGAIN if replaces else WANTED)
         self.manifest.keep(entry)
         return entry
 
@@ -146,7 +150,7 @@ class Landing:
     def landed(self, entry: Entry, part: Path, size: int) -> None:
         """Give a whole file the name of its entry; aside, where it would take the place of an image."""
         target, state = self.folder / entry.path, THERE
-        if looks_like_image(entry.path) and os.path.lexists(target):
+        if looks_like_image(entry.path) and entry.state == AGAIN:
             target, state = self.folder / CHANGED / entry.path, ASIDE
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
@@ -190,7 +194,7 @@ class Landing:
             raise self.problems.error(f"{self.address} cannot be imported, and nothing of it was registered:")
 
     def _is_whole(self, entry: Entry) -> bool:
-        if entry.state == WANTED:
+        if entry.is_wanted:
             return False
         try:
             return (self.folder / (CHANGED if entry.state == ASIDE else "") / entry.path).lstat().st_size == entry.bytes
@@ -339,7 +343,7 @@ def path_of(folder: Path, root: Path) -> Callable[[str], str]:
         if not manifest:
             manifest.append(Manifest(folder))
         entry = manifest[0].entry(key)
-        inside = entry and entry.state and (folder / entry.path).is_relative_to(root)
+        inside = entry and not entry.is_wanted and (folder / entry.path).is_relative_to(root)
         return (folder / entry.path).relative_to(root).as_posix() if entry and inside else ""
 
     return path

@@ -78,7 +78,7 @@ def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> int:
 
 def _is_there(place: Landing, member: zipfile.ZipInfo) -> bool:
     known = place.manifest.entry(member.filename.encode("utf-8", "backslashreplace").decode())
-    return bool(known and known.state and known.bytes == member.file_size)
+    return bool(known and not known.is_wanted and known.bytes == member.file_size)
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Landing, limits: Limits) -> None:

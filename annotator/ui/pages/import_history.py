@@ -11,7 +11,6 @@ from annotator.store import prediction_sources
 from annotator.store.database import Database
 from annotator.store.imports import Import
 from annotator.ui import frame, note_list, tables
-from annotator.ui.importing import Importing
 
 NEWEST = 20  # imports that are shown
 BROUGHT = {
@@ -61,7 +60,7 @@ def _row(known: KnownSource) -> dict[str, str]:
     }
 
 
-def imports(db: Database, by: str, work: Importing) -> None:
+def imports(db: Database, by: str) -> None:
     """The newest imports, with a button that undoes each."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
@@ -76,7 +75,7 @@ def imports(db: Database, by: str, work: Importing) -> None:
         if one.undone_at is None and button.button(f"Undo {one.id}", key=f"import_undo_{one.id}"):
             st.session_state["import_undoing"] = one.id
         if st.session_state.get("import_undoing") == one.id:
-            _ask(db, by, one, work)
+            _ask(db, by, one)
     if len(known) > NEWEST:
         st.caption(f"{len(known) - NEWEST:,} older ones: annotator imports PROJECT")
 
@@ -90,7 +89,7 @@ def _in_words(one: Import) -> str:
     return f"{one.id} · {when} · {one.annotator}: {one.source} ({one.format}): {what}.{undone}"
 
 
-def _ask(db: Database, by: str, one: Import, work: Importing) -> None:
+def _ask(db: Database, by: str, one: Import) -> None:
     """What an undo takes back, before it does."""
     with st.container(border=True):
         try:
@@ -109,7 +108,6 @@ def _ask(db: Database, by: str, one: Import, work: Importing) -> None:
                 with frame.errors_shown(), st.spinner("Undoing..."):
                     st.session_state["import_undone"] = undone_in_words(store.undo(db, one.id, by))
                     st.session_state.pop("import_undoing", None)
-                    work.dismiss()
                     st.rerun()
             if st.button("Keep it", key="import_undo_no"):
                 st.session_state.pop("import_undoing", None)

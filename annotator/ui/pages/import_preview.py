@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from annotator.exchange.imports import in_words
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.records import Class
 from annotator.shares import counted
-from annotator.store import classes, prediction_sources
+from annotator.store import classes, imports, prediction_sources
 from annotator.store.database import Database
 from annotator.store.images import by_reason
 from annotator.store.staged_cells import Preview, StagedClass
@@ -19,6 +20,8 @@ from annotator.ui import frame, tables
 from annotator.ui.importing import CANCELLED, DONE, FAILED, READY, Importing, Order, State, for_page
 
 NEW, OUT = "new", "out"  # what becomes of a class of the source, beside the id of one of the project
+CHOOSE = ""  # it has to be said
+NAMED = "="  # before the name of a new class that is called otherwise
 CONFLICTS = {"keep": "Keep the answers of the project", "replace": "Take the answers of the source"}
 REPLACE = {False: "Add to it: newer scores replace older ones", True: "Forget what it said before"}
 MATCHES = {
@@ -30,8 +33,11 @@ MATCHES = {
     "left out": "your choice",
     "new": "not in the project",
     "restored": "it was here before",
+    "unclear": "needs a choice",
 }
 SHOWN = 50  # classes of the source that are listed at a time
+NAMES = 5  # of classes in a sentence
+NOTHING: Mapping[str, str] = MappingProxyType({})
 STYLE = """<style>
 ul.examples {margin: 0; padding-left: 1.2rem; max-height: 22rem; overflow: auto; overflow-wrap: anywhere;}
 ul.examples:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
@@ -65,9 +71,11 @@ def outcome(db: Database, by: str, work: Importing, state: State) -> None:
         _ready(db, by, work, state)
     elif state.order.by == by:
         if state.stage == DONE:
-            _done(work, state)
+            if not _is_taken_back(db, state):
+                _done(work, state)
         elif state.stage == CANCELLED:
-            frame.info(f"Cancelled: {state.order.name} was not imported, and the project is as it was.")
+            kept = state.said or f"{state.order.name} was not imported, and the project is as it was."
+            frame.info(f"Cancelled: {kept}")
         elif state.stage == FAILED:
             frame.error(state.error)
 
@@ -97,7 +105,8 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
         _numbers(in_words.lines(preview, order.choices.conflicts))
         choices = _choices(order, state, preview)
     with right:
-        if chosen := mapped(preview.classes, _class_table(preview.classes, known, state, True), known):
+        becomes = _class_table(preview.classes, known, state, True, preview.unclear)
+        if chosen := mapped(preview.classes, becomes, known):
             choices = replace(choices, class_map={**_map(order), **chosen})
         for warning in preview.warnings:
             frame.warning(warning)
@@ -106,9 +115,13 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
         st.rerun()
     if state.error:
         frame.error(state.error)
+    elif preview.unclear:
+        names = ", ".join(f"'{name}'" for name in [*preview.unclear][:NAMES])
+        more = ", ..." if len(preview.unclear) > NAMES else ""
+        frame.info(f"Choose first what becomes of {names}{more}: until then nothing can be imported.")
     elif not plan.changes:
         st.info("Nothing would change: the project has all of it already.")
-    _buttons(work, disabled=bool(state.error) or not plan.changes)
+    _buttons(work, disabled=bool(state.error or preview.unclear) or not plan.changes)
 
 
 def _numbers(lines: Sequence[in_words.Line]) -> None:
@@ -148,32 +161,56 @@ def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
 def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequence[Class]) -> dict[str, str]:
     """What of the class map was changed: name in the source -> class of the project, "" for one that is left out.
 
-    becomes    of each staged class: NEW, OUT, or the id of a class of the project
+    becomes    of each staged class: NEW, OUT, the id of a class of the project, CHOOSE, or NAMED and another name
     """
-    names = {str(class_.id): class_.name for class_ in known}
+    names = {str(class_.id): class_.name for class_ in known} | {OUT: ""}
+
+    def target(class_: StagedClass, wanted: str) -> str:
+        return wanted.removeprefix(NAMED) if wanted.startswith(NAMED) else names.get(wanted, class_.name)
+
     return {
-        class_.name: "" if wanted == OUT else names.get(wanted, class_.name)
+        class_.name: target(class_, wanted)
         for class_, wanted, before in zip(staged, becomes, guesses(staged, known), strict=True)
         if wanted != before
     }
 
 
 def guesses(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
-    """What becomes of each staged class now: NEW, OUT, or the id of a class of the project."""
+    """What becomes of each staged class now, as in `mapped`."""
     ids = {class_.name: str(class_.id) for class_ in known}
-    return [OUT if class_.how == "left out" or not class_.target else ids.get(class_.target, NEW) for class_ in staged]
+    return [_guess(class_, ids) for class_ in staged]
 
 
-def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: State, may_be_new: bool) -> list[str]:
-    """The classes of the source, those that are not simply known first; returns what becomes of each now."""
+def _guess(class_: StagedClass, ids: Mapping[str, str]) -> str:
+    if class_.how == "unclear":
+        return CHOOSE
+    if class_.how == "left out" or not class_.target:
+        return OUT
+    return ids.get(class_.target, NEW if class_.target == class_.name else f"{NAMED}{class_.target}")
+
+
+def _class_table(
+    staged: Sequence[StagedClass],
+    known: Sequence[Class],
+    state: State,
+    may_be_new: bool,
+    unclear: Mapping[str, str] = NOTHING,
+) -> list[str]:
+    """The classes of the source, unclear ones first and those that are simply known last; returns what becomes of each
+    now.
+
+    unclear    name -> why it has to be chosen
+    """
     now = guesses(staged, known)
     if not staged:
         return now
     parts = [f"{counted(len(now), 'class', 'classes')} {'in the source' if may_be_new else 'named differently'}"]
-    parts += [f"{now.count(how):,} {words}" for how, words in ((NEW, "new"), (OUT, "left out")) if how in now]
+    new = sum(how == NEW or how.startswith(NAMED) for how in now)
+    counts = [(new, "new"), (now.count(OUT), "left out"), (now.count(CHOOSE), "to choose")]
+    parts += [f"{count:,} {words}" for count, words in counts if count]
     st.markdown("**Classes**")
     st.caption(f"{', '.join(parts)}. Choose what each is here.")
-    words = ({NEW: "New class"} if may_be_new else {}) | {OUT: "Leave out"}
+    words = ({NEW: "New class", NAMED: "New class with another name"} if may_be_new else {}) | {OUT: "Leave out"}
     words |= {str(class_.id): class_.name for class_ in known}
     part = ""
     if len(staged) > SHOWN:
@@ -181,8 +218,9 @@ def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: S
     wanted = [place for place, class_ in enumerate(staged) if part in class_.name.casefold()]
     same = [place for place in wanted if staged[place].how == "known"]
     others = [place for place in wanted if staged[place].how != "known"]
+    others.sort(key=lambda place: staged[place].name not in unclear)
     for place in others[:SHOWN]:
-        now[place] = _class_row(staged[place], now[place], words, f"import_class_{state.since}_{place}")
+        now[place] = _class_row(staged[place], now[place], words, f"import_class_{state.since}_{place}", unclear)
     if same:
         with st.expander(f"{counted(len(same), 'class has', 'classes have')} the same name here"):
             for place in same[: SHOWN - len(others[:SHOWN])]:
@@ -192,22 +230,38 @@ def _class_table(staged: Sequence[StagedClass], known: Sequence[Class], state: S
     return now
 
 
-def _class_row(class_: StagedClass, now: str, words: Mapping[str, str], key: str) -> str:
-    """One class of the source, and the field that says what becomes of it."""
+def _class_row(
+    class_: StagedClass, now: str, words: Mapping[str, str], key: str, unclear: Mapping[str, str] = NOTHING
+) -> str:
+    """One class of the source, and the fields that say what becomes of it."""
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {counted(class_.answers, 'answer')}" if class_.answers else ""
-    left.markdown(f"{frame.escaped(class_.name)}  \n:small[{MATCHES[class_.how]}{answers}]")
+    name = frame.escaped(class_.name) or "(no name)"
+    left.markdown(f"{name}  \n:small[{MATCHES[class_.how]}{answers}]")
+    if class_.name in unclear:
+        left.caption(frame.escaped(_capital(unclear[class_.name])))
     options = list(words)
+    before = now.removeprefix(NAMED) if now.startswith(NAMED) else ""
     with right:
         chosen = st.selectbox(
-            f"What {frame.escaped(class_.name)} becomes",
+            f"What {name} becomes",
             options,
-            index=options.index(now),
+            index=None if now == CHOOSE else options.index(NAMED if before else now),
             format_func=lambda option: words[option],
+            placeholder="Choose",
             label_visibility="collapsed",
             key=key,
         )
-    return chosen or now
+        if chosen != NAMED:
+            return chosen or now
+        typed = st.text_input(
+            f"Name of the new class for {name}",
+            before,
+            placeholder="Name of the new class",
+            label_visibility="collapsed",
+            key=f"{key}_name",
+        ).strip()
+    return f"{NAMED}{typed}" if typed else now
 
 
 def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan) -> None:
@@ -216,12 +270,14 @@ def _scores(db: Database, work: Importing, state: State, plan: predictions.Plan)
     _said(order, f"Format: {plan.format} ({plan.why}).", plan.said)
     known = classes.in_order(db)
     rows = {"Images in the project": found.images, "Unknown images: left out": found.unknown_images.count}
+    rows |= {"Pairs scored again: the highest counts": found.scored_again.count}
     rows |= {"Classes that are not in the project: left out": len(found.unknown_classes)}
     shown = [{"What": title, "Count": f"{count:,}"} for title, count in rows.items() if count]
     tables.show(shown, "What the predictions are about")
-    if found.unknown_images.examples:
-        with st.expander("Examples: unknown images"):
-            _listed(found.unknown_images.examples, "Unknown images")
+    for title, tally in (("Unknown images", found.unknown_images), ("Pairs scored again", found.scored_again)):
+        if tally.examples:
+            with st.expander(f"Examples: {title.lower()}"):
+                _listed(tally.examples, title)
     staged = [StagedClass(name, "", "new", 0) for name in found.unknown_classes]
     chosen = _map(order)
     staged += [
@@ -282,6 +338,15 @@ def _buttons(work: Importing, disabled: bool) -> None:
             work.cancel()
             work.wait()
             st.rerun()
+
+
+def _is_taken_back(db: Database, state: State) -> bool:
+    """Whether the history says so by now, whoever did it, and wherever."""
+    if isinstance(state.result, prediction_sources.Source):
+        return state.result.id not in [source.id for source in prediction_sources.sources(db)]
+    assert state.result
+    number = state.result.imported.id
+    return any(one.id == number and one.undone_at is not None for one in imports.imports(db))
 
 
 def _done(work: Importing, state: State) -> None:

@@ -74,7 +74,7 @@ def page() -> None:
         else:
             import_preview.outcome(db, name, work, state)
         import_history.predictions(db)
-        import_history.imports(db, name, work)
+        import_history.imports(db, name)
 
 
 def _keep_fields(by: str, state: State) -> None:

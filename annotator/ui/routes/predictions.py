@@ -14,9 +14,10 @@ from annotator.exchange.predictions.score_tables import ScoreBlock
 from annotator.store.access_tokens import PREDICTIONS
 from annotator.ui import context
 from annotator.ui.door import FOR_PROGRAMS
-from annotator.ui.routes.guard import FRESH, body_of, for_programs
+from annotator.ui.routes.guard import FRESH, body_of, error, for_programs
 from annotator.ui.routes.requests import PredictionsRequest, parsed
 
+OTHERS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")  # which would get the app's page
 _one_at_a_time: list[CapacityLimiter] = []  # made in the server's loop
 
 
@@ -30,7 +31,14 @@ async def predictions(request: Request, token: str) -> Response:
     return JSONResponse(await run_sync(add, limiter=_one_at_a_time[0]), headers=FRESH)
 
 
-ROUTES = [Route(FOR_PROGRAMS, for_programs(predictions, PREDICTIONS), methods=["POST"])]
+async def _refused(request: Request) -> Response:
+    return error(405, f"Send predictions with POST, not with {request.method}.", {"allow": "POST"})
+
+
+ROUTES = [
+    Route(FOR_PROGRAMS, for_programs(predictions, PREDICTIONS), methods=["POST"]),
+    Route(FOR_PROGRAMS, _refused, methods=OTHERS),
+]
 
 
 def _add(given: PredictionsRequest, by: str) -> dict[str, int]:
