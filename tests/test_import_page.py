@@ -200,7 +200,7 @@ def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new
     test = become(test, 1, "out")
     assert is_refused(test) and "Choose first what becomes of 'a|b'" in said(test)
     test = call(become(test, 2, "="), "x|y")
-    assert is_refused(test) and "Not usable as a class: 'x|y'" in said(test)
+    assert is_refused(test) and "not usable as a class: 'x|y'" in said(test)
     test = call(test, "a or b")
     assert not is_refused(test) and "3 classes in the source, 1 new, 1 left out" in said(test)
     assert "Import 1: 7 answers, 1 class added" in said(press(test, "Import"))

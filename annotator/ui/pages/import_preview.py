@@ -105,7 +105,7 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
         _numbers(in_words.lines(preview, order.choices.conflicts))
         choices = _choices(order, state, preview)
     with right:
-        becomes = _class_table(preview.classes, known, state, True, preview.unclear)
+        becomes = _class_table(preview.classes, known, state, True, preview.unclear, _map(order))
         if chosen := mapped(preview.classes, becomes, known):
             choices = replace(choices, class_map={**_map(order), **chosen})
         for warning in preview.warnings:
@@ -195,11 +195,13 @@ def _class_table(
     state: State,
     may_be_new: bool,
     unclear: Mapping[str, str] = NOTHING,
+    chosen: Mapping[str, str] = NOTHING,
 ) -> list[str]:
     """The classes of the source, unclear ones first and those that are simply known last; returns what becomes of each
     now.
 
     unclear    name -> why it has to be chosen
+    chosen     the class map: what was chosen for an unclear name, and does not do
     """
     now = guesses(staged, known)
     if not staged:
@@ -212,6 +214,9 @@ def _class_table(
     st.caption(f"{', '.join(parts)}. Choose what each is here.")
     words = ({NEW: "New class", NAMED: "New class with another name"} if may_be_new else {}) | {OUT: "Leave out"}
     words |= {str(class_.id): class_.name for class_ in known}
+    for place, class_ in enumerate(staged):
+        if now[place] == CHOOSE and class_.name in chosen:
+            [now[place]] = guesses([replace(class_, target=chosen[class_.name], how="mapped")], known)
     part = ""
     if len(staged) > SHOWN:
         part = st.text_input("Find a class", key=f"import_find_{state.since}").strip().casefold()
