@@ -251,8 +251,9 @@ def importing(db: Database) -> Importing:
 
 def _kept(order: Order, plan: Plan) -> str:
     """What stays of an import that is dropped; what was unpacked of an upload does not."""
-    has_kept = isinstance(plan, labels.Plan) and plan.kept and not order.upload
-    return in_words.unchanged_in_words(plan) if has_kept else ""
+    if isinstance(plan, labels.Plan) and plan.kept and not order.upload:
+        return in_words.unchanged_in_words(plan)
+    return ""
 
 
 def for_page(text: str, order: Order) -> str:
