@@ -31,13 +31,18 @@ def train_now(
         choose(db, method, settings)
     from annotator.worker import process
 
-    try:
-        run = process.main(project, once=True)
-        if run is None:
-            raise AnnotatorError("Stopped before the run was finished.")
-        return run
-    except AlreadyRunning:
-        return _ask_worker(db, progress)
+    before = runs.current_run(db)
+    while True:
+        try:
+            run = process.main(project, once=True)
+            if run is None:
+                raise AnnotatorError("Stopped before the run was finished.")
+            return run
+        except AlreadyRunning:
+            run = _ask_worker(db, before, progress)
+            if run:
+                return run
+            time.sleep(1)  # it says nothing: it has ended, and this process can train, or it is only slow
 
 
 def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
@@ -55,10 +60,11 @@ def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
     configuration.choose_method(db, name, {key: value for key, value in changed.items() if value != defaults[key]})
 
 
-def _ask_worker(db: Database, progress: Callable[[int, int], None]) -> Run:
-    before = runs.current_run(db)
+def _ask_worker(db: Database, before: Run | None, progress: Callable[[int, int], None]) -> Run | None:
+    """The run that the worker makes after `before`; None where nothing is heard of it any more."""
     heartbeat.note_error(db, "")
-    jobs.ask_training(db)
+    if not jobs.training_asked(db):
+        jobs.ask_training(db)
     while True:
         run, state = runs.current_run(db), heartbeat.worker_state(db)
         if run is not None and (before is None or run.id > before.id) and not jobs.training_asked(db):
@@ -66,6 +72,6 @@ def _ask_worker(db: Database, progress: Callable[[int, int], None]) -> Run:
         if state.last_error and not jobs.training_asked(db):
             raise AnnotatorError(f"The worker could not train: {state.last_error}")
         if not state.alive:
-            raise AnnotatorError("The worker has ended meanwhile. Try again: annotator train works without one too.")
+            return None
         progress(state.done, state.of)
         time.sleep(POLL_SECONDS)
