@@ -11,6 +11,7 @@ from conftest import CLASSES, draw
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export import export
 from annotator.exchange.formats import FORMATS
+from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.imports import importing
 from annotator.records import ABSENT, PRESENT, UNSURE, Decision
 from annotator.store import class_changes, classes, decisions, images, imports
@@ -137,16 +138,15 @@ def rich(answered):
 def everything(project) -> dict[str, object]:
     """All that people know of the project, by contents of images and names; of imported answers their origin."""
     db = Database(project)
-    who = """coalesce(o.source, d.source), coalesce(o.annotator, d.annotator),
-        CAST(round(1e6 * coalesce(o.decided_at, d.decided_at)) AS INTEGER) / 1000
+    who = """coalesce(o.source, d.source), coalesce(o.annotator, d.annotator), coalesce(o.decided_at, d.decided_at)
         FROM decision d LEFT JOIN origin o ON o.decision_id = d.id JOIN image i ON i.id = d.image_id"""
     cells = f"""SELECT i.sha256, c.name, l.state, {who} JOIN label l ON l.decision_id = d.id
         JOIN class c ON c.id = l.class_id"""
     notes = f"SELECT i.sha256, d.action, d.note, {who} WHERE d.action IN ('flag', 'comment')"
     known, sha256 = classes.in_order(db), dict(db.tuples("SELECT id, sha256 FROM image"))
     return {
-        "cells": {row[:2]: row[2:] for row in db.tuples(cells)},
-        "notes": Counter((*row[:3], *row[4:]) for row in db.tuples(notes)),
+        "cells": {row[:2]: (*row[2:-1], iso_time(row[-1])) for row in db.tuples(cells)},
+        "notes": Counter((*row[:3], *row[4:-1], iso_time(row[-1])) for row in db.tuples(notes)),
         "facts": set(db.tuples("SELECT i.sha256, a.name, a.value FROM attribute a JOIN image i ON i.id = a.image_id")),
         "columns": [class_.name for class_ in classes.all_classes(db)],
         "classes": [
