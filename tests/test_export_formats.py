@@ -153,7 +153,8 @@ def test_what_a_format_cannot_hold_is_refused_with_its_count_unless_that_is_want
     assert [row["state"] for row in provenance] == ["present", "unsure"]
     export(db, tmp_path / "y", "numpy", Choices(states=("present", "absent")))
     card = json.loads((tmp_path / "x" / "data_card.json").read_text())
-    assert card["lost"] and "unsure" in (tmp_path / "x" / "data_card.md").read_text()
+    written = (tmp_path / "x" / "data_card.md").read_text()
+    assert card["lost"] and "unsure" in written and written.startswith("# Data card of x\n")
 
 
 @pytest.mark.parametrize("kind", sorted(name for name, format_ in FORMATS.items() if format_.write))

@@ -180,12 +180,12 @@ def _write_folder(export: Prepared) -> list[Path]:
         placer = Placer(export.db, chosen.images, chosen.pixels, export.linked, **options)
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECARS))
-        card = export.card | {"files": out.names()[: data_card.FILES_NAMED]}
-        card["choices_in_words"] = [*card["choices_in_words"], *placer.said()]
+        card = export.card | {"choices_in_words": [*export.card["choices_in_words"], *placer.said()]}
+        files = out.names()[: data_card.FILES_NAMED]  # before the card's own
         card_md, card_json = data_card.paths(folder, is_folder=True)
         with out.text(card_md.name) as file:
-            file.write(data_card.markdown(card))
-        sealed = destination.sealed(card, card_json, *out.sealed())
+            file.write(data_card.markdown(card))  # of the folder, by its name
+        sealed = destination.sealed(card | {"files": files}, card_json, *out.sealed())
         card_json.write_text(_json(sealed), encoding="utf-8")
     export.said.extend(placer.said())
     return [target]
