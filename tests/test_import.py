@@ -287,6 +287,13 @@ def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp
     assert labels(db) == set() and imports.imports(db) == [] and not list(project.glob("*.staging*"))
 
 
+def test_json_that_is_too_broken_for_any_format_is_called_broken_with_its_line(project, tmp_path):
+    for content, expected in (('{"images":\n [}', r"not JSON: b'}' in line 2"), ("{}", "of no format that is known")):
+        (tmp_path / "odd.json").write_text(content)
+        with pytest.raises(AnnotatorError, match=expected):
+            bring(project, tmp_path / "odd.json")
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

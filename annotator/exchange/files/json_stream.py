@@ -100,6 +100,12 @@ def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: 
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+def check(path: Path) -> None:
+    """Read a file without keeping anything. Raises AnnotatorError as `pieces` does."""
+    for _ in pieces(path, wanted=lambda key: False):
+        pass
+
+
 def starts_with(path: Path, count: int = 1 << 16) -> bytes:
     """The first bytes of a file without its byte order mark, b"" when it cannot be read: for `recognise`."""
     try:

@@ -15,7 +15,7 @@ import msgspec
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.inside import file_inside
-from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.json_stream import check, pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format, Lost
@@ -95,8 +95,7 @@ def _labels(file: Path) -> list[str]:
     """The names of the classes, by their id."""
     import ijson
 
-    for _ in pieces(file, wanted=lambda key: False):  # refuses what is no JSON, or nested too deep
-        pass
+    check(file)  # refuses what is no JSON, or nested too deep
     try:
         with open_file(file) as opened:
             found = next(ijson.items(opened, "categories.label.labels"), [])

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.files.json_stream import check
 from annotator.exchange.formats import all_formats, find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
@@ -101,6 +102,8 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
     if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
         return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
     if not found:
+        if source.suffix.lower() == ".json" and source.is_file():
+            check(source)  # broken JSON is of no format, either, and this names the line
         raise AnnotatorError(
             f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
