@@ -55,6 +55,14 @@ def test_acknowledged_means_on_the_disk(db):
     assert db.value("PRAGMA journal_mode") == "wal"
 
 
+def test_what_must_be_on_the_disk_is_never_part_of_what_need_not(db):
+    with db.writing(durable=False), pytest.raises(RuntimeError), db.writing():
+        pass
+    with db.writing(), db.writing(durable=False), db.writing():
+        db.set_setting("kept", 1)
+    assert db.setting("kept") == 1
+
+
 def test_foreign_keys_hold(db):
     with pytest.raises(AnnotatorError, match="FOREIGN KEY"), db.writing() as sql:
         sql.execute("INSERT INTO label (image_id, class_id, state, decision_id) VALUES (999, 1, 1, 1)")

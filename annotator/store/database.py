@@ -156,13 +156,16 @@ class Database:
         place.check(self.paths.project)
         _written.add(self.paths.database)
         sql = self.sql
-        if getattr(self._threads, "is_writing", False):
+        outer: bool | None = getattr(self._threads, "durable", None)  # of the block around this one
+        if outer is not None:
+            if durable and not outer:
+                raise RuntimeError("A durable block of writing stands inside one that does not wait for the disk.")
             yield sql
             return
         try:
             sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             sql.conn.execute("BEGIN IMMEDIATE")
-            self._threads.is_writing = True
+            self._threads.durable = durable
             try:
                 yield sql
                 sql.conn.execute("COMMIT")
@@ -171,7 +174,7 @@ class Database:
                     sql.conn.execute("ROLLBACK")
                 raise
             finally:
-                self._threads.is_writing = False
+                self._threads.durable = None
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
 
