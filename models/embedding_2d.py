@@ -11,6 +11,8 @@ from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
+from models.rows import Rows
+
 LANDMARKS = 3000  # arranged by t-SNE in some 10 s on one core; twice as many look no clearer
 AXES = 50  # principal axes that distances are taken in
 CHUNK = 4096  # rows held as float32 at once
@@ -21,7 +23,7 @@ FEWEST = 8  # fewer rows than this have no neighbourhoods to speak of: principal
 MARGIN = 0.02
 
 
-def layout(features: np.ndarray, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndarray:
+def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndarray:
     """A place in the unit square for each row, alike rows together; the same for the same features and seed.
 
     features     (N, D) of any float type, all finite; N may be 0
@@ -46,7 +48,7 @@ def layout(features: np.ndarray, seed: int = 0, landmarks: int = LANDMARKS) -> n
     return (places + rng.normal(scale=JITTER, size=places.shape).astype(np.float32)).clip(0, 1)
 
 
-def _project(features: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _project(features: Rows, chosen: np.ndarray) -> np.ndarray:
     """(N, 2 to AXES) float32 along the principal axes of the chosen rows; every row of length 1 before."""
     sample = _of_length_one(features[chosen])
     axes = min(AXES, *sample.shape)

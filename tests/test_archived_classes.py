@@ -25,7 +25,6 @@ from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import rankings_of, read_predictions, stored_predictions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import (
-    arrays,
     audits,
     auto_accepted,
     class_changes,
@@ -37,8 +36,9 @@ from annotator.store import (
     leases,
     overview,
 )
-from annotator.store.arrays import FeatureCache
 from annotator.store.auto_accepted import NewAcceptance
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
 from annotator.store.image_columns import ImageColumns
 from annotator.worker.schedule import Basis
 from annotator.worker.training_set import training_set
@@ -137,7 +137,7 @@ def test_status_export_certificate_and_training_leave_it_out(db, published, anno
     annotator("certificate", db.paths.project)
     annotator("export", db.paths.project, tmp_path / "out.csv", "--unknown", "model")
     assert "heron" not in next(csv.reader((tmp_path / "out.csv").open()))
-    arrays.add_features(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    write_shard(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     cache = FeatureCache(db.paths.features("x"))
     cache.refresh()
     known = training_set(db, cache)

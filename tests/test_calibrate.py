@@ -7,8 +7,9 @@ import pytest
 
 from annotator.records import Batch, Decision
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import arrays, decisions
-from annotator.store.arrays import FeatureCache
+from annotator.store import decisions
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
 from annotator.worker import calibrate
 from annotator.worker.train import train
 from models.statistics.calibration import Calibration, raw_logits
@@ -23,7 +24,7 @@ def cache(db) -> FeatureCache:
         for bit in range(3):
             features[image_id - 1, bit] += 2 * (image_id >> bit & 1)
     folder = db.paths.features("x")
-    arrays.add_features(folder, np.arange(1, 25), features, np.zeros((24, 9, 6)))
+    write_shard(folder, np.arange(1, 25), features, np.zeros((24, 9, 6)))
     cache = FeatureCache(folder)
     cache.refresh()
     return cache

@@ -19,10 +19,17 @@ from annotator.cli import app
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [  # not losses, methods, pages and formats: their tables name their modules
     *("annotator/ui", "annotator/worker", "annotator/queues", "annotator/queues/autopilot", "annotator/quality"),
-    *("annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli", "annotator/benchmark"),
+    *(
+        "annotator/exchange",
+        "annotator/snapshot",
+        "annotator/store",
+        "annotator/store/features",
+        "annotator/cli",
+        "annotator/benchmark",
+    ),
     *("annotator/benchmark/methods", "annotator/benchmark/effort", "annotator/benchmark/harness"),
     *("models/backbones", "models/linear", "models/ensemble", "models/finetune", "models/statistics"),
-    "models/query_strategies",
+    *("annotator/store/features", "models/query_strategies"),
 ]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

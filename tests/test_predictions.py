@@ -15,9 +15,10 @@ from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import first_run_in_words, missing_positives
-from annotator.store import arrays, class_changes, classes, configuration, decisions, prediction_sources, runs
-from annotator.store.arrays import FeatureCache
+from annotator.store import class_changes, classes, configuration, decisions, prediction_sources, runs
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
 from annotator.store.image_history import history_of
 from annotator.worker.incremental_update import Updater
 from annotator.worker.schedule import QUIET, Schedule
@@ -237,7 +238,7 @@ def cache(db):
     rng = np.random.default_rng(0)
     regions = np.maximum(rng.normal(size=(24, 9, 12)), 0).astype(np.float16)
     ids_ = np.array(sorted(ids(db)[0].values()))
-    arrays.add_features(db.paths.features("x"), ids_, regions.mean(1), regions)
+    write_shard(db.paths.features("x"), ids_, regions.mean(1), regions)
     cache = FeatureCache(db.paths.features("x"))
     cache.refresh()
     return cache

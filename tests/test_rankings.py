@@ -11,7 +11,8 @@ from annotator.records import Decision, WantedGrids
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.store import arrays, classes, decisions, runs
-from annotator.store.arrays import FeatureCache
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
 from annotator.worker.train import train
 
 IMAGES, CLASSES = 24, 3
@@ -106,7 +107,7 @@ def test_where_falling_probabilities_cross_a_limit():
 
 
 def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
-    arrays.add_features(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    write_shard(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     cache = FeatureCache(db.paths.features("x"))
     cache.refresh()
     answers(db, 40)

@@ -16,8 +16,9 @@ from annotator.records import ABSENT, PRESENT, Decision, Filter, Wanted, WantedG
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import arrays_of, rankings_of, read_predictions
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import arrays, classes, configuration, decisions, heartbeat, jobs, runs, selections
-from annotator.store.arrays import FeatureCache
+from annotator.store import classes, configuration, decisions, heartbeat, jobs, runs, selections
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
 from annotator.worker.incremental_update import Updater
 from annotator.worker.process import Worker
 from annotator.worker.update_thread import UpdateThread
@@ -34,7 +35,7 @@ def trained(db):
     features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in ids])
     features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
     order = rng.permutation(24)  # the cache's order is not that of the ids
-    arrays.add_features(db.paths.features(BACKBONE), ids[order], features[order], np.zeros((24, 9, 40)))
+    write_shard(db.paths.features(BACKBONE), ids[order], features[order], np.zeros((24, 9, 40)))
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)

@@ -26,6 +26,7 @@ from models.query_strategies.base import Strategy
 from models.query_strategies.incomplete import INCOMPLETE
 from models.query_strategies.mix import MIX, MIXED, taking_turns
 from models.query_strategies.random import RANDOM
+from models.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def find_strategy(name: str) -> Strategy | Sequence:
 def build(
     db: Database,
     image_ids: np.ndarray,
-    features: np.ndarray,
+    features: Rows,
     probabilities: np.ndarray,
     labels: np.ndarray,
     seed: int,
@@ -85,7 +86,7 @@ def build(
     one over the incomplete images.
 
     image_ids        (N,) int64, in any order: the images of the rows of the other arrays
-    features         (N, D) float16
+    features         (N, D) float16, on the disk or in memory
     probabilities    (N, C) float, nan where there is no model
     labels           (N, C) int8, models/labels.py
     returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED

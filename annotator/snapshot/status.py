@@ -5,7 +5,6 @@ from typing import Any
 from annotator.settings import LEFT_OUT
 from annotator.store import (
     annotator_disagreement,
-    arrays,
     auto_accepted,
     classes,
     configuration,
@@ -15,6 +14,7 @@ from annotator.store import (
     runs,
 )
 from annotator.store.database import Database
+from annotator.store.features.cache import count_features
 
 
 def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         "method": configuration.method(db),
         "parameters": configuration.parameters(db),
         "backbone": backbone,
-        "features": arrays.count_features(db.paths.features(backbone), db.caches),
+        "features": count_features(db.paths.features(backbone), db.caches),
         "worker": {
             "state": worker.state,
             "alive": worker.alive,

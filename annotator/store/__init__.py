@@ -27,6 +27,7 @@ Database:
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
     pixels.py colours.py originals.py copies.py memory.py          the only decoder, and copies for the browser
     runs.py jobs.py heartbeat.py arrays.py                         what the worker leaves for the page; array files
+    features/                                                      features of images, in shards
     without_pandas.py                                              imported first: sqlite_utils, without pandas
 """
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from annotator.errors import AnnotatorError
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.store import configuration, heartbeat
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone

@@ -16,8 +16,9 @@ from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Predictions, arrays_of, stored_predictions
 from annotator.snapshot.rankings import Ranker
 from annotator.store import cells, decisions, runs
-from annotator.store.arrays import FeatureCache, save_array
+from annotator.store.arrays import save_array
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from models.ensemble.basis import GrowingCodes
 from models.ensemble.incremental_update import SAMPLE, corrected, encode, fit_correction, learn_basis
 

@@ -10,8 +10,9 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.snapshot import image_map
 from annotator.store import heartbeat
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from models.rows import Rows
 
 NEW_SHARE = 0.1  # share of images without a place, of those that have one, at which the layout is made again
 
@@ -46,7 +47,7 @@ class Mapmaker:
         )  # a daemon, so that it does not delay the worker's end; an unfinished layout is not published
         self._thread.start()
 
-    def _make(self, db: Database, folder: Path, ids: np.ndarray, features: np.ndarray) -> None:
+    def _make(self, db: Database, folder: Path, ids: np.ndarray, features: Rows) -> None:
         from models.embedding_2d import layout
 
         started = time.monotonic()

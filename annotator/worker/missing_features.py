@@ -8,7 +8,6 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.store import images
-from annotator.store.arrays import add_features
 from annotator.worker.context import Context
 
 SHARD_SECONDS = 5.0  # features are written this often while embedding: the most that a kill can lose
@@ -63,8 +62,8 @@ class MissingFeatures:
         should_stop = self._context.stop.is_set
         for batch in embed(paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents):
             features = batch.features.astype(np.float16)
-            finite = np.isfinite(features).all(1)
             assert batch.regions is not None  # they were asked for
+            finite = np.isfinite(features).all(1) & np.isfinite(batch.regions).all((1, 2))
             batch_ids = np.array([ids[index] for index in batch.indices], np.int64)
             shard.append((batch_ids[finite], features[finite], batch.regions[finite]))
             not_finite = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
@@ -95,6 +94,7 @@ class MissingFeatures:
         if shard:
             ids, features, regions = (np.concatenate(arrays) for arrays in zip(*shard, strict=True))
             if len(ids):
-                add_features(self._context.features().folder, ids, features, regions)
+                from annotator.worker.coding import write_features  # torch is loaded by now
+
+                write_features(self._context.features(), ids, features, regions)
             shard.clear()
-            self._context.features().refresh()

@@ -7,8 +7,8 @@ import numpy as np
 from annotator.records import Run
 from annotator.snapshot.suggestions import first_guesses
 from annotator.store import prediction_sources, runs
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from models.catalogue import default_method
 from models.statistics.outside_scores import OutsideScores
 

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from annotator.errors import AnnotatorError
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from annotator.worker.region_cache import RegionCache
-from models.ensemble.regions import RegionCodes
+from models.ensemble.regions import Regions
+from models.rows import Rows
 from models.trainers.base import Progress
 
 if TYPE_CHECKING:
@@ -32,14 +31,14 @@ class ProjectImages:
         self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
 
     @property
-    def features(self) -> np.ndarray:
+    def features(self) -> Rows:
         return self._cache.features
 
     @property
     def memory(self) -> dict[str, Any]:
         return self._regions.memory
 
-    def region_codes(self, progress: Progress) -> RegionCodes:
+    def region_codes(self, progress: Progress) -> Regions:
         """The codes of all images; only those of new images are made."""
         return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
 

@@ -14,8 +14,9 @@ from annotator.settings import LEFT_OUT
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Probabilities, damaged
 from annotator.store import audits, configuration, odd_rows, runs
-from annotator.store.arrays import FeatureCache, replacing, save_array
+from annotator.store.arrays import replacing, save_array
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from annotator.worker import calibrate
 from annotator.worker.training_set import TrainingSet
 from models.linear.training import Head

@@ -1,15 +1,16 @@
-"""The region codes of all embedded images, kept in the worker's memory from one training to the next.
+"""The region codes of all embedded images, as trainings read them (models/ensemble/regions.py).
 
-Regions lie on the disk, 23 KB an image. Trainings read their codes (models/ensemble/regions.py), 5 KB an image: made
-when the first training asks for them, and then only for the images that have come since.
+Once the axes are settled, codes lie on the disk (coding.py), also those of images that an older version has embedded.
+Before, with few images, they are made in memory, anew whenever the number of images has doubled.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from annotator.store.arrays import FeatureCache
+from annotator.store.features.cache import FeatureCache
+from annotator.worker.coding import StoredRegions, code_regions, settle_basis
 from models.ensemble.basis import GrowingCodes
-from models.ensemble.regions import SAMPLE, RegionCodes, encode, learn_basis
+from models.ensemble.regions import SAMPLE, RegionCodes, Regions, encode, learn_basis
 
 
 class RegionCache:
@@ -19,11 +20,15 @@ class RegionCache:
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
         self.memory: dict[str, Any] = {}
 
-    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> RegionCodes:
+    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
         """The region codes of the cache's images, in the order of its rows; tell is called every few dozen images."""
+        basis = settle_basis(cache)
+        if basis is not None:
+            code_regions(cache, tell)
+            return StoredRegions(cache, basis)
         return self._codes.of(
             cache,
-            len(cache.image_ids),
+            len(cache),
             lambda: learn_basis(cache.features, cache.regions),
             lambda basis, first: encode(basis, cache.regions, tell, first),
         )

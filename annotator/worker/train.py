@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from annotator.errors import NothingToLearn
 from annotator.records import Run
 from annotator.store import runs
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from annotator.worker import outside, publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache

@@ -7,8 +7,8 @@ import numpy as np
 from annotator.indexing import positions
 from annotator.records import PRESENT, UNSURE
 from annotator.store import classes, decisions
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 
 
 @dataclass(frozen=True)

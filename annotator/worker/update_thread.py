@@ -12,8 +12,8 @@ from collections.abc import Callable
 from annotator.errors import AnnotatorError
 from annotator.records import Run
 from annotator.store import decisions, heartbeat, runs
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from annotator.worker.incremental_update import Updater
 from models.ensemble.incremental_update import stay_on_one_core
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.regions import RegionCodes
-from models.linear.training import Array, one_thread
+from models.ensemble.regions import RegionCodes, Regions
+from models.linear.training import Features, one_thread
 
 RIDGE = 2e-5  # times the squared weights, an image
 REGIONS = 0.5  # share of the best region's score, as in `auto`
@@ -43,8 +43,8 @@ class AnsweredHead:
     @one_thread()
     def score(
         self,
-        features: Array,
-        region_codes: RegionCodes | None,
+        features: Features,
+        region_codes: Regions | None,
         centre: Tensor,
         images: np.ndarray,
         tell: Callable[[], None] = lambda: None,

@@ -15,14 +15,17 @@ from torch import Tensor
 from models.linear.training import Array
 
 AXES = 256
+STEPS = 127  # of an int8 coordinate in either direction
+SPREAD = 8.0  # standard deviations of the sample that they reach; what lies beyond is clipped
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Where coordinates are counted from, (D,), and along what, (D, K) orthonormal."""
+    """Where coordinates are counted from, (D,), along what, (D, K) orthonormal, and what a step of int8 is, (K,)."""
 
     centre: Tensor
     axes: Tensor
+    scales: Tensor
 
     @classmethod
     def of(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
@@ -33,14 +36,30 @@ class Basis:
 
         Raises ValueError when some of the rows are not finite.
         """
-        products = torch.zeros(len(centre), len(centre))
+        products, count = torch.zeros(len(centre), len(centre)), 0
         for block in blocks:
             products += block.T @ block
+            count += len(block)
         if not torch.isfinite(products).all():
             raise ValueError("Some of the rows are not finite.")
         # In single precision it fails to converge where rows are few and most products are zero but for rounding.
-        _, vectors = torch.linalg.eigh(products.double())
-        return cls(centre, vectors[:, -AXES:].float().contiguous())
+        values, vectors = torch.linalg.eigh(products.double())
+        # Along an axis in which a small sample does not differ, other images do.
+        values = (values / max(count, 1)).clamp(min=max(float(values.mean()) / max(count, 1), 1e-12))
+        scales = SPREAD / STEPS * values[-AXES:].sqrt()
+        return cls(centre, vectors[:, -AXES:].float().contiguous(), scales.float())
+
+    def turned(self) -> "Basis":
+        """The same with the axes in the opposite order: the one with the largest differences first."""
+        return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
+
+    def steps(self, centred: Tensor) -> Tensor:
+        """(..., K) int8 coordinates of rows (..., D) less the centre."""
+        return (centred @ (self.axes / self.scales)).round_().clamp_(-STEPS, STEPS).to(torch.int8)
+
+    def along(self, weight: Tensor) -> Tensor:
+        """(K, C): what int8 coordinates are multiplied with, for products of their rows with weight (D, C)."""
+        return self.scales[:, None] * (self.axes.T @ weight)
 
 
 Codes = TypeVar("Codes", bound=Sized)

@@ -22,9 +22,19 @@ import torch
 from torch import Tensor
 
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.regions import RegionCodes
+from models.ensemble.regions import RegionCodes, Regions
 from models.labels import ABSENT, PRESENT, UNSEEN
-from models.linear.training import Array, Epoch, Head, as_features, check_labels, fit, one_thread, standardisation
+from models.linear.training import (
+    Array,
+    Epoch,
+    Features,
+    Head,
+    check_labels,
+    checked_features,
+    fit,
+    one_thread,
+    standardisation,
+)
 from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
@@ -55,7 +65,7 @@ class Ensemble:
 
     @one_thread()
     def probabilities(
-        self, features: Array, region_codes: RegionCodes | None, tell: Callable[[], None] = lambda: None
+        self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
         """The probability of every class in every image.
 
@@ -104,8 +114,8 @@ class Ensemble:
 
 def fit_ensemble(
     ensemble: Ensemble,
-    features: Array,
-    region_codes: RegionCodes | None,
+    features: Features,
+    region_codes: Regions | None,
     rows: np.ndarray,
     labels: Array,
     *,
@@ -129,7 +139,7 @@ def fit_ensemble(
     Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
     unlabeled images that are not finite.
     """
-    everything, chosen = as_features(features, ensemble.whole.dimensions), torch.as_tensor(np.asarray(rows, np.int64))
+    everything, chosen = checked_features(features, ensemble.whole.dimensions), np.asarray(rows, np.int64)
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
         raise ValueError(f"Rows run from {int(chosen.min())} to {int(chosen.max())}; there are {len(everything)}.")
     if region_codes is not None and len(region_codes) != len(everything):
@@ -142,7 +152,7 @@ def fit_ensemble(
         ensemble.whole, roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr, batch=batch,
         seed=seed, should_stop=should_stop,
     )  # fmt: skip
-    return _epochs(ensemble, steps, everything, region_codes, chosen.numpy(), roots, known, usable, seed, tell)
+    return _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell)
 
 
 def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell) -> Iterator[Epoch]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.ensemble.basis import Basis, as_tensor, root, unit
 from models.labels import PRESENT
-from models.linear.training import Array
+from models.linear.training import Features
 from models.statistics.logistic import fit_logistic
 
 SAMPLE = 2000  # images whose features say which directions matter
@@ -34,7 +34,7 @@ def stay_on_one_core() -> None:
     torch.set_num_threads(1)
 
 
-def learn_basis(features: Array, seed: int = 0) -> Basis:
+def learn_basis(features: Features, seed: int = 0) -> Basis:
     """The directions in which images differ most: principal axes of centred roots of length 1.
 
     features    (N, D) float16 or float32, pooled; rows that are not finite are left out
@@ -46,7 +46,7 @@ def learn_basis(features: Array, seed: int = 0) -> Basis:
     return Basis.of(centre, [unit(roots, centre)])
 
 
-def encode(basis: Basis, features: Array, first: int = 0) -> Tensor:
+def encode(basis: Basis, features: Features, first: int = 0) -> Tensor:
     """(n, K) float16 coordinates of images from row `first` on, nearly of length 1; 0 where features are not finite."""
     codes = torch.empty(len(features) - first, basis.axes.shape[1], dtype=torch.float16)
     for start in range(0, len(codes), ROWS):

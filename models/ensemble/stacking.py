@@ -26,9 +26,9 @@ from torch import Tensor
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
-from models.ensemble.regions import RegionCodes
+from models.ensemble.regions import Regions
 from models.labels import PRESENT, UNSEEN
-from models.linear.training import Array, Epoch
+from models.linear.training import Epoch, Features
 from models.methods.auto import Auto
 from models.statistics.calibration import raw_logits
 from models.statistics.outside_scores import OutsideScores, with_first_guesses
@@ -50,8 +50,8 @@ class WarmStart:
 
 def fit_stacked(
     method: Auto,
-    features: Array,
-    region_codes: RegionCodes | None,
+    features: Features,
+    region_codes: Regions | None,
     rows: np.ndarray,
     labels: np.ndarray,
     unbiased: np.ndarray,
@@ -209,6 +209,6 @@ class StackedModel:
         return head.score(self.features, self.region_codes, centre, images, self.tell)
 
 
-def _mean_root(features: Array) -> Tensor:
+def _mean_root(features: Features) -> Tensor:
     sample = np.sort(np.random.default_rng(0).permutation(len(features))[:2000])
     return root(as_tensor(features[sample])).mean(0)

@@ -4,18 +4,20 @@ Heat maps are drawn from a linear head on pooled features (cam.py), and a model 
 fitted to its published probabilities: so a heat map shows where the best linear account of the model's answers looks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from models.linear.training import Head, as_features, chunks
+from models.linear.training import Head, checked_features, chunks
+from models.rows import Rows
 
 SHRINK = 1e-2  # ridge, as a share of the mean variance of a feature
 SUREST = 1e-3  # probabilities are first moved this far inside (0, 1): a logit must be finite, and no cell rule the rest
 
 
-def linear_stand_in(features: np.ndarray, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
+def linear_stand_in(features: Rows, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
     """The head whose logits are nearest to those of `probabilities`, in squares, with a little ridge.
 
     features        (N, D) float16 or float32
@@ -24,24 +26,29 @@ def linear_stand_in(features: np.ndarray, probabilities: np.ndarray, tell: Calla
 
     Raises ValueError when the lengths differ.
     """
-    tensor = as_features(features, features.shape[1])
+    everything = checked_features(features, features.shape[1])
     if len(features) != len(probabilities):
         raise ValueError(f"There are {len(features)} rows of features and {len(probabilities)} of probabilities.")
     wanted = torch.from_numpy(np.asarray(probabilities, np.float32))
     known = ~torch.isnan(wanted).all(0)
     rows = ~torch.isnan(wanted[:, known]).any(1)
-    head = Head(tensor.shape[1], wanted.shape[1])
+    head = Head(features.shape[1], wanted.shape[1])
     if not (known.any() and rows.any()):
         return head
-    d = tensor.shape[1]
+    d = features.shape[1]
     products, answers = torch.zeros(d + 1, d + 1), torch.zeros(d + 1, int(known.sum()))
-    mean = torch.cat([chunk.sum(0, keepdim=True) for _, chunk in chunks(tensor[rows])]).sum(0) / int(rows.sum())
-    logits = torch.logit(wanted[rows][:, known], SUREST)
-    for start, chunk in chunks(tensor[rows]):
+
+    def used() -> Iterator[tuple[Tensor, Tensor]]:
+        for start, chunk in chunks(everything):
+            some = rows[start : start + len(chunk)]
+            yield chunk[some], wanted[start : start + len(chunk)][some][:, known]
+
+    mean = torch.cat([chunk.sum(0, keepdim=True) for chunk, _ in used()]).sum(0) / int(rows.sum())
+    for chunk, chances in used():
         tell()
         with_one = torch.cat([chunk - mean, torch.ones(len(chunk), 1)], dim=1)
         products += with_one.T @ with_one
-        answers += with_one.T @ logits[start : start + len(chunk)]
+        answers += with_one.T @ torch.logit(chances, SUREST)
     ridge = torch.full((d + 1,), SHRINK * float(products.diagonal()[:d].mean()) + 1e-6)
     ridge[d] = 0.0  # the bias is free
     solved = torch.linalg.solve((products + ridge.diag()).double(), answers.double()).float()

@@ -19,8 +19,10 @@ from torch.nn import functional as F
 
 from models.labels import ABSENT, PRESENT
 from models.methods.base import Method, positive
+from models.rows import Rows
 
 Array = np.ndarray | Tensor
+Features = Array | Rows
 
 CHUNK = 4096  # rows of features handled at once outside the batches: 21 MB of 1280-d float32
 FORMAT = "linear head, version 1"
@@ -79,17 +81,16 @@ class Head:
         """(C,) bool: which classes have a model."""
         return torch.isfinite(self.bias).numpy()
 
-    def probabilities(self, features: Array) -> np.ndarray:
+    def probabilities(self, features: Features) -> np.ndarray:
         """The probability of every class in every image.
 
-        features    (N, D) float16, float32 or float64; a memory-mapped array is read a few thousand rows at a time
+        features    (N, D) float16, float32 or float64; what is on the disk is read a few thousand rows at a time
         returns     (N, C) float32 in [0, 1], nan in the columns of classes without a model
 
         Raises ValueError when the features have another length than those the head was trained on.
         """
-        features = as_features(features, self.dimensions)
         out = np.empty((len(features), self.classes), np.float32)
-        for start, chunk in chunks(features):
+        for start, chunk in chunks(checked_features(features, self.dimensions)):
             out[start : start + len(chunk)] = torch.sigmoid(F.linear(chunk.cpu(), self.weight, self.bias)).numpy()
         return out
 
@@ -145,7 +146,7 @@ def faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | No
 
 def fit(
     head: Head,
-    features: Array,
+    features: Features,
     labels: Array,
     method: Method,
     *,
@@ -326,7 +327,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def standardisation(features: Tensor) -> tuple[Tensor, Tensor]:
+def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
     """The offset and the scale of every dimension, each (D,) float32.
 
     The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
@@ -335,7 +336,8 @@ def standardisation(features: Tensor) -> tuple[Tensor, Tensor]:
     Raises ValueError naming the rows that are not finite.
     """
     images, dimensions = features.shape
-    total = torch.zeros(dimensions, dtype=torch.float64, device=features.device)
+    device = features.device if isinstance(features, Tensor) else None
+    total = torch.zeros(dimensions, dtype=torch.float64, device=device)
     squares = torch.zeros_like(total)
     for _, chunk in chunks(features):
         total += chunk.sum(0)
@@ -357,15 +359,22 @@ def standardisation(features: Tensor) -> tuple[Tensor, Tensor]:
     return mean, torch.where(varies, SIZE / (dimensions * spread), 0).float()
 
 
-def as_features(features: Array, dimensions: int) -> Tensor:
-    """The same memory as a tensor. Raises ValueError unless it is (N, dimensions) of floats."""
-    tensor = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
-    if tensor.ndim != 2 or tensor.shape[1] != dimensions or not tensor.is_floating_point():
+def as_features(features: Features, dimensions: int) -> Tensor:
+    """The same memory as a tensor; what is on the disk is read. Raises ValueError as `checked_features` does."""
+    features = checked_features(features, dimensions)
+    return features if isinstance(features, Tensor) else torch.from_numpy(features[:])
+
+
+def checked_features(features: Features, dimensions: int) -> Tensor | Rows:
+    """The same, an array as a tensor. Raises ValueError unless it is (N, dimensions) of floats."""
+    features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
+    floats = features.is_floating_point() if isinstance(features, Tensor) else features.dtype.kind == "f"
+    if features.ndim != 2 or features.shape[1] != dimensions or not floats:
         raise ValueError(
-            f"Features are {tuple(tensor.shape)} of {tensor.dtype}; they must be (images, {dimensions}) of floats. "
+            f"Features are {tuple(features.shape)} of {features.dtype}; they must be (images, {dimensions}) of floats. "
             "Were they made with another backbone than this head?"
         )
-    return tensor
+    return features
 
 
 def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -> tuple[Tensor, Tensor | None]:
@@ -387,7 +396,8 @@ def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -
     return labels, mask
 
 
-def chunks(features: Tensor) -> Iterator[tuple[int, Tensor]]:
+def chunks(features: Tensor | Rows) -> Iterator[tuple[int, Tensor]]:
     """(first row, those rows as float32), a few thousand at a time."""
     for start in range(0, len(features), CHUNK):
-        yield start, features[start : start + CHUNK].float()
+        rows = features[start : start + CHUNK]
+        yield start, (rows if isinstance(rows, Tensor) else torch.from_numpy(rows)).float()

@@ -17,6 +17,7 @@ from models.query_strategies.expected_missing import EXPECTED_MISSING
 from models.query_strategies.mix import MIX
 from models.query_strategies.random import RANDOM
 from models.query_strategies.uncertainty import UNCERTAINTY
+from models.rows import Rows
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
@@ -41,7 +42,7 @@ class Ordered:
 
 def order(
     name: str,
-    features: np.ndarray | None,
+    features: Rows | None,
     probabilities: np.ndarray | None,
     labels: np.ndarray,
     candidates: np.ndarray,

@@ -4,7 +4,8 @@ A strategy is a function of numpy arrays:
 
     rank(features, probabilities, labels, candidates, rng) -> (n,) int64, the candidates, best first
 
-    features         (N, D) float16 or float32, one row per image; None without features
+    features         (N, D) float16 or float32, one row per image, which may lie on the disk (models/rows.py); None
+                     without features
     probabilities    (N, C) float in [0, 1], calibrated; nan where a class has no model yet (such cells are left out);
                      None before the first model
     labels           (N, C) int8, 1 present, -1 absent, 0 unanswered
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.labels import UNSEEN
+from models.rows import Rows
 
 Rank = Callable[
-    [np.ndarray | None, np.ndarray | None, np.ndarray, np.ndarray, np.random.Generator],
+    [Rows | None, np.ndarray | None, np.ndarray, np.ndarray, np.random.Generator],
     np.ndarray,
 ]
 

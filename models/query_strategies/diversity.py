@@ -4,6 +4,7 @@ import numpy as np
 
 from models.labels import UNSEEN
 from models.query_strategies.base import Strategy, blocks
+from models.rows import Rows
 
 CENTRES = 1000  # images chosen one by one; all others follow at random
 DIMENSIONS = 64  # features are projected to so many; distances keep to within some 10 %
@@ -41,7 +42,7 @@ def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
 
 
 def _points(
-    features: np.ndarray, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
+    features: Rows, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both kinds of rows as (n, d) float32 unit vectors around the mean of `rows`, projected where d would be large."""
     wide = features.shape[1]

@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.regions import RegionCodes
+from models.ensemble.regions import Regions
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
+from models.rows import Rows
 from models.statistics.outside_scores import OutsideScores
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
@@ -57,18 +58,18 @@ class Maps(Protocol):
 class Images(Protocol):
     """The inputs that a collection of N images offers; everything but features is computed on request.
 
-    features    (N, D) float16, pooled
+    features    (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it
     memory      what trainers keep from one training to the next, by a name of their own
     """
 
     @property
-    def features(self) -> np.ndarray: ...
+    def features(self) -> Rows: ...
 
     @property
     def memory(self) -> dict[str, Any]: ...
 
-    def region_codes(self, progress: Progress) -> RegionCodes:
-        """The codes of the regions of all N images."""
+    def region_codes(self, progress: Progress) -> Regions:
+        """The codes of the regions of all N images, read by rows."""
         ...
 
     def maps(self) -> Maps:

@@ -14,8 +14,8 @@ from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import TimeModel
 from annotator.store import audits, classes, configuration, decisions, images, runs
-from annotator.store.arrays import FeatureCache
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 from annotator.worker.incremental_update import Updater
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.schedule import Basis, Schedule

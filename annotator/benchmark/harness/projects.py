@@ -15,8 +15,9 @@ from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
 from annotator.snapshot import rankings
 from annotator.store import classes, decisions, images, runs
-from annotator.store.arrays import add_features, open_array, save_array
+from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
+from annotator.store.features.shards import write_shard
 from annotator.store.registration import register
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
@@ -85,7 +86,7 @@ def save_features(db: Database, features: np.ndarray) -> None:
     for start in range(0, len(image_ids), SHARD):
         rows = slice(start, start + SHARD)
         regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
-        add_features(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], features[rows], regions)
+        write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], features[rows], regions)
 
 
 def save_noise_as_features(db: Database) -> None:

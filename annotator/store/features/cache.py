@@ -1,0 +1,185 @@
+"""FeatureCache: the features of one backbone as one list of images, whatever shards they lie in."""
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from annotator.store.caches import Caches
+from annotator.store.features.basis import StoredBasis, basis_name, forget_basis, read_basis
+from annotator.store.features.rows import Part, Rows
+from annotator.store.features.shards import (
+    DamagedShard,
+    Shard,
+    placed_arrays,
+    read_ids,
+    read_shard,
+    shard_files,
+)
+
+SHARDS_COUNTED = 200_000  # whose image ids are kept by whoever counts: 8 bytes an image
+
+
+class FeatureCache:
+    """All features of one backbone; image ids are in memory, everything else stays on the disk (rows.py).
+
+    image_ids    (N,) int64, in the order of the rows, which keep their places when more come
+    features     Rows (N, D) float16
+    regions      Rows (N, R, D) float16; an image that has codes has none
+    codes        Rows (N, R, K) int8, lengths (N, R) float16; an image that has regions has none
+    basis        of the codes; None while no axes are settled
+    left_out     what was left out, one sentence each
+
+    `refresh` replaces these objects: who keeps one keeps the images of that moment.
+
+    An image in two shards is taken from the one that was read first: codes before regions, then by name. Shards without
+    regions, of older versions, and those coded along other axes are left where they are and not counted: their images
+    have yet to be embedded. Images whose features are not finite are not counted either.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._seen: set[str] = set()
+        self._parts: list[Part] = []
+        self._size: tuple[int, int] = (0, 0)
+        self.image_ids = np.zeros(0, np.int64)
+        self.basis: StoredBasis | None = None
+        self.left_out: list[str] = []
+        self._lay_out()
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def refresh(self) -> None:
+        """Read the shards that are new. A damaged one is deleted: its images are then embedded again. So is one whose
+        features are of another size than those of most images."""
+        paths = shard_files(self.folder)  # before the basis, which is there before the first shard that names it
+        if self.basis is None:
+            self.basis = read_basis(self.folder)
+        new: list[Shard] = []
+        for path in paths:
+            if path.name in self._seen:
+                continue
+            try:
+                shard = read_shard(path)
+            except DamagedShard as error:
+                self._delete(path, str(error))
+                continue
+            except OSError:  # gone since, or a disk in trouble: nothing that deleting would mend
+                continue
+            self._seen.add(path.name)
+            if shard is not None and self._is_readable(shard):
+                new.append(shard)
+        if new:
+            self._take_in(sorted(self._of_one_size(new), key=lambda shard: shard.basis is None))
+        if new or self._codes_of != self.basis:
+            self._lay_out()
+
+    def uncoded(self) -> list[Part]:
+        """The parts that have regions, which may be coded."""
+        return [part for part in self._parts if part.holds("regions")]
+
+    def of_part(self, part: Part) -> tuple[np.ndarray, Rows, Rows]:
+        """The image ids (n,), features (n, D) and regions (n, R, D) of one part."""
+        start = sum(len(before) for before in self._parts[: self._parts.index(part)])
+        features = Rows("features", [part], self._size[1:], np.float16)
+        regions = Rows("regions", [part], self._size, np.float16)
+        return self.image_ids[start : start + len(part)], features, regions
+
+    def replace(self, part: Part, path: Path) -> None:
+        """Read a part from another shard from now on, which holds the same images in the same order; delete the old
+        file. Raises DamagedShard when it does not, OSError."""
+        shard = read_shard(path)
+        if shard is None or len(shard.rows) != len(part):
+            raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
+        old = part.path
+        self._seen.add(path.name)
+        part.move(path, shard.arrays, shard.rows)
+        if old != path:
+            old.unlink(missing_ok=True)
+
+    def _is_readable(self, shard: Shard) -> bool:
+        """Whether its regions can be used; otherwise this is noted."""
+        if not len(shard.rows):
+            return False
+        if shard.basis is None or (self.basis is not None and shard.basis == self.basis.name):
+            return True
+        self.left_out.append(f"{shard.path}: it was coded along other axes. Its images are embedded again")
+        return False
+
+    def _of_one_size(self, new: list[Shard]) -> list[Shard]:
+        """The new shards whose features have the size of most of their images. Earlier shards of another size are
+        deleted, because the worker has just added these with the network in use."""
+        sizes: Counter[tuple[int, int]] = Counter()
+        for shard in new:
+            sizes[shard.size] += len(shard.image_ids)
+        size = sizes.most_common(1)[0][0]
+        for shard in new:
+            if shard.size != size:
+                self._delete(shard.path, f"its features are {shard.size}, those of most images {size}")
+        if len(self.image_ids) and self._size != size:
+            for path in {part.path for part in self._parts}:
+                self._delete(path, f"its features are {self._size}, those of the network {size}")
+            self.image_ids, self._parts = self.image_ids[:0], []
+        if self.basis is not None and len(self.basis.centre) != size[1]:
+            forget_basis(self.folder)
+            self.basis = None
+        self._size = size
+        return [shard for shard in new if shard.size == size]
+
+    def _take_in(self, shards: list[Shard]) -> None:
+        ids = np.concatenate([shard.image_ids for shard in shards])
+        first = np.zeros(len(ids), bool)
+        first[np.unique(ids, return_index=True)[1]] = True
+        fresh = first & ~np.isin(ids, self.image_ids)
+        start = 0
+        for shard in shards:
+            of_shard = fresh[start : start + len(shard.image_ids)]
+            start += len(shard.image_ids)
+            if of_shard.any():
+                self._parts.append(Part(shard.path, shard.arrays, shard.rows[of_shard]))
+        self.image_ids = np.concatenate([self.image_ids, ids[fresh]])
+        odd = sum(shard.not_finite for shard in shards)
+        if odd:
+            self.left_out.append(f"{odd:,} images whose features in {self.folder} are not finite: embedded again")
+
+    def _lay_out(self) -> None:
+        regions, dimensions = self._size
+        axes = 0 if self.basis is None else self.basis.axes.shape[1]
+        self._codes_of = self.basis
+        self.features = Rows("features", self._parts, (dimensions,), np.float16)
+        self.regions = Rows("regions", self._parts, self._size, np.float16)
+        self.codes = Rows("codes", self._parts, (regions, axes), np.int8)
+        self.lengths = Rows("lengths", self._parts, (regions,), np.float16)
+
+    def _delete(self, path: Path, reason: str) -> None:
+        path.unlink(missing_ok=True)
+        self.left_out.append(f"{path}: {reason}. It was deleted; its images are embedded again")
+
+
+def count_features(folder: Path, caches: Caches) -> int:
+    """How many images have features, with those of their regions, without reading the features themselves.
+
+    caches    of the project: a shard never changes once it is written, so each is read once
+    """
+    shards = tuple(shard_files(folder))
+    return caches.get("images with features", (shards, basis_name(folder)), lambda: _count(folder, shards, caches), 4)
+
+
+def _count(folder: Path, shards: tuple[Path, ...], caches: Caches) -> int:
+    basis, ids = basis_name(folder), [np.zeros(0, np.int64)]
+    for path in shards:
+        try:
+            found, coded_with = caches.get("image ids of shards", path, partial(_ids_of, path), SHARDS_COUNTED)
+        except (DamagedShard, OSError):
+            continue
+        if coded_with in (None, basis):
+            ids.append(found)
+    return len(np.unique(np.concatenate(ids)))
+
+
+def _ids_of(path: Path) -> tuple[np.ndarray, str | None]:
+    arrays, basis = placed_arrays(path)
+    has_regions = "regions" in arrays or "codes" in arrays
+    return (read_ids(path, arrays) if has_regions else np.zeros(0, np.int64)), basis

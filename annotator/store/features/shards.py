@@ -1,0 +1,227 @@
+"""One shard of features: a safetensors file whose name is the sha256 of its content.
+
+It holds image_ids (n,) int64, features (n, D) float16, and of the R regions of each image either
+
+    regions (n, R, D) float16       their features as the network gave them, 23 KB an image, or
+    codes (n, R, K) int8            their coordinates along the axes of a basis (basis.py), whose name is in the
+    lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
+
+The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
+older versions have random names, 32 digits long, and no checksum: of them only the form is checked.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from annotator.store.arrays import replacing
+
+SUFFIX = ".safetensors"
+BASIS_FILE = f"basis{SUFFIX}"  # basis.py; beside the shards
+DIGITS = 64  # of a sha256
+ROWS = 8192  # whose features are looked at at once: 21 MB
+KINDS = {"image_ids": "<i8", "features": "<f2", "regions": "<f2", "codes": "i1", "lengths": "<f2"}
+NOT_FINITE = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf and nan
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """The regions of n images as codes (n, R, K) int8 and lengths (n, R) float16 along the basis of this name."""
+
+    codes: np.ndarray
+    lengths: np.ndarray
+    basis: str
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A shard as bytes, which any process may carry to the folder: name, and content."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where an array lies in a file: offset in bytes, shape and type."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def row_bytes(self) -> int:
+        return prod(self.shape[1:]) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """What is usable of a shard.
+
+    image_ids    (n,) int64
+    rows         (n,) int64, ascending: their rows in the file
+    size         (R, D) of the regions of an image
+    basis        the name of the basis of its codes; None: it has regions
+    arrays       by name
+    not_finite   how many images were left out because their features are not finite
+    """
+
+    path: Path
+    image_ids: np.ndarray
+    rows: np.ndarray
+    size: tuple[int, int]
+    basis: str | None
+    arrays: dict[str, Placed]
+    not_finite: int = 0
+
+
+class DamagedShard(ValueError):
+    """A file that is not what was written; its message says why."""
+
+
+def pack(image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded) -> Packed:
+    """A shard as bytes, for a process that does not reach the folder itself.
+
+    image_ids    (n,) int64
+    features     (n, D) float16
+    regions      (n, R, D) float16, of the regions of each image; or their codes
+
+    Raises ValueError when the shapes do not fit together.
+    """
+    arrays: dict[str, np.ndarray] = {
+        "image_ids": np.ascontiguousarray(image_ids, np.int64),
+        "features": np.ascontiguousarray(features, np.float16),
+    }
+    metadata: dict[str, str] = {}
+    if isinstance(regions, Coded):
+        arrays["codes"] = np.ascontiguousarray(regions.codes, np.int8)
+        arrays["lengths"] = np.ascontiguousarray(regions.lengths, np.float16)
+        metadata["basis"] = regions.basis
+    else:
+        arrays["regions"] = np.ascontiguousarray(regions, np.float16)
+    reason = _misfit({name: array.shape for name, array in arrays.items()})
+    if reason:
+        raise ValueError(reason)
+    content = save(arrays, metadata)
+    return Packed(hashlib.sha256(content).hexdigest(), content)
+
+
+def publish(folder: Path, packed: Packed) -> Path:
+    """Put a packed shard into the folder. Twice the same is once. Raises DiskFull, DamagedShard for another content
+    than the one that was packed."""
+    if hashlib.sha256(packed.content).hexdigest() != packed.name:
+        raise DamagedShard(f"The shard {packed.name[:12]} has changed on its way. Send it again.")
+    path = folder / f"{packed.name}{SUFFIX}"
+    with replacing(path) as temporary:
+        temporary.write_bytes(packed.content)
+    return path
+
+
+def write_shard(folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded) -> Path:
+    """Add a shard to a folder; the arrays are those of `pack`. Raises ValueError as it does, DiskFull."""
+    return publish(folder, pack(image_ids, features, regions))
+
+
+def shard_files(folder: Path) -> list[Path]:
+    """The shards in a folder, by name; without those that are being written."""
+    return sorted(
+        path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith(".") and path.name != BASIS_FILE
+    )
+
+
+def read_shard(path: Path) -> Shard | None:
+    """What a shard holds, checked; None for one of an old version, which has no regions.
+
+    Raises DamagedShard when the content is not the one that was written, or its parts do not fit together; OSError when
+    it cannot be read.
+    """
+    if len(path.stem) == DIGITS:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != path.stem:
+                raise DamagedShard("its content is not the one that was written (sha256)")
+    arrays, basis = placed_arrays(path)
+    if "regions" not in arrays and "codes" not in arrays:
+        return None
+    reason = _misfit({name: array.shape for name, array in arrays.items()})
+    if reason:
+        raise DamagedShard(reason)
+    rows = _finite_rows(path, arrays["features"])
+    regions = arrays["codes" if "codes" in arrays else "regions"]
+    size = regions.shape[1], arrays["features"].shape[1]
+    ids = read_ids(path, arrays)
+    return Shard(path, ids[rows], rows, size, basis, arrays, len(ids) - len(rows))
+
+
+def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
+    """Where the arrays of a shard lie, and the name of its basis. Raises DamagedShard, OSError.
+
+    Such a file is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
+    tensors: https://github.com/huggingface/safetensors#format
+    """
+    try:
+        file: Any = safe_open(path, framework="numpy")  # not typed; checks the form
+        with file as shard:
+            metadata: dict[str, str] = shard.metadata() or {}
+    except SafetensorError as error:
+        raise DamagedShard(str(error)) from error
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    arrays = {
+        name: Placed(8 + length + header[name]["data_offsets"][0], tuple(header[name]["shape"]), np.dtype(kind))
+        for name, kind in KINDS.items()
+        if name in header
+    }
+    if "image_ids" not in arrays or "features" not in arrays:
+        raise DamagedShard("it has no image ids, or no features")
+    strange = [name for name, array in arrays.items() if not _has_size(header[name]["data_offsets"], array)]
+    if strange:
+        raise DamagedShard(f"the sizes of its {' and '.join(strange)} do not fit")
+    return arrays, metadata.get("basis")
+
+
+def read_ids(path: Path, arrays: dict[str, Placed]) -> np.ndarray:
+    """The image ids of a shard, (n,) int64. Raises OSError."""
+    return _read(path, arrays["image_ids"], 0, arrays["image_ids"].shape[0]).astype(np.int64)
+
+
+def _has_size(offsets: list[int], array: Placed) -> bool:
+    """Whether an array takes as many bytes as one of its shape and type would: another type would be misread."""
+    return offsets[1] - offsets[0] == prod(array.shape) * array.dtype.itemsize
+
+
+def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:
+    """Why these shapes are not those of a shard; "" when they are."""
+    ids, features = shapes["image_ids"], shapes["features"]
+    if "codes" in shapes:
+        codes, lengths = shapes["codes"], shapes.get("lengths", ())
+        if len(ids) == 1 and len(features) == 2 and len(codes) == 3 and ids == features[:1] == codes[:1]:
+            return "" if lengths == codes[:2] else f"Codes {codes} and lengths {lengths} must be (n, R, K) and (n, R)."
+        return f"Image ids {ids}, features {features} and codes {codes} must be (n,), (n, D) and (n, R, K)."
+    regions = shapes["regions"]
+    if len(ids) == 1 and len(features) == 2 and ids == features[:1] and regions[:1] + regions[2:] == features:
+        return ""
+    return f"Image ids {ids}, features {features} and regions {regions} must be (n,), (n, D) and (n, R, D)."
+
+
+def _finite_rows(path: Path, features: Placed) -> np.ndarray:
+    finite = [np.zeros(0, bool)]
+    for start in range(0, features.shape[0], ROWS):
+        block = _read(path, features, start, min(ROWS, features.shape[0] - start))
+        bits = block.astype(np.float16, copy=False).view(np.uint16) & NOT_FINITE
+        finite.append((bits != NOT_FINITE).all(1))
+    return np.flatnonzero(np.concatenate(finite))
+
+
+def _read(path: Path, array: Placed, start: int, count: int) -> np.ndarray:
+    values = np.fromfile(
+        path, array.dtype, count * prod(array.shape[1:]), offset=array.offset + start * array.row_bytes
+    )
+    return values.reshape(count, *array.shape[1:])

@@ -1,0 +1,260 @@
+"""Features in shards: ids, features and regions stay together and on the disk; what is damaged is found and redone."""
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.store.caches import Caches
+from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
+from annotator.store.features.cache import FeatureCache, count_features
+from annotator.store.features.shards import Coded, DamagedShard, Packed, pack, publish, write_shard
+
+# Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from annotator.store.features.shards import write_shard
+for shard in range(int(sys.argv[2]), 10_000):
+    ids = np.arange(50 * shard, 50 * shard + 50) % 2000
+    features = np.repeat(ids[:, None], 64, 1).astype(np.float16)
+    write_shard(Path(sys.argv[1]), ids, features, np.repeat(features[:, None], 9, 1))
+    print(shard, flush=True)
+"""
+
+
+def add(folder, *ids: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A shard of these images, with features of 4 numbers drawn at random."""
+    chance = np.random.default_rng(seed)
+    features = chance.normal(size=(len(ids), 4)).astype(np.float16)
+    regions = chance.normal(size=(len(ids), 9, 4)).astype(np.float16)
+    write_shard(folder, np.array(ids), features, regions)
+    return features, regions
+
+
+def opened(folder) -> FeatureCache:
+    cache = FeatureCache(folder)
+    cache.refresh()
+    return cache
+
+
+def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path):
+    cache = opened(tmp_path)
+    assert cache.regions.shape == (0, 0, 0) and len(cache.regions) == 0
+    features, regions = {}, {}
+    for seed, ids in enumerate([(7, 3, 5), (2, 9), (1, 8, 4, 6)]):
+        for image_id, *found in zip(ids, *add(tmp_path, *ids, seed=seed), strict=True):
+            features[image_id], regions[image_id] = found
+        cache.refresh()  # in part shard by shard, as a worker does it
+    for one in (cache, opened(tmp_path)):
+        assert sorted(one.image_ids) == list(range(1, 10))
+        assert one.regions.shape == (9, 9, 4) and len(one.regions) == 9
+        expected = np.stack([regions[image_id] for image_id in one.image_ids])
+        assert np.array_equal(one.features[:], np.stack([features[image_id] for image_id in one.image_ids]))
+        for rows in ([8, 0, 0, 4], np.array([5]), [], slice(2, 7), slice(None), one.image_ids > 4, -1, np.int64(3)):
+            found = one.regions[rows]
+            assert type(found) is np.ndarray and found.dtype == np.float16
+            assert np.array_equal(found, expected[rows]), rows
+        with pytest.raises(IndexError):
+            one.regions[[9]]
+
+
+def test_an_image_in_two_shards_has_features_and_regions_of_the_same_one(tmp_path):
+    for seed in range(4):
+        features = np.full((3, 4), seed)
+        write_shard(tmp_path, np.array([1, 2, 3 + seed]), features, np.repeat(features[:, None], 9, 1))
+    cache = opened(tmp_path)
+    assert sorted(cache.image_ids) == [1, 2, 3, 4, 5, 6]
+    assert np.array_equal(cache.regions[:].mean(1), cache.features[:])
+
+
+def test_features_and_regions_stay_on_the_disk(tmp_path):
+    ids = np.arange(500)
+    for shard in range(4):
+        features = np.ones((500, 256), np.float16)
+        write_shard(tmp_path, ids + 500 * shard, features, np.repeat(features[:, None], 9, 1))
+    on_disk = sum(path.stat().st_size for path in tmp_path.iterdir())
+    tracemalloc.start()
+    try:
+        cache = opened(tmp_path)
+        held, _ = tracemalloc.get_traced_memory()
+        assert cache.regions[np.arange(0, 2000, 100)].shape == (20, 9, 256) and cache.features[5:900].all()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert cache.features.shape == (2000, 256)
+    assert held < on_disk / 100 and most < on_disk / 3
+    with pytest.raises(TypeError, match=r"are on the disk: read them by rows"):
+        np.asarray(cache.features)
+
+
+def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_taken_in_anew(tmp_path):
+    old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
+    save_file(old, tmp_path / "0.safetensors")
+    cache = opened(tmp_path)
+    assert len(cache.image_ids) == len(cache.regions) == count_features(tmp_path, Caches()) == 0
+    features, regions = add(tmp_path, 2, 6)
+    cache.refresh()
+    for one in (cache, opened(tmp_path)):
+        assert one.image_ids.tolist() == [2, 6] and count_features(tmp_path, Caches()) == 2
+        assert np.array_equal(one.features[:], features) and np.array_equal(one.regions[:], regions)
+    assert (tmp_path / "0.safetensors").exists()
+
+
+@pytest.mark.process
+def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_path):
+    told = -1
+    for wait_for in (1, 4, 9):
+        words = [sys.executable, "-c", WRITER, str(tmp_path / "f"), str(told + 1)]
+        writer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        for _ in range(wait_for):
+            told = int(writer.stdout.readline())
+        writer.kill()
+        told = max([told, *map(int, writer.stdout.read().split())])
+        writer.wait()
+        writer.stdout.close()
+        cache = opened(tmp_path / "f")
+        # The writer begins again at 0 after 2,000 images: float16 holds whole numbers exactly up to 2,048.
+        told_ids = set(range(min(50 * told + 50, 2000)))
+        assert told_ids <= set(cache.image_ids.tolist()), "what was acknowledged is there"
+        assert (
+            len(cache.image_ids)
+            == len(cache.features)
+            == len(cache.regions)
+            == count_features(tmp_path / "f", Caches())
+        )
+        assert (cache.features[:] == cache.image_ids[:, None]).all()
+        assert (cache.regions[:] == cache.image_ids[:, None, None]).all()
+
+
+def test_a_full_disk_is_told_and_keeps_nothing_of_a_shard(tmp_path):
+    resource = pytest.importorskip("resource")
+    add(tmp_path, 1, 2)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))  # the longest file this process may write
+    try:
+        with pytest.raises(DiskFull, match=r"could not be written: (?s:.*)Free some space"):
+            add(tmp_path, *range(3, 103))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert opened(tmp_path).image_ids.tolist() == [1, 2] and len(list(tmp_path.iterdir())) == 1
+
+
+def test_features_and_regions_that_do_not_fit_together_are_refused(tmp_path):
+    for regions in (np.zeros((2, 9, 5)), np.zeros((3, 9, 4)), np.zeros((2, 4))):
+        with pytest.raises(ValueError, match=r"must be \(n,\), \(n, D\) and \(n, R, D\)"):
+            write_shard(tmp_path, np.array([1, 2]), np.zeros((2, 4)), regions)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_that_goes_while_it_is_in_use_is_told_with_what_to_do(tmp_path):
+    add(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    next(tmp_path.iterdir()).unlink()
+    with pytest.raises(AnnotatorError, match=r"can no longer be read (?s:.*)Start the worker again"):
+        cache.regions[[0]]
+
+
+BASIS = StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3))
+
+
+def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> tuple[np.ndarray, Coded]:
+    """A shard of these images with random features and codes."""
+    chance = np.random.default_rng(seed)
+    features = chance.normal(size=(len(ids), 4)).astype(np.float16)
+    codes = chance.integers(-127, 128, (len(ids), 9, 3)).astype(np.int8)
+    coded = Coded(codes, chance.random((len(ids), 9)).astype(np.float16), basis.name)
+    write_shard(folder, np.array(ids), features, coded)
+    return features, coded
+
+
+def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    old, regions = add(tmp_path, 5, 6, 7)
+    new, coded = add_coded(tmp_path, 8, 2, seed=1)
+    cache = opened(tmp_path)
+    assert cache.image_ids.tolist() == [8, 2, 5, 6, 7] and count_features(tmp_path, Caches()) == 5
+    assert np.array_equal(cache.features[:], np.concatenate([new, old]))
+    assert np.array_equal(cache.codes[[1, 0]], coded.codes[::-1]) and cache.codes.dtype == np.int8
+    assert np.array_equal(cache.lengths[:2], coded.lengths) and np.array_equal(cache.regions[2:], regions)
+    with pytest.raises(AnnotatorError, match="it has no codes"):
+        cache.codes[1:3]
+
+
+def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tmp_path):
+    features, regions = add(tmp_path, 1, 2)
+    packed = pack(np.array([1, 2]), features, regions)
+    assert [path.stem for path in tmp_path.iterdir()] == [packed.name]
+    assert publish(tmp_path, packed).stem == packed.name and len(list(tmp_path.iterdir())) == 1
+    with pytest.raises(DamagedShard, match="has changed on its way"):
+        publish(tmp_path, Packed(packed.name, packed.content[:-1] + b"x"))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_any_changed_byte_of_a_shard_costs_this_shard_alone(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    add_coded(tmp_path, 1, 2, seed=1)
+    size = len(whole := (first := write_shard(tmp_path, np.array([3]), *_random(3))).read_bytes())
+    for place in (0, 9, size // 3, size // 2, size - 1):
+        first.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        cache = opened(tmp_path)
+        assert cache.image_ids.tolist() == [1, 2] and not first.exists(), place
+        assert "deleted; its images are embedded again" in cache.left_out[0], place
+    first.write_bytes(whole[:-5])
+    assert opened(tmp_path).image_ids.tolist() == [1, 2] and not first.exists()
+    first.write_bytes(whole)
+    assert sorted(opened(tmp_path).image_ids) == [1, 2, 3]
+
+
+def _random(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(seed)
+    return chance.normal(size=(1, 4)), chance.normal(size=(1, 9, 4))
+
+
+def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
+    assert read_basis(tmp_path) is None and publish_basis(tmp_path, BASIS).name == BASIS.name
+    other = StoredBasis(np.ones(4), BASIS.axes, BASIS.scales)
+    assert publish_basis(tmp_path, other).name == BASIS.name == read_basis(tmp_path).name
+    add_coded(tmp_path, 1, 2)
+    add_coded(tmp_path, 3, basis=other)
+    cache = opened(tmp_path)
+    assert cache.image_ids.tolist() == [1, 2] and count_features(tmp_path, Caches()) == 2
+    assert "coded along other axes" in cache.left_out[0] and len(list(tmp_path.iterdir())) == 3
+    content = bytearray((tmp_path / "basis.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "basis.safetensors").write_bytes(content)
+    assert read_basis(tmp_path) is None and len(opened(tmp_path).image_ids) == 0, "damaged"
+    assert publish_basis(tmp_path, BASIS).name == BASIS.name and len(opened(tmp_path).image_ids) == 2, "learned again"
+
+
+def test_the_order_in_which_shards_came_decides_nothing_when_they_are_opened(tmp_path):
+    shards = [(np.array([1, 2, seed + 3]), *(np.repeat(part, 3, 0) for part in _random(seed))) for seed in range(5)]
+    for folder, order in (("a", shards), ("b", shards[::-1])):
+        for shard in order:
+            write_shard(tmp_path / folder, *shard)
+    one, other = opened(tmp_path / "a"), opened(tmp_path / "b")
+    assert np.array_equal(one.image_ids, other.image_ids) and len(one.image_ids) == 7
+    assert np.array_equal(one.features[:], other.features[:]) and np.array_equal(one.regions[:], other.regions[:])
+
+
+def test_rows_that_are_kept_stay_those_of_their_moment(tmp_path):
+    add(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    features, before = cache.features, cache.features[:]
+    add(tmp_path, 3, 4, seed=1)
+    cache.refresh()
+    assert len(features) == 2 and len(cache.features) == 4 and np.array_equal(features[:], before)
+
+
+def test_a_shard_that_gets_shorter_while_it_is_in_use_is_an_error_and_no_crash(tmp_path):
+    add(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    path = next(tmp_path.iterdir())
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(AnnotatorError, match="ends too early"):
+        cache.regions[:]
