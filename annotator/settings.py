@@ -63,6 +63,11 @@ class Paths:
         return self.project / "thumbs"
 
     @property
+    def fetched(self) -> Path:
+        """Images that lie at addresses, and copies of them, while somebody looks at them."""
+        return self.project / "fetched"
+
+    @property
     def runs(self) -> Path:
         return self.project / "runs"
 

@@ -5,7 +5,6 @@ It loads torch, so only `Project.dataset` imports it, when it is called: pages o
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import CODES
 from annotator.store import blocks
 from annotator.store.database import Database
-from annotator.store.files import FileState, open_checked, unescaped
+from annotator.store.locations.location import Location, open_source
 from annotator.store.pixels import BadImage, open_rgb
 
 
@@ -41,7 +40,7 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         classes: list[str],
         names: list[str],
         targets: np.ndarray,
-        files: list[tuple[str, str, FileState, str]],
+        files: list[Location],
         missing: list[str],
         transform: Callable[[Any], Any] | None,
         size: int | None,
@@ -59,11 +58,9 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         return self._image(row), labels, labels.abs()
 
     def _image(self, row: int) -> Any:
-        folder, path, recorded, sha256 = self._files[row]
         square = (self._size, self._size) if self._size and self._transform is None else None
         try:
-            place, _ = open_checked(Path(folder), path, recorded, sha256)
-            picture = open_rgb(place, square)
+            picture = open_rgb(open_source(self._files[row], patient=True), square)
         except (AnnotatorError, BadImage) as error:
             raise AnnotatorError(f"{self.names[row]} cannot be read: {error}") from error
         if self._transform is not None:
@@ -87,7 +84,7 @@ def labeled_images(
     """
     if split is not None and not choices.splits:
         choices = replace(choices, splits="existing")
-    files: list[tuple[str, str, FileState, str]] = []
+    files: list[Location] = []
     names: list[str] = []
     missing: list[str] = []
     with data_set(db, choices) as data:
@@ -104,7 +101,7 @@ def labeled_images(
             missing += [block.images[row].name for row in sorted(set(rows) - set(readable))]
             for row in readable:
                 folder, path, state = place_of[block.images[row].id]
-                files.append((unescaped(folder), path, state, block.images[row].sha256))
+                files.append(Location(folder, path, state, block.images[row].sha256))
                 names.append(block.images[row].name)
             targets.append(CODES[block.values[readable]])
         classes = [class_.name for class_ in view.classes]

@@ -27,13 +27,14 @@ import pytest
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources import addresses, bombs, fetch, urls, zip_directory
-from annotator.exchange.sources import web as web_servers
-from annotator.exchange.sources.addresses import check_host
+from annotator.exchange.sources import bombs, fetch, urls, zip_directory
 from annotator.exchange.sources.landing import safe_path
 from annotator.store import images, manifest
 from annotator.store.database import Database
 from annotator.store.imports import imports
+from annotator.store.locations import addresses, file_systems, listing
+from annotator.store.locations import web as web_servers
+from annotator.store.locations.addresses import check_host
 
 CLASSES = ("cat", "dog")
 
@@ -497,7 +498,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def web(tmp_path, monkeypatch):
     """(address, its handler): serves tmp_path/web, with six images in two folders."""
-    monkeypatch.setattr(urls, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(file_systems, "WAIT_SECONDS", 0)
     for name, content in MEMBERS.items():
         file = tmp_path / "web" / name.replace("set/", "a set/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -629,7 +630,7 @@ CUT_OFF = ["parts.png", "no-parts.png", "416.png", "other-version.png", "other-p
 
 
 def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(urls, "WAIT_SECONDS", 0)
+    monkeypatch.setattr(file_systems, "WAIT_SECONDS", 0)
     monkeypatch.setattr(web_servers, "LARGEST_MEMBER", 1 << 20)
     monkeypatch.setattr(web_servers, "LARGEST_PAGE", 1 << 20)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
@@ -721,6 +722,7 @@ def bucket(monkeypatch):
 def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
     bucket, annotator, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(listing, "PAGE", 2)
     monkeypatch.setattr(urls, "PAGE", 2)
     monkeypatch.setattr(urls, "CHUNK", 100)  # several parts a file
     annotator("import", "p", "s3://photos/birds", "--yes")
@@ -739,7 +741,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
     monkeypatch.setattr(urls, "CHUNK", 1 << 16)
     content = os.urandom(5 << 16)
     bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)
-    calls, real = [], urls._tried
+    calls, real = [], urls.tried
 
     def cut(call, *values, **options):
         if getattr(call, "__name__", "").endswith("cat_file"):
@@ -748,7 +750,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
                 raise OSError("cut off")
         return real(call, *values, **options)
 
-    monkeypatch.setattr(urls, "_tried", cut)
+    monkeypatch.setattr(urls, "tried", cut)
     with pytest.raises(AnnotatorError, match="s3://photos/big cannot be"):
         fetch("s3://photos/big", tmp_path / "p")
     fetch("s3://photos/big", tmp_path / "p")

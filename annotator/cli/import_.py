@@ -41,6 +41,7 @@ class Conflicts(StrEnum):
         "annotator import new-project ~/data/imagefolder   (makes the project)",
         "annotator import birds photos.zip",
         "annotator import birds s3://bucket/birds   (again: what is new or has changed)",
+        "annotator import birds s3://bucket/birds --in-place   (the images stay there)",
     ),
 )
 def import_(
@@ -64,6 +65,10 @@ def import_(
     conflicts: Annotated[
         Conflicts, typer.Option(help="Keep or replace answers here that differ from the source's.")
     ] = Conflicts.KEEP,
+    in_place: Annotated[
+        bool,
+        typer.Option("--in-place", help="Read the images of an address where they lie; download none. No labels."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
     as_json: AsJson = False,
@@ -75,6 +80,9 @@ def import_(
     from annotator.store.private import files_for_owner_only
 
     files_for_owner_only()
+    if in_place:
+        _register_in_place(project, source)
+        return
     choices = Choices(format_, images, class_map, conflicts.value, exhaustive)
     done: Done | None = None
     plan: Plan | None = None
@@ -96,6 +104,18 @@ def import_(
             _print_done(project, done)
     except KeyboardInterrupt:
         raise _interrupted(project, plan) from None
+
+
+def _register_in_place(project: Path, source: str) -> None:
+    """Nothing is previewed or asked: only images are added, and nothing of them is stored but where they lie."""
+    from annotator.exchange.imports.in_words import registered_in_words
+    from annotator.exchange.setup import set_up
+
+    with progress("Listing") as show:
+        done = set_up(project, images_folder=source, in_place=True, fetching=show_steps(show))
+    print(f"{project}: {registered_in_words(done.registered)}.")
+    print_by_reason(done.registered.bad, "skipped")
+    print_by_reason(done.registered.missing, "missing")
 
 
 def _interrupted(project: Path, plan: Plan | None) -> AnnotatorError:

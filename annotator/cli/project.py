@@ -19,6 +19,7 @@ commands = typer.Typer(rich_markup_mode=None)
         "annotator init birds --images ~/photos/birds --classes classes.txt",
         "annotator init birds --images ~/photos/more   (adds new images; none is added twice)",
         "annotator init birds --images photos.zip",
+        "annotator init birds --images s3://bucket/birds --in-place   (nothing is downloaded)",
     )
 )
 def init(
@@ -34,6 +35,13 @@ def init(
     labels: Annotated[
         Path | None, typer.Option(help="CSV of known labels: image,class,state or image,labels (separated by '|').")
     ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Read the images of an address where they lie; download none.")
+    ] = False,
+    cache_gb: Annotated[
+        float | None,
+        typer.Option(help="Disk for images that were read at addresses [default: 10 GB].", show_default=False),
+    ] = None,
     method: MethodName = None,
     backbone: Annotated[
         str | None, typer.Option(help="Any timm or torchvision network [default: efficientnet_lite2].")
@@ -42,12 +50,16 @@ def init(
     """Create a project from a folder of images, or add images, classes and labels to it."""
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.setup import set_up
+    from annotator.store.database import Database
+    from annotator.store.fetched import check_cache_gb, set_cache_gb
     from annotator.store.private import files_for_owner_only
     from annotator.worker.backbone import check_backbone
 
     files_for_owner_only()
     if backbone is not None:
         check_backbone(backbone)
+    if cache_gb is not None:
+        check_cache_gb(cache_gb)
     with progress("Reading images") as show:
         done = set_up(
             project,
@@ -58,7 +70,10 @@ def init(
             method=method,
             backbone=backbone,
             progress=show,
+            in_place=in_place,
         )
+    if cache_gb is not None:
+        set_cache_gb(Database(project), cache_gb)
     files = done.registered
     for sentence in done.said:
         print(printable(sentence))

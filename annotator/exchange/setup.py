@@ -19,8 +19,11 @@ from annotator.records import BadFile
 from annotator.settings import IMPORTER
 from annotator.shares import counted
 from annotator.store import classes, configuration, images
+from annotator.store.address_registration import register_address
 from annotator.store.database import Database
 from annotator.store.files import escaped, list_files
+from annotator.store.locations.addresses import is_address
+from annotator.store.locations.objects import folder_of
 from annotator.store.registration import Registered, register
 from annotator.store.staged_cells import Tally
 from annotator.store.staged_names import Rules
@@ -56,11 +59,13 @@ def set_up(
     backbone: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     fetching: Progress | None = None,
+    in_place: bool = False,
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
 
     images_folder    or what sources/ makes files of: an archive, a table, a list of paths, an address
     fetching         told while it does
+    in_place         images_folder is an address whose images are read where they lie; nothing is downloaded
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -75,15 +80,20 @@ def set_up(
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
     if method is not None:
         configuration.about(method)
-    fetched = fetch(str(images_folder), project, fetching) if images_folder else None
-    paths: Paths = fetched.folders if fetched else [(Path(images_folder), None)] if images_folder else []
+    address = _address(images_folder) if in_place else ""
+    fetched = fetch(str(images_folder), project, fetching) if images_folder and not address else None
+    paths: Paths = fetched.folders if fetched else []
+    if images_folder and not fetched and not address:
+        paths = [(Path(images_folder), None)]
     listed = read_classes(class_file) if class_file else []
     known_db = Database(project) if exists else None
     folders = listed_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.images() for folder in folders):
         refuse_without_images(folders[0].path, folders[0].listing)
     with ExitStack() as stack:
-        db = known_db or (stack.enter_context(making(project, folders[0].path)) if folders else Database(project))
+        new = address or (folders[0].path if folders else None)
+        db = known_db or (stack.enter_context(making(project, new)) if new else Database(project))
+        registered = register_address(db, address, fetching) if address else Registered()
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
         plan = None
         if label_file:
@@ -92,7 +102,8 @@ def set_up(
             plan = stack.enter_context(_planned(db, label_file, coming, listed))
         for place in fetched.places if fetched else ():
             settle(place)
-        registered = register_folders(db, folders, progress)
+        if not address:
+            registered = register_folders(db, folders, progress)
         if not exists and not registered.added and not registered.known:
             raise several(f"No image of {images_folder} can be used:", kept_out_in_words(registered.bad))
         if plan:
@@ -109,6 +120,16 @@ def set_up(
         done = plan.apply().imported if preview.changes else None
         added = [*added, *(done.classes if done else ())]
         return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
+
+
+def _address(named: Path | str | None) -> str:
+    """The address of images that are read where they lie. Raises AnnotatorError for what is none."""
+    if named is None or not is_address(str(named)):
+        raise AnnotatorError(
+            f"--in-place is for addresses, such as s3://bucket/birds; {named or 'none'} is none. Images in folders are "
+            "always read where they lie."
+        )
+    return folder_of(str(named))
 
 
 def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -133,16 +154,19 @@ def _planned(
 
 
 def add_folder(
-    db: Database, folder: Path, progress: Callable[[int, int], None] | None = None, threads: int | None = None
+    db: Database, folder: Path | str, progress: Callable[[int, int], None] | None = None, threads: int | None = None
 ) -> Registered:
     """Add the images of a folder to an open project, or look again at one that was added. Repeating it changes nothing.
 
+    folder      or the address of one
     progress    called with (files looked at, files in all); what it raises ends the work, and what was committed stays
     threads     files read at a time; None: as many as there are cores
 
     Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
     no image.
     """
+    if isinstance(folder, str):
+        return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)
     listing = list_files(folder, leave_out=db.paths.project)
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
         refuse_without_images(folder, listing)

@@ -1,5 +1,6 @@
 """Images: their names, their files, and what is wrong with them. registration.py adds them."""
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -10,8 +11,11 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import BadFile, Image
+from annotator.store import fetched
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
+from annotator.store.locations.location import Location, Source
+from annotator.store.locations.objects import NOT_NOW, is_remote, objects_at
 from annotator.store.pixels import BadImage, capture_time
 
 
@@ -189,24 +193,68 @@ def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
 
 
 def image_path(db: Database, image_id: int) -> Path:
-    """The file that holds this image, checked to hold it still. Raises AnnotatorError when there is none any more."""
-    rows = db.rows(
-        """SELECT f.id, d.path AS folder, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
-        JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
-        [image_id],
-    )
+    """The file that holds this image, checked to hold it still; one at an address is fetched into the cache, which it
+    may leave again when others come.
+
+    Raises AnnotatorError when there is none any more, NoAnswer when it cannot be read now.
+    """
+    source = image_source(db, image_id)
+    return source if isinstance(source, Path) else fetched.original(db, image_id, source)
+
+
+def image_source(db: Database, image_id: int) -> Source:
+    """The same file for who reads it once (locations.location.open_source): one at an address is not fetched."""
     problem = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
-    for row in rows:
-        recorded = FileState(row["bytes"], row["modified_ns"], row["stamp"])
+    for file_id, location in _files(db, image_id):
+        if location.is_remote:
+            return location
+        folder, path, recorded, sha256 = location
         try:
-            path, state = open_checked(Path(unescaped(row["folder"])), row["path"], recorded, row["sha256"])
+            real, state = open_checked(Path(unescaped(folder)), path, recorded, sha256)
         except AnnotatorError as error:
             problem = error
             continue
         if state != recorded:
-            _record(db, row["id"], state)
-        return path
+            _record(db, file_id, state)
+        return real
     raise problem
+
+
+def remote_location(db: Database, image_id: int) -> Location | None:
+    """Where the image lies if it lies at an address only, None where it has a file on a disk, or none."""
+    files = _files(db, image_id)
+    return files[0][1] if files and files[0][1].is_remote else None
+
+
+def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
+    """The ids and places of an image's files, those on a disk first."""
+    rows = db.tuples(
+        """SELECT f.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
+        JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
+        [image_id],
+    )
+    files = [(row[0], Location(row[1], row[2], FileState(*row[3:6]), row[6])) for row in rows]
+    return sorted(files, key=lambda file: file[1].is_remote)
+
+
+def check_addresses(db: Database) -> int:
+    """Ask addresses that did not answer whether they do now; returns how many images can be read again."""
+    rows = db.tuples(
+        """SELECT DISTINCT d.id, d.path FROM image i INDEXED BY image_problem JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.problem != '' AND i.problem LIKE ? || '%'""",
+        [NOT_NOW],
+    )
+    back = [folder_id for folder_id, folder in rows if is_remote(folder) and objects_at(folder).answers()]
+    if not back:
+        return 0
+    with db.writing() as sql:
+        changed = sql.execute(
+            """UPDATE image SET problem = '' WHERE problem != '' AND problem LIKE ? || '%'
+            AND id IN (SELECT image_id FROM file WHERE folder_id IN (SELECT value FROM json_each(?)))""",
+            [NOT_NOW, json.dumps(back)],
+        ).rowcount
+        db.set_setting("registrations", db.setting("registrations", 0) + 1)  # the worker looks for what it left out
+    return changed
 
 
 def check_files(db: Database, after: int, limit: int) -> int | None:
@@ -249,7 +297,9 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
                     left for another time
     """
     rows = db.tuples(
-        "SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND id > ? ORDER BY id LIMIT ?", [after, limit]
+        """SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND width > 0 AND id > ?
+        ORDER BY id LIMIT ?""",
+        [after, limit],
     )
     times: list[tuple[float | None, int]] = []
     for (image_id,) in rows:

@@ -57,14 +57,14 @@ class ImageFacts:
     captured_at: float | None = None
 
 
-def check_image(path: Path) -> ImageFacts:
+def check_image(source: Path | BinaryIO) -> ImageFacts:
     """Read the whole file, to check that it is neither truncated nor damaged, and return its size.
 
     A JPEG is decoded at an eighth of its size, which reads every byte and is several times faster.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), opened(path) as image:
+    with _reasons(), opened(source) as image:
         header_size, captured_at = image.size, capture.captured_at(image)
         image.draft(image.mode, (1, 1))
         with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
@@ -104,7 +104,7 @@ def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -
         return picture
 
 
-def write_display(source: Path, target: Path, longest: int) -> tuple[int, int]:
+def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[int, int]:
     """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
 
     target  its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that a

@@ -5,6 +5,7 @@ old names stay valid as aliases. Two images never share a name: the second is pr
 its sha256 as a suffix. An image without a file keeps its decisions and is marked as missing.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from annotator.store.files import (
     state_of,
     unescaped,
 )
+from annotator.store.locations.objects import is_remote
 from annotator.store.name_keys import name_key
 
 BATCH = 200  # files registered in one transaction: a kill loses at most this many
@@ -95,7 +97,7 @@ def register(
     hidden = tuple(bad.path for bad in kept_out)
     unlisted = sorted(path for path in known.keys() - set(paths) - set(hidden) if path.startswith(hidden))
     paths = [*paths, *unlisted]
-    scan = _Scan(db, folder_id)
+    scan = Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
     for number, (path, file) in enumerate(inspect_files(folder, paths, known, threads), start=1):
@@ -111,10 +113,15 @@ def register(
         if progress:
             progress(number, len(paths))
     scan.keep(batch)
-    scan.settle(known.keys() - set(paths) - set(hidden))
-    # Tells the worker to look for images without features, which is too expensive to repeat all the time.
-    db.set_setting("registrations", db.setting("registrations", 0) + 1)
+    scan.forget(sorted(known.keys() - set(paths) - set(hidden)))
+    scan.settle()
+    count_registration(db)
     return scan.result
+
+
+def count_registration(db: Database) -> None:
+    """Tell the worker to look for images without features, which is too expensive to repeat all the time."""
+    db.set_setting("registrations", db.setting("registrations", 0) + 1)
 
 
 def files_of(db: Database, folder: Path) -> dict[str, FileState]:
@@ -153,7 +160,7 @@ def same_contents(
     for number, path in enumerate(paths, start=1):
         state = state_of(folder, path) if sizes else None
         if state and state.bytes in sizes:
-            with suppress(OSError):
+            with suppress(OSError, AnnotatorError):
                 image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
                 held |= {path: image_id} if image_id else {}
         if progress:
@@ -175,66 +182,101 @@ def _shown_elsewhere(db: Database, sha256: str) -> int | None:
     return None
 
 
-class _Scan:
+class Scan:
     """One scan of one folder: records its files, then settles names and missing images."""
 
     def __init__(self, db: Database, folder_id: int):
         self.db, self.folder_id = db, folder_id
         self.result = Registered()
-        self.new: set[int] = set()  # images added by this scan
+        self._last_before: int = db.value("SELECT coalesce(max(id), 0) FROM image")  # later ones are new
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def keep(self, batch: Sequence[FoundFile]) -> None:
         """Write down files that were read."""
         if not batch:
             return
+        self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
+        good = [file for file in batch if not file.reason]
         with self.db.writing() as sql:
-            for file in batch:
-                image_id = None
-                if file.reason:
-                    self.result.bad.append(BadFile(file.path, file.reason))
-                else:
-                    image_id = self._image_of(sql, file)
+            held = dict(
                 sql.execute(
-                    """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
-                    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
-                    modified_ns = excluded.modified_ns, stamp = excluded.stamp, image_id = excluded.image_id,
-                    reason = excluded.reason""",
-                    [self.folder_id, file.path, *file.state, image_id, file.reason],
-                )
+                    """SELECT path, image_id FROM file WHERE folder_id = ? AND image_id NOT NULL
+                    AND path IN (SELECT value FROM json_each(?))""",
+                    [self.folder_id, json.dumps([file.path for file in good])],
+                ).fetchall()
+            )
+            known = _by_content(sql, good)
+            self._add_images(sql, good, known)
+            image_of = known | _by_content(sql, [file for file in good if file.sha256 not in known])
+            first = {file.sha256: file.path for file in reversed(good)}
+            for file in good:
+                image_id = image_of[file.sha256]
+                if held.get(file.path) == image_id:
+                    self.result.known += 1
+                elif file.sha256 in known or first[file.sha256] != file.path:
+                    self.new_files[image_id] = self.new_files.get(image_id, 0) + 1
+            sql.conn.executemany(
+                """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
+                modified_ns = excluded.modified_ns, stamp = excluded.stamp, image_id = excluded.image_id,
+                reason = excluded.reason""",
+                [
+                    (self.folder_id, file.path, *file.state, image_of.get(file.sha256), file.reason)
+                    if not file.reason
+                    else (self.folder_id, file.path, *file.state, None, file.reason)
+                    for file in batch
+                ],
+            )
 
-    def _image_of(self, sql: sqlite_utils.Database, file: FoundFile) -> int:
-        row = sql.execute("SELECT id FROM image WHERE sha256 = ?", [file.sha256]).fetchone()
-        if row is None:
-            name = _free_name(sql, self.folder_id, file.path, file.sha256)
-            facts = {"name": name, "sha256": file.sha256, "width": file.width, "height": file.height}
-            facts |= {"name_key": name_key(self.folder_id, file.path)}
-            facts |= {"captured_at": file.captured_at, "capture_read": 1}
-            image_id = int(sql["image"].insert(facts).last_pk)
-            self.result.added += 1
-            self.new.add(image_id)
-            return image_id
-        held = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [self.folder_id, file.path])
-        if held.fetchone() == row:
-            self.result.known += 1
-        else:
-            self.new_files[row[0]] = self.new_files.get(row[0], 0) + 1
-        return row[0]
+    def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
+        """Add an image for each content that is not known, named after the first file that holds it."""
+        new = {file.sha256: file for file in reversed(files) if file.sha256 not in known}
+        taken = {
+            row[0]
+            for row in sql.execute(
+                "SELECT name FROM image WHERE name IN (SELECT value FROM json_each(?))",
+                [json.dumps([file.path for file in new.values()])],
+            )
+        }
+        self.result.added += len(new)
+        # A file whose size is not known is one of which only the checksum was read (fetched.py).
+        rows = {
+            file.path: (
+                file.sha256,
+                file.width,
+                file.height,
+                name_key(self.folder_id, file.path),
+                file.captured_at,
+                file.width > 0,
+            )
+            for file in reversed(new.values())
+        }
+        sql.conn.executemany(_NEW_IMAGE, [(path, *facts) for path, facts in rows.items() if path not in taken])
+        for path in taken:
+            name = _free_name(sql, self.folder_id, path, rows[path][0])
+            sql.execute(_NEW_IMAGE, [name, *rows[path]])
 
-    def settle(self, gone: set[str]) -> None:
-        """Remove files that are gone, rename images after their files, mark missing ones.
+    def forget(self, gone: Sequence[str]) -> None:
+        """Remove files that are not there any more; their paths stay names of their images."""
+        for start in range(0, len(gone), BATCH):
+            with self.db.writing() as sql:
+                for path in gone[start : start + BATCH]:
+                    _forget(sql, self.folder_id, path)
+
+    def settle(self) -> None:
+        """Rename images after their files, mark missing ones.
 
         All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
         of transactions, for which people at work would wait.
         """
-        forgotten = [(self.folder_id, path) for path in sorted(gone)] + self._gone_elsewhere()
+        forgotten = self._gone_elsewhere()
         for start in range(0, len(forgotten), BATCH):
             with self.db.writing() as sql:
                 for file in forgotten[start : start + BATCH]:
                     _forget(sql, *file)
         for image_id, files in self.new_files.items():
             held = self.db.value("SELECT count(*) FROM file WHERE image_id = ?", [image_id])
-            moved = held == files and image_id not in self.new
+            moved = held == files and image_id <= self._last_before
             self.result.moved += moved
             self.result.copies += files - moved
         misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
@@ -262,7 +304,21 @@ class _Scan:
                 [image_id, self.folder_id],
             )
         standing = {folder: is_there(folder, "") for _, folder, _ in rows}
-        return [(row, path) for row, folder, path in rows if not (standing[folder] and is_there(folder, path))]
+        return [
+            (row, path)
+            for row, folder, path in rows
+            if not is_remote(folder) and not (standing[folder] and is_there(folder, path))
+        ]
+
+
+_NEW_IMAGE = """INSERT INTO image (name, sha256, width, height, name_key, captured_at, capture_read)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+
+
+def _by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
+    """The images that have the content of these files, by sha256."""
+    query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
+    return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
 
 
 def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.errors import AlreadyRunning, AnnotatorError, NoAnswer
 from annotator.settings import IMPORTED, UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
 from annotator.store.folders import sync_folder
+from annotator.store.locations.staged_listing import is_listing
 from annotator.store.place import HOME
 from annotator.store.staging import is_staging
 
@@ -26,14 +27,16 @@ FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-jo
 
 def holds_other_things(project: Path) -> bool:
     """Whether a folder without a project holds anything but an attempt to make one."""
-    return any(entry.name not in (*FILES, IMPORTED) and not is_staging(entry.name) for entry in project.iterdir())
+    ours = (*FILES, IMPORTED)
+    names = [entry.name for entry in project.iterdir()]
+    return any(name not in ours and not is_staging(name) and not is_listing(name) for name in names)
 
 
 @contextmanager
-def making(project: Path, folder: Path) -> Generator[Database]:
+def making(project: Path, folder: Path | str) -> Generator[Database]:
     """The database of a new project; it is project.db when the block has ended without an exception.
 
-    folder    of the images: an earlier attempt is resumed if it had the same one
+    folder    of the images, or their address: an earlier attempt is resumed if it had the same one
 
     Raises AlreadyRunning while another process makes this project, AnnotatorError when its folder cannot be written.
     """
@@ -59,7 +62,8 @@ def making(project: Path, folder: Path) -> Generator[Database]:
             begun = db is not None and db.value("SELECT count(*) FROM file")
             if db:
                 _close(db)
-            if isinstance(error, Exception) or not begun:  # Ctrl+C: the next attempt goes on
+            # After Ctrl+C, and when a bucket stops answering, the next attempt goes on.
+            if (isinstance(error, Exception) and not isinstance(error, NoAnswer)) or not begun:
                 _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)
@@ -71,11 +75,12 @@ def making(project: Path, folder: Path) -> Generator[Database]:
                 place.project.rmdir()
 
 
-def _opened(project: Path, folder: Path) -> Database:
+def _opened(project: Path, folder: Path | str) -> Database:
     """The database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
     try:
         db = Database(project, create=True, file=UNFINISHED)
-        others = db.value("SELECT count(*) FROM folder WHERE path != ?", [escaped(str(folder.resolve()))])
+        named = folder if isinstance(folder, str) else escaped(str(folder.resolve()))
+        others = db.value("SELECT count(*) FROM folder WHERE path != ?", [named])
         others += db.value("SELECT (SELECT count(*) FROM class) + (SELECT count(*) FROM decision)")
         others += db.value("SELECT count(*) FROM setting WHERE key NOT IN ('registrations', ?)", [HOME])
         if not others:

@@ -26,9 +26,9 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one folder: the result of its scan, or why there is none."""
+    """What became of one folder, or address: the result of its scan, or why there is none."""
 
-    folder: Path
+    folder: Path | str
     registered: Registered | None = None
     error: str = ""
 
@@ -37,7 +37,7 @@ class Outcome:
 class Progress:
     """How far it is. folder: the one being read, None while there is nothing to do; of: 0 while files are listed."""
 
-    folder: Path | None = None
+    folder: Path | str | None = None
     done: int = 0
     of: int = 0
     outcomes: tuple[Outcome, ...] = field(default=())
@@ -57,7 +57,7 @@ class Adding:
     def is_at_work(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, folders: Sequence[Path]) -> None:
+    def start(self, folders: Sequence[Path | str]) -> None:
         """Begin with these folders. Raises AnnotatorError while others are being added."""
         with self._lock:
             if self.is_at_work:
@@ -76,7 +76,7 @@ class Adding:
         if self._thread:
             self._thread.join()
 
-    def _add(self, folders: Sequence[Path]) -> None:
+    def _add(self, folders: Sequence[Path | str]) -> None:
         for folder in folders:
             self.progress = replace(self.progress, folder=folder, done=0, of=0)
             outcome = self._outcome(folder)
@@ -85,7 +85,7 @@ class Adding:
                 break
         self.progress = replace(self.progress, folder=None)
 
-    def _outcome(self, folder: Path) -> Outcome:
+    def _outcome(self, folder: Path | str) -> Outcome:
         try:
             return Outcome(folder, add_folder(self._db, folder, self._note, THREADS))
         except _Stopped:

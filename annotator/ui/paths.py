@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources.addresses import check_address, check_host, is_address
 from annotator.exchange.sources.landing import LABEL_SUFFIXES
 from annotator.exchange.sources.path_list import PATHS
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
+from annotator.store.locations.addresses import check_address, check_host, is_address
 
 LISTS = (".txt", ".lst")
 ENDINGS = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", *TARS)

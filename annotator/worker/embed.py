@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from annotator.errors import AnnotatorError
 from annotator.store.files import content_of
-from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.locations.location import Source, reading
+from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
@@ -37,10 +39,11 @@ class Embedded:
     features: np.ndarray  # (n, D) float32, one row for each of `indices`
     regions: np.ndarray | None  # (n, 9, D) float16, if asked for; see Backbone.features_and_regions
     failures: list[tuple[int, str]]  # (place, one sentence that says why), of files that could not be read
+    facts: list[tuple[int, ImageFacts]]  # (place, size and time) of what was read at addresses
 
 
 def embed(
-    paths: Sequence[Path],
+    paths: Sequence[Source],
     backbone: "Backbone",
     *,
     regions: bool = False,
@@ -56,7 +59,8 @@ def embed(
     workers      batches in the making at once; None: one a core, at most MOST_WORKERS
     should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
                  after the batches that are already in the making
-    contents     the sha256 that each file should have; one with another content is a failure. None: not looked at
+    contents     the sha256 that each file should have; one with another content is a failure. None: not looked at.
+                 What lies at an address always is
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
     network at the size it wants, read at reduced scale where the format can do that.
@@ -106,17 +110,21 @@ def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
 
 
 def _embed_batch(
-    paths: Sequence[Path], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
+    paths: Sequence[Source], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
 ) -> Embedded:
     size = backbone.input_size
-    indices, images, failures = [], [], []
-    for place in places:
+    indices, images, failures, facts = [], [], [], []
+    waiting = [reading(paths[place]) for place in places]
+    for place, read in zip(places, waiting, strict=True):
         try:
-            if contents and content_of(paths[place]) != contents[place]:
+            source = read()
+            if not isinstance(source, Path):
+                facts.append((place, check_image(source)))
+            elif contents and content_of(source) != contents[place]:
                 raise BadImage("the file holds another picture than when it was registered: run annotator init again")
-            images.append(backbone.preprocess(open_rgb(paths[place], at_least=(size, size))))
+            images.append(backbone.preprocess(open_rgb(source, at_least=(size, size))))
             indices.append(place)
-        except (BadImage, OSError) as error:
+        except (BadImage, AnnotatorError, OSError) as error:
             failures.append((place, str(error)))
     if images:
         # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
@@ -124,10 +132,10 @@ def _embed_batch(
     else:
         stacked = torch.zeros(0, 3, size, size, dtype=torch.uint8)
     if not regions:
-        return Embedded(indices, backbone.features(stacked).numpy(), None, failures)
+        return Embedded(indices, backbone.features(stacked).numpy(), None, failures, facts)
     features, of_regions = backbone.features_and_regions(stacked)
     # Half precision ends at 65504; what is beyond would become infinite.
-    return Embedded(indices, features.numpy(), of_regions.clamp(-65504, 65504).half().numpy(), failures)
+    return Embedded(indices, features.numpy(), of_regions.clamp(-65504, 65504).half().numpy(), failures, facts)
 
 
 def _cores() -> int:

@@ -21,6 +21,7 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.arrays import open_array, save_array, sweep
+from annotator.store.locations.location import Source, open_source
 from annotator.store.pixels import BadImage, open_rgb
 from annotator.store.place import make_room
 from annotator.worker.embed import embedding_threads
@@ -73,7 +74,7 @@ class MapFiles:
         return maps
 
     def make(
-        self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+        self, items: Sequence[tuple[Key, Source]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[int, dict[Key, str]]]:
         """Make and store the maps of images that have none.
 
@@ -96,7 +97,7 @@ class MapFiles:
             yield done, {key: maps for key, maps in made.items() if isinstance(maps, str)}
 
     def stream(
-        self, items: Sequence[tuple[Key, Path]], views: bool, should_stop: Callable[[], bool] = lambda: False
+        self, items: Sequence[tuple[Key, Source]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
         """The maps of images, in order and a few at a time, without storing them: yields (keys, results by key).
 
@@ -118,14 +119,14 @@ class MapFiles:
                 for _, future in pending:
                     future.cancel()
 
-    def _maps_of(self, batch: Sequence[tuple[Key, Path]], views: bool) -> dict[Key, np.ndarray | str]:
+    def _maps_of(self, batch: Sequence[tuple[Key, Source]], views: bool) -> dict[Key, np.ndarray | str]:
         backbone = self.network.backbone
         size = backbone.input_size, backbone.input_size
         made: dict[Key, np.ndarray | str] = {}
         for key, path in batch:
             try:
-                plain = backbone.preprocess(open_rgb(path, at_least=size))
-            except BadImage as error:
+                plain = backbone.preprocess(open_rgb(open_source(path, patient=True), at_least=size))
+            except (BadImage, AnnotatorError) as error:
                 made[key] = str(error)
                 continue
             made[key] = self.network(torch.stack(views_of(plain, key) if views else [plain])).numpy()

@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.store import images
+from annotator.store import fetched, images
+from annotator.store.locations.location import Source
+from annotator.store.locations.objects import NOT_NOW
 from annotator.worker.context import Context
 
 SHARD_SECONDS = 5.0  # features are written this often while embedding: the most that a kill can lose
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before the order of the missing images is read again
+AWAY_SECONDS = 30.0  # before images of a bucket that does not answer are tried again
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
 Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
@@ -24,6 +26,7 @@ class MissingFeatures:
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
         """between is called after every batch with (state, done, of)."""
         self._context, self._db, self._between = context, context.db, between
+        self._again_at = 0.0
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
 
     def embed(self, train: Callable[[], bool] | None = None) -> None:
@@ -33,13 +36,15 @@ class MissingFeatures:
                  for the last image; returns whether it has trained
         """
         state = (self._db.setting("registrations", 0), self._context.backbone_name())
-        if state == self._checked:
+        if state == self._checked or time.monotonic() < self._again_at:
             return
         trained_at = time.monotonic()
         while missing := self.missing():
             for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
                 if train and time.monotonic() - trained_at > TRAIN_WHILE_EMBEDDING and train():
                     trained_at = time.monotonic()
+            if time.monotonic() < self._again_at:
+                return
         self._checked = state
 
     def missing(self) -> list[int]:
@@ -60,6 +65,7 @@ class MissingFeatures:
         registered = images.images(self._db, ids)
         contents = [registered[image_id].sha256 for image_id in ids]
         should_stop = self._context.stop.is_set
+        answered = not paths
         for batch in embed(paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents):
             features = batch.features.astype(np.float16)
             assert batch.regions is not None  # they were asked for
@@ -69,6 +75,9 @@ class MissingFeatures:
             not_finite = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
             for index, reason in batch.failures + not_finite:
                 images.mark_problem(self._db, ids[index], reason)
+                answered |= not reason.startswith(NOT_NOW)
+            answered |= bool(batch.indices)
+            fetched.keep_facts(self._db, [(ids[index], facts) for index, facts in batch.facts])
             done += len(batch.indices)
             self._between("embedding", done, total)
             if time.monotonic() - written_at > SHARD_SECONDS:
@@ -77,14 +86,17 @@ class MissingFeatures:
                 yield
         self._write(shard)
         self._context.check_stop()
+        if not answered:  # a bucket is away: not one image after the other is to get a note of that
+            self._again_at = time.monotonic() + AWAY_SECONDS
         yield
 
-    def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Path], list[int]]:
-        """Paths and ids of the images that have a file; the others are marked as problems."""
-        paths, ids = [], []
+    def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Source], list[int]]:
+        """Places and ids of the images that have a file; the others are marked as problems."""
+        paths: list[Source] = []
+        ids: list[int] = []
         for image_id in image_ids:
             try:
-                paths.append(images.image_path(self._db, image_id))
+                paths.append(images.image_source(self._db, image_id))
                 ids.append(image_id)
             except AnnotatorError as error:
                 images.mark_problem(self._db, image_id, str(error))

@@ -1,13 +1,13 @@
 """The feature maps of a project's images as trainers read them (models/trainers/base.py)."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.store import images
 from annotator.store.database import Database
+from annotator.store.locations.location import Source
 from annotator.worker.map_cache import WEAK, Kept, MapFiles
 from models.trainers.base import Progress
 
@@ -61,12 +61,12 @@ class ProjectMaps:
                 images.mark_problem(self._db, image_id, reason)
             progress(state, have + done, len(ids))
 
-    def _with_files(self, ids: list[int]) -> list[tuple[int, Path]]:
+    def _with_files(self, ids: list[int]) -> list[tuple[int, Source]]:
         """Images with the path of their file; those without one are marked as problems."""
-        items = []
+        items: list[tuple[int, Source]] = []
         for image_id in ids:
             try:
-                items.append((image_id, images.image_path(self._db, image_id)))
+                items.append((image_id, images.image_source(self._db, image_id)))
             except AnnotatorError as error:
                 images.mark_problem(self._db, image_id, str(error))
         return items

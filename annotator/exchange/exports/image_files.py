@@ -17,6 +17,7 @@ from annotator.exchange.files.safe_names import folded, safe_name
 from annotator.records import Image
 from annotator.store import blocks, images
 from annotator.store.database import Database
+from annotator.store.locations.location import Source, open_source, read
 from annotator.store.pixels import BadImage, open_rgb
 
 QUALITY = 90  # of JPEG
@@ -112,10 +113,13 @@ class Placer:
         if self._how == "none":
             return False
         try:
-            source = images.image_path(self._db, image.id)
+            source = images.image_source(self._db, image.id)
             if self._how == "resize":
                 target.write_bytes(self._resized(source))
                 self.counts["resized"] += 1
+            elif not isinstance(source, Path):  # at an address: there is no file that a link could lead to
+                target.write_bytes(read(source, patient=True))
+                self.counts["copied"] += 1
             elif self._packed:
                 target.symlink_to(source)
                 self.counts["copied"] += 1
@@ -135,8 +139,11 @@ class Placer:
         if self._how == "none":
             return None
         try:
-            source = images.image_path(self._db, image.id)
-            content = self._resized(source) if self._how == "resize" else source.read_bytes()
+            source = images.image_source(self._db, image.id)
+            if self._how == "resize":
+                content = self._resized(source)
+            else:
+                content = source.read_bytes() if isinstance(source, Path) else read(source, patient=True)
         except (AnnotatorError, BadImage, OSError):
             self.counts["unreadable"] += 1
             return None
@@ -165,9 +172,9 @@ class Placer:
         shutil.copyfile(source, target)
         self.counts["copied"] += 1
 
-    def _resized(self, source: Path) -> bytes:
+    def _resized(self, source: Source) -> bytes:
         width, height = self._pixels, self._pixels
-        picture = open_rgb(source, (width, height))
+        picture = open_rgb(open_source(source, patient=True), (width, height))
         picture.thumbnail((width, height))
         content = io.BytesIO()
         picture.save(content, "JPEG", quality=QUALITY)

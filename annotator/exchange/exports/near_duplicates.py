@@ -15,6 +15,7 @@ from PIL import Image
 from annotator.errors import AnnotatorError
 from annotator.store import images
 from annotator.store.database import Database
+from annotator.store.locations.location import open_source
 from annotator.store.pixels import BadImage, open_rgb
 
 SIDE = 8
@@ -66,7 +67,7 @@ def similar(hashes: np.ndarray) -> np.ndarray:
 
 def _hash_of(db: Database, image_id: int) -> int | None:
     try:
-        picture = open_rgb(images.image_path(db, image_id), (SIDE * 4, SIDE * 4))
+        picture = open_rgb(open_source(images.image_source(db, image_id), patient=True), (SIDE * 4, SIDE * 4))
     except (AnnotatorError, BadImage):
         return None
     grey = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX), np.int16)

@@ -12,9 +12,9 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.sources import fetch
-from annotator.exchange.sources.addresses import is_address, redacted
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.store.files import looks_like_image
+from annotator.store.locations.addresses import is_address, redacted
 
 GLANCED = 200  # files of a folder that may be its labels
 LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")

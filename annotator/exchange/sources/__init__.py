@@ -2,9 +2,8 @@
 
 source.py says what a source is; landing.py is the folder <project>/imported/<name>/ that what is unpacked or downloaded
 lands in, and bombs.py the limits of archives. zip_archive.py (with zip_directory.py), tar_archive.py and tables.py
-(Parquet, Arrow) unpack, path_list.py reads lists of paths, urls.py downloads, from web servers by web.py; addresses.py
-decides about addresses and hides what is secret in them. A folder, and what none of them recognises, is for formats/
-as it is.
+(Parquet, Arrow) unpack, path_list.py reads lists of paths, urls.py downloads; which addresses are allowed, and how they
+are listed and read, is in store/locations/. A folder, and what none of them recognises, is for formats/ as it is.
 """
 
 from dataclasses import replace

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from annotator.exchange.sources.landing import size_in_words
+from annotator.store.locations.web import LARGEST_MEMBER
 
-LARGEST_MEMBER = 4 << 30  # bytes; an image or a file of labels
 RATIO = 200  # unpacked bytes for one of the archive
 ALWAYS = 256 << 20  # bytes that any archive may unpack to
 MEMBER_ALWAYS = 64 << 20  # and any of its members

@@ -16,10 +16,11 @@ from typing import IO
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats.webdataset import Member
 from annotator.exchange.formats.webdataset import recognise as recognise_shards
-from annotator.exchange.sources.bombs import LARGEST_MEMBER, Limits
+from annotator.exchange.sources.bombs import Limits
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, path_of, safe_path
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.store.files import looks_like_image
+from annotator.store.locations.web import LARGEST_MEMBER
 from annotator.store.reading import open_file
 
 ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")

@@ -10,9 +10,10 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.records import BadFile
-from annotator.store import heartbeat, images
+from annotator.store import fetched, heartbeat, images
 from annotator.store.database import Database
 from annotator.store.files import unescaped
+from annotator.store.locations.objects import is_remote
 from annotator.ui import context, frame, tables
 from annotator.ui.adding import Adding, Progress, adding
 from annotator.ui.paths import whole_path
@@ -31,6 +32,7 @@ def page() -> None:
         frame.annotator_name()
         db = context.db()
         known = _folders(db)
+        _cache(db, known)
         _add(db, known)
         _kept_out(db)
         _missing(db)
@@ -72,11 +74,35 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
             )
     try:
         if add or again:
-            work.start([whole_path(given)] if add else [Path(unescaped(folder.path)) for folder in known])
+            work.start([whole_path(given)] if add else [_place(folder) for folder in known])
             st.session_state["was_adding"] = True
     except AnnotatorError as error:
         frame.error(error)
     st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
+
+
+def _place(folder: images.Folder) -> Path | str:
+    return folder.path if is_remote(folder.path) else Path(unescaped(folder.path))
+
+
+def _cache(db: Database, known: Sequence[images.Folder]) -> None:
+    """Disk for images at addresses, where there are any."""
+    if not any(is_remote(folder.path) for folder in known):
+        return
+    files, used = fetched.cache(db).used()
+    before = fetched.cache_gb(db)
+    chosen = st.number_input(
+        "Disk for images that were read at addresses, in GB",
+        fetched.LEAST_GB,
+        value=before,
+        step=1.0,
+        key="cache_gb",
+        help="What people look at is kept until it takes this much; what was looked at longest ago goes first.",
+    )
+    if chosen != before:
+        fetched.set_cache_gb(db, chosen)
+        st.rerun()
+    st.caption(f"{used / fetched.GB:,.2f} GB are used, by {files:,} {'file' if files == 1 else 'files'}.")
 
 
 def _progress(work: Adding) -> None:

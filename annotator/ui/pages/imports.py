@@ -15,9 +15,9 @@ from annotator.exchange.imports import importing as labels
 from annotator.exchange.imports.origin import formats_of
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.predictions.score_tables import OWN
-from annotator.exchange.sources.addresses import is_address, redacted
 from annotator.exchange.sources.landing import size_in_words
 from annotator.store.database import Database
+from annotator.store.locations.addresses import is_address, redacted
 from annotator.store.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
 from annotator.ui import context, frame, paths, tables
 from annotator.ui.components import mount_upload

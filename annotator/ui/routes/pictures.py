@@ -99,6 +99,8 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
     image_id = converted(request.path_params, ImagePath).image_id
     picture = await _readers().read(image_id, ("ready", kind.name), _read, copies.ready, context.db(), image_id, kind)
     if picture is None:
+        # A bucket that is slow holds up its own images only: neither disks nor what is made of files wait for it.
+        await _fetchers().read(image_id, "fetched", copies.fetch, context.db(), image_id)
         # A grid asks for dozens at once: were they all made at once, a decision would wait for the machine.
         async with _few() if kind == copies.THUMB else contextlib.nullcontext():
             picture = await _readers().read(
@@ -138,6 +140,11 @@ async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:
 
 @cache
 def _readers() -> Readers:
+    return Readers()
+
+
+@cache
+def _fetchers() -> Readers:
     return Readers()
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.sources.addresses import check_host, check_place, redacted
-from annotator.exchange.sources.bombs import LARGEST_MEMBER
+from annotator.store.locations.addresses import check_host, check_place, redacted
 
 CONNECT_SECONDS, READ_SECONDS, LISTING_SECONDS = 10, 30, 600
+LARGEST_MEMBER = 4 << 30  # bytes; an image or a file of labels
 LARGEST_PAGE = 64 << 20  # bytes of a page of links: some 500,000 of them
 CHUNK = 1 << 20  # bytes
 
@@ -28,14 +28,14 @@ def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
 
     class Resolver(aiohttp.DefaultResolver):
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:
-            found = await super().resolve(host, *values, **options)
+            found: Any = await aiohttp.DefaultResolver.resolve(self, host, *values, **options)
             for place in found:
                 check_place(host, place["host"], may_be_own)
             return found
 
     class Response(aiohttp.ClientResponse):
         async def read(self) -> bytes:
-            if self._body is None:
+            if getattr(self, "_body", None) is None:
                 content = bytearray()
                 async for chunk in self.content.iter_any():
                     content += chunk
@@ -71,7 +71,7 @@ def _redirects(aiohttp: Any, host: str, may_be_own: bool) -> Any:
     config = aiohttp.TraceConfig()
 
     async def check(session: Any, context: Any, params: Any) -> None:
-        target = urlsplit(params.response.headers.get("Location", ""))
+        target = urlsplit(str(params.response.headers.get("Location", "")))
         if target.scheme and target.scheme not in ("http", "https"):
             raise AnnotatorError(f"{host} redirects to {target.scheme}://, which is not followed.")
         if target.hostname:

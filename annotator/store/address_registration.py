@@ -1,0 +1,125 @@
+"""Registering the images at an address, which are read where they lie: as registration.py does with a folder.
+
+First all names are listed into a temporary file, page by page; then those that are new or have another state (ETag,
+size or time) are looked into. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
+is read once. Whatever kills it, the same call goes on: names that were listed are not listed again, and images that
+were registered are not looked into again.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+from annotator.errors import AnnotatorError, NoAnswer
+from annotator.store.database import Database
+from annotator.store.files import NOT_READ, FoundFile, looks_like_image
+from annotator.store.locations import staged_listing
+from annotator.store.locations.file_systems import failed
+from annotator.store.locations.listing import is_sorted, listed
+from annotator.store.locations.objects import Objects, folder_of, objects_at
+from annotator.store.locations.staged_listing import Listed, StagedListing
+from annotator.store.pixels import BadImage, check_image
+from annotator.store.registration import Registered, Scan, count_registration
+
+AT_ONCE = 2000  # files in one transaction: a kill loses at most this many
+READERS = 32  # requests at a time
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
+
+
+def register_address(db: Database, named: str, progress: Progress | None = None) -> Registered:
+    """Register the images at an address: every content once, every bad file with its reason.
+
+    Safe to repeat and to kill. Raises AnnotatorError for an address that is not allowed, cannot be listed, or holds no
+    image; NoAnswer when it stops answering: what was registered stays.
+    """
+    address, shown = folder_of(named), progress or _silent
+    if looks_like_image(address):
+        raise AnnotatorError(f"{address} is one file. Name the folder of it, or import it without --in-place.")
+    objects = objects_at(address)
+    with staged_listing.opened(db.paths.project, address) as staged:
+        if not staged.is_complete:
+            _list(objects, staged, shown)
+        count = staged.count()
+        known = db.value("SELECT count(*) FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
+        if not count:
+            what = f"and {known:,} files are known from it. Nothing was changed" if known else "so nothing was added"
+            raise AnnotatorError(
+                f"There is no image at {address} ({staged.passed_over:,} other files), {what}. Is the bucket and the "
+                "path spelled right?"
+            )
+        with db.writing() as sql:
+            sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [address])
+        folder_id = db.value("SELECT id FROM folder WHERE path = ?", [address])
+        with staged.attached(db.sql):
+            return _register(db, folder_id, objects, count, shown)
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    pass
+
+
+def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
+    after = staged.after if is_sorted(objects.address) else ""
+    shown("Listing", staged.count(), 0)
+    try:
+        names = listed(objects.files(), objects.address, looks_like_image, after)
+        staged.add(names, lambda count: shown("Listing", count, 0))
+    except AnnotatorError:
+        raise
+    except OSError as error:
+        raise _unlisted(objects.address, error) from None
+    except Exception as error:  # botocore and its like have no common kind
+        if type(error).__module__.partition(".")[0] not in ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs"):
+            raise
+        raise _unlisted(objects.address, error) from None
+
+
+def _unlisted(address: str, error: Exception) -> AnnotatorError:
+    return NoAnswer(str(failed(address, error)))  # what was listed is kept
+
+
+def _register(db: Database, folder_id: int, objects: Objects, count: int, shown: Progress) -> Registered:
+    scan = Scan(db, folder_id)
+    total = staged_listing.count_changed(db.sql, folder_id)
+    done = 0
+    shown("Registering", done, total)
+    pool = ThreadPoolExecutor(READERS)
+    try:
+        for batch in staged_listing.changed(db.sql, folder_id, AT_ONCE):
+            found = [pool.submit(_inspect, objects, file) for file in batch]
+            wait(found, return_when=FIRST_EXCEPTION)
+            # What was looked into before the address stopped answering is kept.
+            scan.keep([future.result() for future in found if future.done() and not future.exception()])
+            found = [future.result() for future in found]
+            done += len(found)
+            shown("Registering", done, total)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    while gone := staged_listing.gone(db.sql, folder_id, AT_ONCE):
+        scan.forget(gone)
+    scan.settle()
+    scan.result.known += count - total
+    count_registration(db)
+    return scan.result
+
+
+def _inspect(objects: Objects, file: Listed) -> FoundFile:
+    """What a file is. Raises NoAnswer where the address does not answer."""
+    try:
+        if file.has_sha256 and (sha256 := objects.sha256(file.path)):
+            return FoundFile(file.path, file.state, sha256)
+        content = objects.read(file.path, file.state.bytes, patient=True)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 == file.sha256:
+            return FoundFile(file.path, file.state, sha256)
+        image = check_image(io.BytesIO(content))
+        return FoundFile(file.path, file.state, sha256, image.width, image.height, captured_at=image.captured_at)
+    except NoAnswer:
+        raise
+    except BadImage as error:
+        return FoundFile(file.path, file.state, reason=str(error))
+    except AnnotatorError as error:  # gone since it was listed, or too large
+        return FoundFile(file.path, NOT_READ, reason=f"cannot be read ({error})")

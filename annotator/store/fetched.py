@@ -1,0 +1,75 @@
+"""Images at addresses, brought into the project's cache (locations/cache.py) when somebody looks at them.
+
+Embedding, training and exports read them without it, so that going over all images leaves in it what people look at.
+What is known of an image only by its content (size, capture time) is kept when it is first read.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.settings import DECODER
+from annotator.store.database import Database
+from annotator.store.locations.cache import FileCache
+from annotator.store.locations.location import Location, read
+from annotator.store.pixels import BadImage, ImageFacts, check_image
+
+CACHE_GB = "cache_gb"  # setting
+USUAL_GB, LEAST_GB = 10.0, 0.1
+GB = 1_000_000_000
+
+
+def cache_gb(db: Database) -> float:
+    """How many gigabytes fetched images and copies of them may take."""
+    value = db.setting(CACHE_GB, USUAL_GB)
+    return value if isinstance(value, int | float) and value >= LEAST_GB else USUAL_GB
+
+
+def check_cache_gb(value: float) -> None:
+    """Raises AnnotatorError for less than LEAST_GB."""
+    if not LEAST_GB <= value < 1e9:
+        raise AnnotatorError(f"--cache-gb {value:g} must be at least {LEAST_GB:g}: the images on one page fit in that.")
+
+
+def set_cache_gb(db: Database, value: float) -> None:
+    """Choose how many they may take; what is too much goes at once. Raises AnnotatorError for less than LEAST_GB."""
+    check_cache_gb(value)
+    db.set_setting(CACHE_GB, float(value))
+    cache(db).shrink()
+
+
+def cache(db: Database) -> FileCache:
+    """The cache of this project."""
+    return db.caches.get("fetched", "", lambda: FileCache(db.paths.fetched, lambda: int(cache_gb(db) * GB)), 1)
+
+
+def original(db: Database, image_id: int, location: Location) -> Path:
+    """The file of an image, fetched unless it is there. Raises AnnotatorError, NoAnswer, DiskFull, and BadImage where
+    it is none."""
+    kept = cache(db)
+    if found := kept.find(location.sha256):
+        return found
+    content = read(location)
+    path = kept.add(location.sha256, content)
+    if db.value("SELECT 1 FROM image WHERE id = ? AND width = 0", [image_id]):
+        try:
+            keep_facts(db, [(image_id, check_image(path))])
+        except BadImage as error:
+            raise AnnotatorError(str(error)) from error
+    return path
+
+
+def copy_name(location: Location, kind: str) -> str:
+    """What the copy of an image for the browser is called in the cache."""
+    return f"{location.sha256}-{kind}-{DECODER}.jpg"
+
+
+def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
+    """Keep size and capture time of images of which only the content's checksum was known."""
+    rows = [(fact.width, fact.height, fact.captured_at, image_id) for image_id, fact in facts]
+    if not rows or db.read_only:
+        return
+    with db.writing(durable=False) as sql:
+        sql.conn.executemany(
+            "UPDATE image SET width = ?, height = ?, captured_at = ?, capture_read = 1 WHERE id = ? AND width = 0", rows
+        )

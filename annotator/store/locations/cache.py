@@ -1,0 +1,131 @@
+"""What was fetched from addresses, and copies made of it: files named after their content, bounded by bytes.
+
+The index is a small SQLite file beside them, so that page and worker share one bound. Room is made and counted before a
+file is written: a kill leaves a row without a file, which counts until it is used or replaced, never a file that does
+not count. Who was given a path must reckon with the file being gone a moment later, and ask again.
+"""
+
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from annotator.errors import DiskFull
+from annotator.store.place import make_room
+from annotator.store.private import OTHERS
+
+INDEX = "index.db"
+PART = ".part"
+TOUCH_SECONDS = 60.0  # the time of the last use is kept this exactly
+BUSY_SECONDS = 10.0
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
+"""
+
+
+class FileCache:
+    """The cache of one project; safe to share between threads, and between processes.
+
+    most    how many bytes it may hold, asked whenever something is added
+    """
+
+    def __init__(self, folder: Path, most: Callable[[], int]):
+        self.folder, self.most = folder, most
+        self._threads = threading.local()
+        self._sweep()
+
+    def find(self, name: str) -> Path | None:
+        """The file of this name, None where there is none. It becomes the one used last."""
+        path = self._path(name)
+        if not path.exists():
+            return None
+        now = time.time()
+        with suppress(sqlite3.Error):  # of a read-only project, or while the index is busy
+            self._sql().execute(
+                "UPDATE kept SET used = ? WHERE name = ? AND used < ?", [now, name, now - TOUCH_SECONDS]
+            )
+        return path
+
+    def add(self, name: str, content: bytes) -> Path:
+        """Keep a file, complete or not at all; what was used least recently goes until it fits.
+
+        Raises DiskFull when it cannot be written.
+        """
+        path = self._path(name)
+        part = path.with_name(f".{name}.{secrets.token_hex(4)}{PART}")
+        try:
+            make_room(path.parent)
+            self._reserve(name, len(content))
+            part.write_bytes(content)
+            part.replace(path)
+        except (OSError, sqlite3.Error) as error:
+            part.unlink(missing_ok=True)
+            raise DiskFull(
+                f"{path} could not be written: {error}.\n    Is the disk full, or the project folder write-protected? "
+                "Free some space, or give the cache less of it, and try again."
+            ) from error
+        return path
+
+    def used(self) -> tuple[int, int]:
+        """How many files are kept, and their bytes."""
+        if not (self.folder / INDEX).exists():
+            return 0, 0
+        return self._sql().execute("SELECT count(*), coalesce(sum(bytes), 0) FROM kept").fetchone()
+
+    def shrink(self) -> None:
+        """Remove what is too much, after the bound was changed."""
+        if (self.folder / INDEX).exists():
+            self._reserve("", 0)
+
+    def _reserve(self, name: str, size: int) -> None:
+        sql = self._sql()
+        sql.execute("BEGIN IMMEDIATE")
+        try:
+            sql.execute("DELETE FROM kept WHERE name = ?", [name])
+            held = sql.execute("SELECT coalesce(sum(bytes), 0) FROM kept").fetchone()[0]
+            surplus, gone = held + size - max(self.most(), size), list[str]()
+            for other, bytes_ in sql.execute("SELECT name, bytes FROM kept ORDER BY used"):
+                if surplus <= 0:
+                    break
+                surplus -= bytes_
+                gone.append(other)
+            for other in gone:  # before the rows: a kill leaves rows that count too much, not too little
+                self._path(other).unlink(missing_ok=True)
+            sql.executemany("DELETE FROM kept WHERE name = ?", [[other] for other in gone])
+            if name:
+                sql.execute("INSERT INTO kept VALUES (?, ?, ?)", [name, size, time.time()])
+            sql.execute("COMMIT")
+        except BaseException:
+            sql.execute("ROLLBACK")
+            raise
+
+    def _path(self, name: str) -> Path:
+        return self.folder / name[:2] / name
+
+    def _sql(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            make_room(self.folder)
+            file = self.folder / INDEX
+            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
+            connection = sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)
+            for pragma in ("journal_mode = WAL", "synchronous = OFF"):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+            connection.executescript(_TABLES)
+            self._threads.connection = connection
+        return connection
+
+    def _sweep(self) -> None:
+        """Remove what a kill has left half-written, and start anew where the index is damaged."""
+        if not (self.folder / INDEX).exists():
+            return
+        with suppress(OSError):
+            for part in self.folder.glob(f"*/.*{PART}"):
+                if part.stat().st_mtime < time.time() - 3600:
+                    part.unlink()

@@ -1,0 +1,127 @@
+"""File systems of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
+
+Credentials are found by each library's own ways (environment, settings files, the machine's role). Which addresses are
+allowed is in addresses.py, how far a web server may lead in web.py.
+"""
+
+import time
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+from annotator.errors import AnnotatorError
+from annotator.store.locations import web
+from annotator.store.locations.addresses import SCHEMES, check_address, check_host, redacted, without_secrets
+
+TRIES = 3
+WAIT_SECONDS = 1  # before the second try, and twice as much before the third
+AGAIN = "Give the same command again to go on."
+
+
+def file_system(
+    named: str,
+    may_be_own: bool = True,
+    *,
+    connect: float = 0,
+    read: float = 0,
+    tries: int = TRIES,
+    connections: int = 0,
+) -> Any:
+    """The file system of an address, for this address only.
+
+    may_be_own       whether it may be one of this machine or its network
+    connect, read    seconds without an answer after which S3 is given up; 0: as web servers
+    tries            requests to S3 before one is given up
+    connections      to S3 at a time; 0: as usual
+
+    Raises AnnotatorError where the address is not allowed or its package is missing.
+    """
+    scheme = check_address(named)
+    try:
+        fsspec, module = import_module("fsspec"), import_module(SCHEMES[scheme])
+    except ImportError as error:
+        raise AnnotatorError(
+            f"{scheme}:// needs the package {SCHEMES[scheme]}. Install it with: pip install "
+            f"'multilabel-annotator[cloud]' {SCHEMES[scheme]}"
+        ) from error
+    parts = urlsplit(named)
+    options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
+    if scheme in ("http", "https"):
+        check_host(parts.hostname or "", may_be_own)
+        may_be_own = may_be_own and web.is_own(parts.hostname or "")  # what is elsewhere stays elsewhere
+        client = web.client(module, parts.hostname or "", may_be_own)
+        return fsspec.filesystem(scheme, get_client=client, **options)
+    if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):
+        raise AnnotatorError(
+            f"{redacted(named)}: keys belong into the environment or your settings, not into addresses."
+        )
+    if scheme in ("s3", "s3a"):
+        times: dict[str, Any] = {"connect_timeout": connect or web.CONNECT_SECONDS}
+        times |= {"read_timeout": read or web.READ_SECONDS, "retries": {"max_attempts": tries}}
+        times |= {"max_pool_connections": connections} if connections else {}
+        return fsspec.filesystem("s3", anon=not _has_keys(), config_kwargs=times, **options)
+    return fsspec.filesystem(scheme, **options)
+
+
+def _has_keys() -> bool:
+    """Whether there are keys for S3 on this machine; public buckets need none."""
+    return import_module("botocore.session").get_session().get_credentials() is not None
+
+
+def tried(call: Any, *values: Any, **options: Any) -> Any:
+    """Call; again after a moment where the network failed."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            return call(*values, **options)
+        except Exception as error:
+            cause = first_cause(error)
+            status = getattr(cause, "status", 0)
+            is_final = isinstance(cause, (FileNotFoundError, PermissionError, AnnotatorError))
+            if attempt == TRIES or is_final or (400 <= status < 500 and status != 429):
+                raise
+            time.sleep(attempt * WAIT_SECONDS)
+    raise AssertionError("not reached")
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """What was the matter at first with a web server: fsspec says of many things that a file is not found."""
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    for cause in reversed(chain):
+        if isinstance(cause, (AnnotatorError, TimeoutError)) or type(cause).__module__.startswith("aiohttp"):
+            return cause
+    return error
+
+
+def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorError:
+    """The error for a person: which address, what happened, what to do; never a secret."""
+    error = first_cause(error)
+    if isinstance(error, AnnotatorError):
+        return AnnotatorError(without_secrets(str(error), named))
+    kind, text = type(error).__name__, " ".join(without_secrets(str(error), named).split()).rstrip(".")
+    if is_missing(error):
+        advice = "There is nothing of this name. Is the bucket and the path spelled right?"
+    elif is_refused(error):
+        advice = "Access is refused. Are the keys in the environment those of this bucket, and may they list it?"
+    elif is_timeout(error):
+        advice = f"There was no answer within {web.READ_SECONDS} seconds. {again}"
+    else:
+        advice = f"Is the network there, and the address right? {again}"
+    return AnnotatorError(f"{redacted(named)} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether there is nothing of this name."""
+    return isinstance(error, FileNotFoundError) or getattr(error, "status", 0) == 404
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether access is refused."""
+    status = getattr(error, "status", 0)
+    return isinstance(error, PermissionError) or status in (401, 403) or "Credentials" in type(error).__name__
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether there was no answer in time."""
+    return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__

@@ -1,0 +1,133 @@
+"""What lies at an address, page by page: a listing never holds all names."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from annotator.errors import AnnotatorError
+from annotator.store.locations.addresses import check_address, redacted
+from annotator.store.locations.file_systems import tried
+
+AT_A_TIME = 8  # heads of a web server
+PAGE = 1000  # entries that are in memory
+DEEPEST = 30  # folders
+MOST_PAGES = 100_000  # of links, of a web server
+
+
+class Remote(NamedTuple):
+    """One file of an address.
+
+    path           as fsspec names it
+    name           below the address
+    size, stamp    bytes, and what changes with the content (ETag, checksum or time); -1 and "": not known
+    modified_ns    time of the last change, 0: not known
+    has_sha256     whether the store keeps a SHA-256 of it, which a request of its own tells
+    """
+
+    path: str
+    name: str
+    size: int
+    stamp: str
+    modified_ns: int = 0
+    has_sha256: bool = False
+
+
+def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
+    """Every file below the address, or the one that it names.
+
+    is_file    whether a path is, by its name, that of a file which is wanted; else it is a folder
+    after      S3: names after this one only, in the order of their bytes
+    """
+    scheme = check_address(named)
+    if scheme in ("http", "https"):
+        return _pages(files, named, is_file)
+    base = files._strip_protocol(named).rstrip("/")
+    if "/" in base and is_file(base):
+        return iter([of_info(files.info(base), PurePosixPath(base).name)])
+    return _keys(files, base, after) if is_sorted(named) else _walked(files, base)
+
+
+def is_sorted(named: str) -> bool:
+    """Whether the files of an address are listed by name, so that a listing can go on after any of them."""
+    return check_address(named) in ("s3", "s3a")
+
+
+def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
+    """S3: the keys, a thousand at a time."""
+    bucket, _, prefix = base.partition("/")
+    prefix = f"{prefix}/" if prefix else ""
+    start = {"StartAfter": prefix + after} if after else {}
+    while True:
+        page = files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
+        for row in page.get("Contents", ()):
+            if not row["Key"].endswith("/"):
+                facts = {"name": f"{bucket}/{row['Key']}", "size": row["Size"], "ETag": row.get("ETag")}
+                facts |= {"LastModified": row.get("LastModified")}
+                found = of_info(facts, row["Key"][len(prefix) :])
+                yield found._replace(has_sha256="SHA256" in row.get("ChecksumAlgorithm", ()))
+        if not page.get("IsTruncated"):
+            return
+        start = {"ContinuationToken": page["NextContinuationToken"]}
+
+
+def _walked(files: Any, base: str) -> Iterator[Remote]:
+    """Folder by folder."""
+    waiting = [base]
+    while waiting:
+        for facts in files.ls(waiting.pop(), detail=True):
+            path = facts["name"].rstrip("/")
+            if not path.startswith(f"{base}/"):
+                continue
+            if facts.get("type") == "directory":
+                if path.count("/") - base.count("/") <= DEEPEST:
+                    waiting.append(path)
+            else:
+                yield of_info(facts, path[len(base) + 1 :])
+
+
+def _pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[Remote]:
+    """http: the links of index pages that lead deeper, and the head of each file."""
+    base = urlsplit(named)._replace(query="", fragment="").geturl()
+    if is_file(base):
+        yield of_info(files.info(named) | {"name": named}, unquote(PurePosixPath(urlsplit(base).path).name))
+        return
+    base = base.rstrip("/") + "/"
+    waiting, seen = [base], {base}
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        while waiting:
+            page = waiting.pop()
+            links = [link for link in files.ls(page, detail=False) if _leads_deeper(link, base)]
+            for link in links:
+                if link.endswith("/") and link not in seen and link.count("/") - base.count("/") <= DEEPEST:
+                    seen.add(link)
+                    waiting.append(link)
+                if len(seen) > MOST_PAGES:
+                    raise AnnotatorError(f"{redacted(base)} has more than {MOST_PAGES:,} pages of links.")
+            found = sorted({link for link in links if is_file(unquote(link[len(base) :]))})
+            for start in range(0, len(found), PAGE):
+                some = found[start : start + PAGE]
+                for link, facts in zip(some, pool.map(partial(tried, files.info), some), strict=True):
+                    yield of_info(facts | {"name": link}, unquote(link[len(base) :]))
+
+
+def _leads_deeper(link: str, base: str) -> bool:
+    below = link[len(base) :]
+    return (
+        link.startswith(base) and bool(below) and not set(below) & set("?#") and ".." not in unquote(below).split("/")
+    )
+
+
+def of_info(facts: dict[str, Any], name: str) -> Remote:
+    """A file by what its file system says of it."""
+    size = facts.get("size")
+    version = next((facts[key] for key in ("ETag", "etag", "Content-MD5", "md5Hash") if facts.get(key)), "")
+    changed = next(
+        (facts[key] for key in ("LastModified", "Last-Modified", "last_modified", "updated") if facts.get(key)), ""
+    )
+    stamp = str(version or changed).strip('"') or (f"size:{size}" if size is not None else "")
+    modified = int(changed.astimezone(UTC).timestamp() * 1e9) if isinstance(changed, datetime) else 0
+    return Remote(facts["name"], name, -1 if size is None else int(size), stamp, modified)

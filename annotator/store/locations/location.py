@@ -1,0 +1,78 @@
+"""One file of a registered folder, wherever it lies, checked to hold its image still.
+
+A `Location` says all that is needed to read an image; it can be pickled, and read on another machine without the
+project.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from annotator.errors import AnnotatorError
+from annotator.store.files import FileState, open_checked, unescaped
+from annotator.store.locations.objects import is_remote, objects_at
+
+AT_A_TIME = 32  # files read ahead
+
+
+class Location(NamedTuple):
+    """A registered file: its folder or address and the path in it, both escaped, its state, and the image's content."""
+
+    folder: str
+    path: str
+    state: FileState
+    sha256: str
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies at an address."""
+        return is_remote(self.folder)
+
+
+Source = Path | Location
+"""A file that was checked, or one that is checked when it is read."""
+
+
+def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
+    """What the decoder reads: a path, or the content that was read at an address; nothing is kept of it.
+
+    patient    nobody waits for it: longer without an answer, and several tries
+
+    Raises AnnotatorError where the file is gone or holds something else, NoAnswer where it cannot be read now.
+    """
+    if isinstance(source, Path):
+        return source
+    if source.is_remote:
+        return io.BytesIO(read(source, patient=patient))
+    return open_checked(Path(unescaped(source.folder)), source.path, source.state, source.sha256)[0]
+
+
+def reading(source: Source) -> Callable[[], Path | io.BytesIO]:
+    """Begin to read what lies at an address, in a thread of its own, for who has several to read; the call gives it.
+
+    Raises, when it is called, as `open_source` does.
+    """
+    if isinstance(source, Path):
+        return lambda: source
+    return _readers().submit(open_source, source, patient=True).result
+
+
+@cache
+def _readers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(AT_A_TIME, "address")
+
+
+def read(location: Location, *, patient: bool = False) -> bytes:
+    """The content of a file at an address. Raises as `open_source` does."""
+    content = objects_at(location.folder).read(location.path, location.state.bytes, patient=patient)
+    if hashlib.sha256(content).hexdigest() != location.sha256:
+        raise AnnotatorError(
+            f"its file holds another picture now: {location.folder}/{location.path} has changed since it was "
+            "registered. Its decisions belong to the old content; run annotator init again to add the new content as "
+            "a new image."
+        )
+    return content

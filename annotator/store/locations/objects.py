@@ -1,0 +1,169 @@
+"""Reading files at an address as they lie: every wait has an end, and who does not answer is not asked by everybody.
+
+After LATE_MOST requests in a row without an answer an address counts as away: for AWAY_SECONDS every request is refused
+at once, then the next one tries again. Connections belong to the process, not to a project: other machines that embed
+images read them without one.
+"""
+
+import base64
+import os
+import threading
+import time
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+from annotator.errors import AnnotatorError, NoAnswer
+from annotator.store.files import GONE, escaped, unescaped
+from annotator.store.locations import file_systems
+from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
+
+READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/readers.py waits for a disk
+PATIENT_SECONDS = 60.0  # for registering and embedding
+TRIES = 3  # of who is patient
+WAIT_SECONDS = 2.0  # before the second try, and twice as much before the third
+LATE_MOST, AWAY_SECONDS = 2, 10.0
+CONNECTIONS = 64
+LARGEST = 1 << 30  # bytes of an image
+NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose store does not answer, or refuses
+
+
+class Objects:
+    """The files at one address; safe to share between threads, and in processes that were forked."""
+
+    def __init__(self, address: str):
+        self.address = address
+        self._lock = threading.Lock()
+        self._made: tuple[int, Any] | None = None  # process id, file system
+        self._late, self._away_until = 0, 0.0
+        self._is_s3 = check_address(address) in ("s3", "s3a")
+
+    def read(self, path: str, size: int = -1, *, patient: bool = False) -> bytes:
+        """The content of a file.
+
+        path    below the address, escaped
+        size    as it was registered, -1: not known
+
+        Raises AnnotatorError where it is gone or too large, NoAnswer where it cannot be read now.
+        """
+        if size > LARGEST:
+            raise AnnotatorError(f"its file has {size:,} bytes, more than the {LARGEST:,} of an image: {path}")
+        return self._asked("cat_file", path, patient, self._full(path))
+
+    def sha256(self, path: str) -> str:
+        """The SHA-256 that S3 keeps of a whole file, hexadecimal; "" where it keeps none. Raises as `read`."""
+        bucket, _, key = self._full(path).partition("/")
+        facts = self._asked("call_s3", path, True, "head_object", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+        value = facts.get("ChecksumSHA256") or ""
+        is_whole = "-" not in value and facts.get("ChecksumType") != "COMPOSITE"  # else it is one of its parts'
+        return base64.b64decode(value).hex() if value and is_whole else ""
+
+    def answers(self) -> bool:
+        """Whether the address answers; one request."""
+        try:
+            self._asked("exists", "", False, self._full(""))
+        except AnnotatorError:
+            return False
+        return True
+
+    def files(self) -> Any:
+        """The file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
+        with self._lock:
+            if self._made is None or self._made[0] != os.getpid():
+                files = file_systems.file_system(
+                    self.address, connect=READ_SECONDS / 2, read=READ_SECONDS, tries=1, connections=CONNECTIONS
+                )
+                files.retries = 1  # s3fs has tries of its own, with long pauses between them
+                self._made = os.getpid(), files
+            return self._made[1]
+
+    def _full(self, path: str) -> str:
+        """The path of a file as fsspec names it."""
+        name = unescaped(path)
+        if check_address(self.address) in ("http", "https"):
+            return f"{self.address}/{quote(name)}"
+        base = self.files()._strip_protocol(self.address).rstrip("/")
+        return f"{base}/{name}" if name else base
+
+    def _asked(self, call: str, path: str, patient: bool, *values: Any, **options: Any) -> Any:
+        """The answer of the file system to one call."""
+        sync = import_module("fsspec.asyn").sync
+        files = self.files()
+        for attempt in range(1, TRIES + 1):
+            if not patient and time.monotonic() < self._away_until:
+                raise NoAnswer(f"{NOT_NOW}: {self.address} has not answered for a while and is asked again soon.")
+            try:
+                if files.async_impl:
+                    seconds = PATIENT_SECONDS if patient else READ_SECONDS
+                    function = _of_s3 if call == "cat_file" and self._is_s3 else getattr(files, f"_{call}")
+                    first = [files] if function is _of_s3 else []
+                    answer = sync(files.loop, function, *first, *values, timeout=seconds, **options)
+                else:
+                    answer = getattr(files, call)(*values, **options)
+                self._late = 0
+                return answer
+            except Exception as error:
+                problem = self._problem(error, path)
+                if not patient or attempt == TRIES or not isinstance(problem, NoAnswer):
+                    raise problem from None
+            time.sleep(attempt * WAIT_SECONDS)
+        raise AssertionError("not reached")
+
+    def _problem(self, error: Exception, path: str) -> AnnotatorError:
+        """The error for a person, in the words of a file that cannot be opened; counts who does not answer."""
+        cause = file_systems.first_cause(error)
+        shown = f"{redacted(self.address)}/{path}"
+        if isinstance(cause, AnnotatorError):
+            return AnnotatorError(without_secrets(str(cause), self.address))
+        text = " ".join(without_secrets(str(cause), self.address).split())[:200].rstrip(".")
+        said = f"{type(cause).__name__}{': ' if text else ''}{text}"
+        if file_systems.is_missing(cause) and "bucket" not in text.lower():
+            return AnnotatorError(
+                f"{GONE}: there is no {shown} any more. If it was moved, run annotator init again: images are known by "
+                "their content."
+            )
+        if not (file_systems.is_missing(cause) or file_systems.is_refused(cause)):
+            self._late += 1
+            if self._late >= LATE_MOST:
+                self._away_until = time.monotonic() + AWAY_SECONDS
+        return NoAnswer(f"{NOT_NOW}: {shown} ({said}). Is the network there, and are the keys those of this bucket?")
+
+
+async def _of_s3(files: Any, path: str) -> bytes:
+    """The content of a file in one request: s3fs asks for its head first."""
+    bucket, _, key = path.partition("/")
+    answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
+    async with answer["Body"] as body:
+        return await body.read()
+
+
+_lock = threading.Lock()
+_objects: dict[str, Objects] = {}
+
+
+def objects_at(address: str) -> Objects:
+    """The files at the address of a registered folder."""
+    with _lock:
+        return _objects.setdefault(address, Objects(address))
+
+
+def folder_of(named: str) -> str:
+    """The address as it is kept: that of a folder of images which are read where they lie.
+
+    Raises AnnotatorError for one that is not allowed, or has passwords or a query in it: these would be kept.
+    """
+    scheme = check_address(named)
+    address = named.split("?")[0].split("#")[0].rstrip("/")
+    if address != named.rstrip("/") or "@" in address.partition("://")[2].partition("/")[0]:
+        raise AnnotatorError(
+            f"{redacted(named)} has a password, a key or a query in it, which a project does not keep: images that are "
+            "read where they lie are found by the credentials of this machine. Without --in-place they are downloaded."
+        )
+    if escaped(address) != address:
+        raise AnnotatorError(f"{redacted(named)} has a backslash that reads like an escaped byte. Name another.")
+    return f"{scheme}{address[len(scheme) :]}"
+
+
+def is_remote(folder: str) -> bool:
+    """Whether a registered folder is an address."""
+    return is_address(folder)

@@ -1,0 +1,207 @@
+"""What lies at an address, in a temporary SQLite file of the project while it is registered.
+
+Nothing holds all names in memory. Each page of names is one transaction, so a killed listing goes on after the last one
+where the store lists by name, and a registration that was killed later does not list again: for KEPT_SECONDS, after
+which what has been listed is too old.
+"""
+
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlite_utils
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning
+from annotator.store.files import LARGEST, FileState, escaped, looks_like_image
+from annotator.store.locations.listing import Remote
+from annotator.store.private import OTHERS
+
+PREFIX, SUFFIX, LOCK = "listing-", ".db", ".lock"
+AT_ONCE = 5000  # names in one transaction
+KEPT_SECONDS = 24 * 3600.0
+CACHE_KB = 32_000
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, modified_ns INTEGER NOT NULL,
+    stamp TEXT NOT NULL, has_sha256 INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Listed(NamedTuple):
+    """One name that has to be looked into. sha256: of the image that it was, "" for none."""
+
+    path: str
+    state: FileState
+    has_sha256: bool
+    sha256: str
+
+
+class StagedListing:
+    """The names below one address; `opened` gives it."""
+
+    def __init__(self, file: Path):
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
+        self.file = file
+        self._sql = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"cache_size = -{CACHE_KB}"):
+            self._sql.execute(f"PRAGMA {pragma}").fetchall()
+        self._sql.executescript(_TABLES)
+        if time.time() - float(self._fact("begun") or 0) > KEPT_SECONDS:
+            self._sql.executescript("DELETE FROM listed; DELETE FROM fact;")
+            self._keep("begun", time.time())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all names are in it."""
+        return bool(self._fact("complete"))
+
+    @property
+    def after(self) -> str:
+        """The last name of the pages that are in it, "" for none."""
+        return str(self._fact("after") or "")
+
+    @property
+    def passed_over(self) -> int:
+        """Files that are no images by their names."""
+        return int(self._fact("passed_over") or 0)
+
+    def count(self) -> int:
+        """How many names are in it."""
+        return self._sql.execute("SELECT count(*) FROM listed").fetchone()[0]
+
+    def add(self, remotes: Iterable[Remote], progress: Callable[[int], None] | None = None) -> None:
+        """Read all pages into it; of files that are listed by name those after `after`."""
+        rest, count = iter(remotes), self.count()
+        while batch := list(islice(rest, AT_ONCE)):
+            images = [remote for remote in batch if _is_wanted(remote.name)]
+            self._sql.execute("BEGIN")
+            self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?)", map(_row, images))
+            self._keep("after", batch[-1].name)
+            self._keep("passed_over", self.passed_over + len(batch) - len(images))
+            self._sql.execute("COMMIT")
+            count += len(images)
+            if progress:
+                progress(count)
+        self._keep("complete", 1)
+
+    @contextmanager
+    def attached(self, sql: sqlite_utils.Database) -> Generator[None]:
+        """A connection to the project, with this file attached to it as `listing`."""
+        sql.conn.execute("ATTACH ? AS listing", [str(self.file)])
+        try:
+            sql.conn.execute(f"PRAGMA listing.cache_size = -{CACHE_KB}")
+            yield
+        finally:
+            sql.conn.execute("DETACH listing")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._sql.close()
+
+    def _fact(self, name: str) -> Any:
+        row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
+        return row[0] if row else None
+
+    def _keep(self, name: str, value: object) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
+
+
+def is_listing(name: str) -> bool:
+    """Whether a file of a project's folder belongs to a registration that runs or was killed."""
+    return name.startswith(PREFIX)
+
+
+@contextmanager
+def opened(project: Path, address: str) -> Generator[StagedListing]:
+    """The listing of an address, gone on with or begun; removed when the block ends without an exception, and when
+    there is nothing in it.
+
+    Raises AlreadyRunning while another process registers the same address.
+    """
+    file = project / f"{PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{SUFFIX}"
+    lock = FileLock(file.with_suffix(LOCK), mode=0o600)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process registers {address} right now. Wait until it has ended.") from error
+    try:
+        try:
+            staged = StagedListing(file)
+        except sqlite3.DatabaseError:  # damaged by a power cut
+            _remove(file)
+            staged = StagedListing(file)
+        try:
+            yield staged
+            staged.close()
+            _remove(file)
+        except BaseException:
+            is_empty = not staged.count()
+            staged.close()
+            if is_empty:
+                _remove(file)
+            raise
+    finally:
+        lock.release()
+        with suppress(OSError):
+            Path(lock.lock_file).unlink(missing_ok=True)
+
+
+def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[Listed]]:
+    """The names that are not registered in the state in which they were listed, by name, some at a time; inside of
+    `attached`."""
+    after = ""
+    while True:
+        rows = sql.execute(
+            """SELECT l.path, l.bytes, l.modified_ns, l.stamp, l.has_sha256, coalesce(i.sha256, '')
+            FROM listing.listed l LEFT JOIN main.file f ON f.folder_id = ? AND f.path = l.path
+            LEFT JOIN main.image i ON i.id = f.image_id
+            WHERE l.path > ?
+            AND (f.id IS NULL OR (f.bytes, f.modified_ns, f.stamp) != (l.bytes, l.modified_ns, l.stamp))
+            ORDER BY l.path LIMIT ?""",
+            [folder_id, after, at_once],
+        ).fetchall()
+        if not rows:
+            return
+        after = rows[-1][0]
+        yield [Listed(row[0], FileState(*row[1:4]), bool(row[4]), row[5]) for row in rows]
+
+
+def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
+    """How many names `changed` gives; inside of `attached`."""
+    return sql.execute(
+        """SELECT count(*) FROM listing.listed l LEFT JOIN main.file f ON f.folder_id = ? AND f.path = l.path
+        WHERE f.id IS NULL OR (f.bytes, f.modified_ns, f.stamp) != (l.bytes, l.modified_ns, l.stamp)""",
+        [folder_id],
+    ).fetchone()[0]
+
+
+def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
+    """Registered files that are not listed any more, some of them; inside of `attached`."""
+    rows = sql.execute(
+        """SELECT f.path FROM main.file f WHERE f.folder_id = ?
+        AND NOT EXISTS (SELECT 1 FROM listing.listed l WHERE l.path = f.path) LIMIT ?""",
+        [folder_id, at_once],
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def _is_wanted(name: str) -> bool:
+    return looks_like_image(name) and "\0" not in name and not any(part.startswith(".") for part in name.split("/"))
+
+
+def _row(remote: Remote) -> tuple[object, ...]:
+    size, modified = min(remote.size, LARGEST), max(-LARGEST, min(remote.modified_ns, LARGEST))
+    return escaped(remote.name), size, modified, remote.stamp, remote.has_sha256
+
+
+def _remove(file: Path) -> None:
+    for path in (file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")):
+        path.unlink(missing_ok=True)

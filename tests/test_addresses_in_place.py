@@ -1,0 +1,271 @@
+"""Images in a bucket are registered, shown and embedded where they lie: against an S3 server of its own."""
+
+import hashlib
+import http.server
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import numpy as np
+import pytest
+from PIL import Image
+from served import until
+
+from annotator.errors import AnnotatorError, NoAnswer
+from annotator.exchange.setup import set_up
+from annotator.store import copies, fetched, images
+from annotator.store.database import Database
+from annotator.store.locations import listing, objects, staged_listing
+from annotator.store.locations.cache import FileCache
+from annotator.store.locations.objects import NOT_NOW, Objects, folder_of
+
+pytest.importorskip("moto.server")
+pytest.importorskip("s3fs")
+
+BIRDS = "s3://photos/birds"
+NAMES = ["a/1.jpg", "a/2.jpg", "b.jpg", "b/1.png", "z.jpg"]
+
+
+def picture(seed: int, kind: str = "JPEG", size: tuple[int, int] = (96, 72)) -> bytes:
+    file = io.BytesIO()
+    noise = np.random.default_rng(seed).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(noise).save(file, kind)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """An S3 server in a process of its own: (address, process)."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (tmp_path_factory.mktemp("moto") / "log").open("w")
+    program = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log)
+    until(lambda: _answers(port))
+    yield f"http://127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+def _answers(port):
+    with closing(socket.socket()) as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    """A new bucket with five images below birds/, of which two have a SHA-256 in the store."""
+    import boto3
+
+    for name, value in (
+        ("AWS_ENDPOINT_URL", server),
+        ("AWS_ACCESS_KEY_ID", "testing"),
+        ("AWS_SECRET_ACCESS_KEY", "testing"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(objects, "_objects", {})
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="photos")
+    for number, name in enumerate(NAMES):
+        checksum = {"ChecksumAlgorithm": "SHA256"} if number in (0, 3) else {}
+        body = picture(number, "PNG" if name.endswith("png") else "JPEG")
+        client.put_object(Bucket="photos", Key=f"birds/{name}", Body=body, **checksum)
+    client.put_object(Bucket="photos", Key="birds/notes.txt", Body=b"x")
+    yield client
+    for row in client.list_objects_v2(Bucket="photos").get("Contents", ()):
+        client.delete_object(Bucket="photos", Key=row["Key"])
+    client.delete_bucket(Bucket="photos")
+
+
+@pytest.fixture
+def birds(bucket, tmp_path):
+    set_up(tmp_path / "p", images_folder=BIRDS, in_place=True)
+    return Database(tmp_path / "p")
+
+
+def shown(db, image_id, kind=copies.THUMB):
+    """The file that a browser gets, as the route asks for it."""
+    if (found := copies.ready(db, image_id, kind)) is None:
+        copies.fetch(db, image_id)
+        found = copies.make(db, image_id, kind)
+    return found[0]
+
+
+pytestmark = pytest.mark.process
+
+
+def test_images_in_a_bucket_are_registered_by_their_content_and_shown_without_a_copy_of_all(
+    bucket, annotator, tmp_path
+):
+    said = annotator("init", "p", "--images", BIRDS, "--in-place", "--cache-gb", "0.5").stdout
+    assert "5 images added" in said
+    db = Database(tmp_path / "p")
+    contents = {
+        row["name"]: bucket.get_object(Bucket="photos", Key=f"birds/{row['name']}")["Body"].read()
+        for row in db.rows("SELECT name FROM image")
+    }
+    assert {row["name"]: row["sha256"] for row in db.rows("SELECT name, sha256 FROM image")} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in contents.items()
+    }
+    # Of two only the store's checksum was read.
+    assert db.tuples("SELECT name FROM image WHERE width = 0 ORDER BY name") == [("a/1.jpg",), ("b/1.png",)]
+    assert not (tmp_path / "p/fetched").exists()
+    first = images.find_image(db, "a/1.jpg").id
+    assert shown(db, first).read_bytes() == contents["a/1.jpg"]  # small, and browsers show it as it is
+    assert images.images(db, [first])[first].width == 96
+    assert fetched.cache_gb(db) == 0.5
+    assert fetched.cache(db).used() == (1, len(contents["a/1.jpg"]))
+    assert "0 images added, 5 already there" in annotator("import", "p", BIRDS, "--in-place").stdout
+    secrets = ("s3://key:secret@photos/birds", f"{BIRDS}?token=secret")
+    for wrong in (*secrets, "file:///etc", "photos", f"{BIRDS}/b.jpg", "s3://no-such-bucket/birds"):
+        said = annotator("init", "other", "--images", wrong, "--in-place", code=1)
+        assert "secret" not in said.stderr and not (tmp_path / "other/project.db").exists()
+
+
+def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
+    from annotator.worker.embed import embed
+    from models.backbones.networks import load_backbone
+
+    ids = [images.find_image(birds, name).id for name in ("a/1.jpg", "b.jpg")]
+    sources = [images.image_source(birds, image_id) for image_id in ids]
+    (batch,) = embed(sources, load_backbone("efficientnet_lite0"))
+    assert batch.indices == [0, 1] and not batch.failures and len(batch.features) == 2
+    assert [facts.width for _, facts in batch.facts] == [96, 96]
+    assert fetched.cache(birds).used() == (0, 0)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from annotator.exchange.setup import set_up
+from annotator.store import address_registration
+from annotator.store.locations import listing, staged_listing
+listing.PAGE = staged_listing.AT_ONCE = address_registration.AT_ONCE = 2
+def show(what, done, of):
+    if what == sys.argv[2] and done >= 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+set_up(Path(sys.argv[1]), images_folder=sys.argv[3], in_place=True, fetching=show)
+"""
+
+
+@pytest.mark.parametrize("step", ["Listing", "Registering"])
+def test_a_registration_killed_at_any_step_goes_on_where_it_was(step, bucket, tmp_path, monkeypatch):
+    words = [sys.executable, "-P", "-c", KILLED, str(tmp_path / "p"), step, BIRDS]
+    ended = subprocess.run(words, env=os.environ, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not (tmp_path / "p/project.db").exists()
+    calls, real = [], listing._keys
+
+    def keys(files, base, after):
+        calls.append(after)
+        return real(files, base, after)
+
+    monkeypatch.setattr(listing, "_keys", keys)
+    read, real_read = [], Objects._asked
+    monkeypatch.setattr(Objects, "_asked", lambda self, *v, **o: (read.append(v[1]), real_read(self, *v, **o))[1])
+    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    names = [row[0] for row in Database(tmp_path / "p").tuples("SELECT name FROM image ORDER BY name")]
+    assert names == NAMES
+    if step == "Listing":
+        assert calls == ["a/2.jpg"] and done.added == 5
+    else:
+        assert not calls and done.added == 3 and not {"a/1.jpg", "a/2.jpg"} & set(read)
+    assert not [entry.name for entry in (tmp_path / "p").iterdir() if staged_listing.is_listing(entry.name)]
+
+
+def test_a_changed_object_is_another_image_and_one_that_is_gone_is_missed(bucket, birds, tmp_path):
+    ids = {name: images.find_image(birds, name).id for name in NAMES}
+    bucket.put_object(Bucket="photos", Key="birds/b.jpg", Body=picture(50))
+    bucket.delete_object(Bucket="photos", Key="birds/z.jpg")
+    for name, said in (
+        ("b.jpg", "holds another picture now"),
+        ("z.jpg", "no file with this picture is there any more"),
+    ):
+        with pytest.raises(AnnotatorError, match=said):
+            shown(birds, ids[name])
+        assert said in images.missing_ids(birds)[ids[name]]
+    bucket.copy_object(Bucket="photos", Key="birds/moved.jpg", CopySource="photos/birds/a/2.jpg")
+    bucket.delete_object(Bucket="photos", Key="birds/a/2.jpg")
+    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    assert (done.added, done.moved, done.known) == (1, 1, 2)
+    assert images.find_image(birds, "moved.jpg").id == ids["a/2.jpg"]
+    assert images.find_image(birds, "b.jpg").id not in ids.values()
+    assert set(images.missing_ids(birds)) == {ids["b.jpg"], ids["z.jpg"]}
+
+
+class Hanging(http.server.BaseHTTPRequestHandler):
+    """Accepts what is sent, and does not answer."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.server.end.wait(20)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *values):
+        pass
+
+
+def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server, bucket, monkeypatch, tmp_path):
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local/here.jpg").write_bytes(picture(77))
+    set_up(tmp_path / "p", images_folder=tmp_path / "local")
+    ids = [images.find_image(birds, name).id for name in ("b.jpg", "z.jpg", "a/2.jpg")]
+    here = images.find_image(birds, "here.jpg").id
+    hanging = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
+    hanging.asked, hanging.end, hanging.daemon_threads = [], threading.Event(), True
+    threading.Thread(target=hanging.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        monkeypatch.setattr(objects, "READ_SECONDS", 0.3)
+        monkeypatch.setattr(objects, "AWAY_SECONDS", 600)
+        monkeypatch.setattr(objects, "_objects", {})
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{hanging.server_port}")
+        for image_id in ids:
+            with pytest.raises(NoAnswer, match=NOT_NOW):
+                shown(birds, image_id)
+        assert len(hanging.asked) == 2  # the third was not asked for
+        assert shown(birds, here).exists()  # others go on
+        assert all(note.startswith(NOT_NOW) for note in images.missing_ids(birds).values())
+        assert sorted(images.missing_ids(birds)) == sorted(ids)
+        assert images.check_addresses(birds) == 0
+    finally:
+        hanging.end.set()
+        hanging.shutdown()
+        hanging.server_close()
+    monkeypatch.setattr(objects, "READ_SECONDS", 10.0)
+    monkeypatch.setattr(objects, "_objects", {})
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    assert images.check_addresses(birds) == 3
+    assert not images.missing_ids(birds)
+    assert shown(birds, ids[0]).exists()
+
+
+def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_least_recently(tmp_path):
+    cache = FileCache(tmp_path / "fetched", lambda: 1000)
+    clock = iter(range(100, 10_000, 100))
+    for number in range(8):
+        path = cache.add(f"{number:02}x", bytes(300))
+        assert path.stat().st_size == 300
+        for name in ("00x",) if number < 5 else ():
+            cache._sql().execute("UPDATE kept SET used = used + ? WHERE name = ?", [next(clock), name])  # looked at
+        held = sum(file.stat().st_size for file in (tmp_path / "fetched").glob("*/*x"))
+        assert held == cache.used()[1] <= 1000
+    assert cache.find("07x") and not cache.find("01x")
+    assert cache.find("00x")
+    again = FileCache(tmp_path / "fetched", lambda: 400)  # another process, and a smaller bound
+    again.shrink()
+    assert again.used() == (1, 300) and again.find("00x")
+
+
+def test_addresses_are_kept_without_what_is_secret():
+    assert folder_of("S3://photos/birds/") == "s3://photos/birds"
+    for named in ("s3://k:s@photos/x", "https://h.org/x?sig=1", "simplecache::s3://photos", "memory://x"):
+        with pytest.raises(AnnotatorError):
+            folder_of(named)
