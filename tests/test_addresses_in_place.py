@@ -264,6 +264,37 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
     assert again.used() == (1, 300) and again.find("00x")
 
 
+PAGE = """
+from annotator.ui import frame
+from annotator.ui.pages import images as one
+with frame.errors_shown():
+    one.page()
+"""
+
+
+def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_changes(birds, bucket, tmp_path):
+    from streamlit.testing.v1 import AppTest
+
+    from annotator.ui import context
+    from annotator.ui.adding import adding
+
+    context.open_project(tmp_path / "p")
+    db = context.db()
+    for name in NAMES:
+        copies.fetch(db, images.find_image(db, f"{BIRDS}/{name}").id)  # by its whole address
+    bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(90))
+    page = AppTest.from_string(PAGE, default_timeout=30)
+    page.session_state["name"] = "Ann"
+    page.run()
+    assert not page.exception and "0.00 GB are used, by 5 files." in [caption.value for caption in page.caption]
+    page.number_input(key="cache_gb").set_value(0.2).run()
+    assert fetched.cache_gb(db) == 0.2
+    next(button for button in page.button if button.label == "Look for changes").click().run()
+    adding(db).wait()
+    (outcome,) = adding(db).progress.outcomes
+    assert outcome.registered and outcome.registered.added == 1, outcome.error
+
+
 def test_addresses_are_kept_without_what_is_secret():
     assert folder_of("S3://photos/birds/") == "s3://photos/birds"
     for named in ("s3://k:s@photos/x", "https://h.org/x?sig=1", "simplecache::s3://photos", "memory://x"):

@@ -4,6 +4,9 @@ Embedding, training and exports read them without it, so that going over all ima
 What is known of an image only by its content (size, capture time) is kept when it is first read.
 """
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -40,7 +43,16 @@ def set_cache_gb(db: Database, value: float) -> None:
 
 def cache(db: Database) -> FileCache:
     """The cache of this project."""
-    return db.caches.get("fetched", "", lambda: FileCache(db.paths.fetched, lambda: int(cache_gb(db) * GB)), 1)
+    return db.caches.get("fetched", "", lambda: FileCache(_folder(db), lambda: int(cache_gb(db) * GB)), 1)
+
+
+def _folder(db: Database) -> Path:
+    """A project that may not be written gets a temporary folder, until the process ends."""
+    if not db.read_only:
+        return db.paths.fetched
+    folder = tempfile.mkdtemp(prefix="annotator-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def original(db: Database, image_id: int, location: Location) -> Path:

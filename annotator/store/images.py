@@ -343,6 +343,12 @@ def record_links(db: Database, links: np.ndarray) -> None:
 
 
 def _by_full_path(db: Database, name: str) -> list[dict[str, Any]]:
+    if is_remote(name):
+        return db.rows(
+            """SELECT f.image_id AS id FROM folder d JOIN file f ON f.folder_id = d.id AND f.image_id NOT NULL
+            AND f.path = substr(?1, length(d.path) + 2) WHERE substr(?1, 1, length(d.path) + 1) = d.path || '/'""",
+            [escaped(name)],
+        )
     place = Path(name)
     if not os.path.lexists(place):
         return []

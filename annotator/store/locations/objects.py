@@ -1,8 +1,8 @@
 """Reading files at an address as they lie: every wait has an end, and who does not answer is not asked by everybody.
 
 After LATE_MOST requests in a row without an answer an address counts as away: for AWAY_SECONDS every request is refused
-at once, then the next one tries again. Connections belong to the process, not to a project: other machines that embed
-images read them without one.
+at once, then the next one tries again. Who is patient goes on until LATE_MOST_PATIENT have had none. Connections belong
+to the process, not to a project: other machines that embed images read them without one.
 """
 
 import base64
@@ -19,10 +19,11 @@ from annotator.store.locations import file_systems
 from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
 
 READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/readers.py waits for a disk
-PATIENT_SECONDS = 60.0  # for registering and embedding
+PATIENT_SECONDS = 30.0  # for registering and embedding
 TRIES = 3  # of who is patient
 WAIT_SECONDS = 2.0  # before the second try, and twice as much before the third
 LATE_MOST, AWAY_SECONDS = 2, 10.0
+LATE_MOST_PATIENT = 64  # twice as many as are read at a time
 CONNECTIONS = 64
 LARGEST = 1 << 30  # bytes of an image
 NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose store does not answer, or refuses
@@ -90,7 +91,8 @@ class Objects:
         sync = import_module("fsspec.asyn").sync
         files = self.files()
         for attempt in range(1, TRIES + 1):
-            if not patient and time.monotonic() < self._away_until:
+            most = LATE_MOST_PATIENT if patient else LATE_MOST
+            if self._late >= most and time.monotonic() < self._away_until:
                 raise NoAnswer(f"{NOT_NOW}: {self.address} has not answered for a while and is asked again soon.")
             try:
                 if files.async_impl:
