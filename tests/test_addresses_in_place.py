@@ -262,6 +262,9 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
     again = FileCache(tmp_path / "fetched", lambda: 400)  # another process, and a smaller bound
     again.shrink()
     assert again.used() == (1, 300) and again.find("00x")
+    (tmp_path / "fetched/index.db").write_bytes(b"damaged" * 100)
+    anew = FileCache(tmp_path / "fetched", lambda: 400)
+    assert anew.find("00x") is None and anew.add("a1x", bytes(10)) and anew.used() == (1, 10)
 
 
 PAGE = """

@@ -84,6 +84,7 @@ def _unlisted(address: str, error: Exception) -> AnnotatorError:
 def _register(db: Database, folder_id: int, objects: Objects, count: int, shown: Progress) -> Registered:
     scan = Scan(db, folder_id)
     total = staged_listing.count_changed(db.sql, folder_id)
+    bad = staged_listing.still_bad(db.sql, folder_id)
     done = 0
     shown("Registering", done, total)
     pool = ThreadPoolExecutor(READERS)
@@ -101,7 +102,8 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
     while gone := staged_listing.gone(db.sql, folder_id, AT_ONCE):
         scan.forget(gone)
     scan.settle()
-    scan.result.known += count - total
+    scan.result.known += count - total - len(bad)
+    scan.result.bad += bad
     count_registration(db)
     return scan.result
 

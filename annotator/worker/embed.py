@@ -21,7 +21,7 @@ import torch
 
 from annotator.errors import AnnotatorError
 from annotator.store.files import content_of
-from annotator.store.locations.location import Source, reading
+from annotator.store.locations.location import Reading, Source, reading
 from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def embed(
                 # One batch ahead for each thread: none stands idle while the caller keeps what it got.
                 while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
                     places = range(start, min(start + batch, len(paths)))
-                    pending.append(pool.submit(_embed_batch, paths, places, backbone, regions, contents))
+                    sources = [reading(paths[place]) for place in places]  # at addresses: all of them at once
+                    pending.append(pool.submit(_embed_batch, sources, places, backbone, regions, contents))
                 if not pending:
                     return
                 yield pending.popleft().result()
@@ -110,12 +111,11 @@ def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
 
 
 def _embed_batch(
-    paths: Sequence[Source], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
+    sources: Sequence[Reading], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
 ) -> Embedded:
     size = backbone.input_size
     indices, images, failures, facts = [], [], [], []
-    waiting = [reading(paths[place]) for place in places]
-    for place, read in zip(places, waiting, strict=True):
+    for place, read in zip(places, sources, strict=True):
         try:
             source = read()
             if not isinstance(source, Path):

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from annotator.errors import DiskFull
@@ -122,10 +122,25 @@ class FileCache:
         return connection
 
     def _sweep(self) -> None:
-        """Remove what a kill has left half-written, and start anew where the index is damaged."""
-        if not (self.folder / INDEX).exists():
+        """Remove what a kill has left half-written, and all of it where the index is gone or damaged: files that are
+        not in it would count for nothing."""
+        if not self.folder.exists():
             return
+        file = self.folder / INDEX
+        try:
+            if file.exists():
+                with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as sql:
+                    sql.execute("SELECT count(*) FROM kept").fetchone()
+                parts = f"*/.*{PART}"
+            else:
+                parts = "*/*"
+        except sqlite3.OperationalError:  # another process makes it right now
+            return
+        except sqlite3.DatabaseError:
+            for part in (file, self.folder / f"{INDEX}-wal", self.folder / f"{INDEX}-shm"):
+                part.unlink(missing_ok=True)
+            parts = "*/*"
         with suppress(OSError):
-            for part in self.folder.glob(f"*/.*{PART}"):
-                if part.stat().st_mtime < time.time() - 3600:
+            for part in self.folder.glob(parts):
+                if parts == "*/*" or part.stat().st_mtime < time.time() - 3600:
                     part.unlink()

@@ -35,6 +35,8 @@ class Location(NamedTuple):
 
 Source = Path | Location
 """A file that was checked, or one that is checked when it is read."""
+Reading = Callable[[], Path | io.BytesIO]
+"""Gives what the decoder reads, and waits for it."""
 
 
 def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
@@ -51,7 +53,7 @@ def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
     return open_checked(Path(unescaped(source.folder)), source.path, source.state, source.sha256)[0]
 
 
-def reading(source: Source) -> Callable[[], Path | io.BytesIO]:
+def reading(source: Source) -> Reading:
     """Begin to read what lies at an address, in a thread of its own, for who has several to read; the call gives it.
 
     Raises, when it is called, as `open_source` does.

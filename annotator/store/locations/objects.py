@@ -62,10 +62,9 @@ class Objects:
     def answers(self) -> bool:
         """Whether the address answers; one request."""
         try:
-            self._asked("exists", "", False, self._full(""))
+            return bool(self._asked("exists", "", False, self._full("")))
         except AnnotatorError:
             return False
-        return True
 
     def files(self) -> Any:
         """The file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
@@ -105,13 +104,13 @@ class Objects:
                 self._late = 0
                 return answer
             except Exception as error:
-                problem = self._problem(error, path)
+                problem = self._problem(error, path, PATIENT_SECONDS if patient else READ_SECONDS)
                 if not patient or attempt == TRIES or not isinstance(problem, NoAnswer):
                     raise problem from None
             time.sleep(attempt * WAIT_SECONDS)
         raise AssertionError("not reached")
 
-    def _problem(self, error: Exception, path: str) -> AnnotatorError:
+    def _problem(self, error: Exception, path: str, seconds: float) -> AnnotatorError:
         """The error for a person, in the words of a file that cannot be opened; counts who does not answer."""
         cause = file_systems.first_cause(error)
         shown = f"{redacted(self.address)}/{path}"
@@ -119,6 +118,8 @@ class Objects:
             return AnnotatorError(without_secrets(str(cause), self.address))
         text = " ".join(without_secrets(str(cause), self.address).split())[:200].rstrip(".")
         said = f"{type(cause).__name__}{': ' if text else ''}{text}"
+        if file_systems.is_timeout(cause):
+            said = f"no answer within {seconds:g} seconds"
         if file_systems.is_missing(cause) and "bucket" not in text.lower():
             return AnnotatorError(
                 f"{GONE}: there is no {shown} any more. If it was moved, run annotator init again: images are known by "

@@ -19,6 +19,7 @@ import sqlite_utils
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning
+from annotator.records import BadFile
 from annotator.store.files import LARGEST, FileState, escaped, looks_like_image
 from annotator.store.locations.listing import Remote
 from annotator.store.private import OTHERS
@@ -181,6 +182,18 @@ def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
         WHERE f.id IS NULL OR (f.bytes, f.modified_ns, f.stamp) != (l.bytes, l.modified_ns, l.stamp)""",
         [folder_id],
     ).fetchone()[0]
+
+
+def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
+    """Files that were kept out, and are listed as they were then; inside of `attached`."""
+    rows = sql.execute(
+        """SELECT f.path, f.reason FROM main.file f JOIN listing.listed l ON l.path = f.path
+        WHERE f.folder_id = ? AND f.reason != ''
+        AND (f.bytes, f.modified_ns, f.stamp) = (l.bytes, l.modified_ns, l.stamp)
+        ORDER BY f.path""",
+        [folder_id],
+    )
+    return [BadFile(*row) for row in rows.fetchall()]
 
 
 def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
