@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import io
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -262,9 +263,14 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
     again = FileCache(tmp_path / "fetched", lambda: 400)  # another process, and a smaller bound
     again.shrink()
     assert again.used() == (1, 300) and again.find("00x")
-    (tmp_path / "fetched/index.db").write_bytes(b"damaged" * 100)
-    anew = FileCache(tmp_path / "fetched", lambda: 400)
-    assert anew.find("00x") is None and anew.add("a1x", bytes(10)) and anew.used() == (1, 10)
+    for index in (b"damaged" * 100, None):
+        copy = shutil.copytree(tmp_path / "fetched", tmp_path / f"copy {index is None}")
+        for file in copy.glob("index.db*"):
+            file.unlink()
+        if index:
+            (copy / "index.db").write_bytes(index)
+        anew = FileCache(copy, lambda: 400)
+        assert anew.find("00x") is None and anew.add("a1x", bytes(10)) and anew.used() == (1, 10)
 
 
 PAGE = """
