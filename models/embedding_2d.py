@@ -41,10 +41,9 @@ def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndar
         projected = _project(features, chosen)
         places = np.empty((len(features), 2), np.float32)
         places[chosen] = _arrange(projected[chosen], seed)
-        others = np.ones(len(features), bool)
-        others[chosen] = False
-        if others.any():
-            places[others] = _between(projected[others], projected[chosen], places[chosen])
+        others = np.setdiff1d(np.arange(len(features)), chosen)
+        if len(others):
+            places[others] = _between(projected, others, projected[chosen], places[chosen])
     return (places + rng.normal(scale=JITTER, size=places.shape).astype(np.float32)).clip(0, 1)
 
 
@@ -82,12 +81,12 @@ def _arrange(projected: np.ndarray, seed: int) -> np.ndarray:
     return (MARGIN + (1 - 2 * MARGIN) * (flat - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
 
 
-def _between(rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """For each row the mean of the places of its nearest landmarks, nearer ones counting more."""
+def _between(projected: np.ndarray, rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each of some rows the mean of the places of its nearest landmarks, nearer ones counting more."""
     nearest = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(landmarks)), algorithm="brute").fit(landmarks)
     placed = np.empty((len(rows), 2), np.float32)
     for start in range(0, len(rows), CHUNK):
-        distances, which = nearest.kneighbors(rows[start : start + CHUNK])
+        distances, which = nearest.kneighbors(projected[rows[start : start + CHUNK]])
         # Neighbours may lie in two corners of the map, and between them is nothing alike: the nearest decides.
         weights = 1 / np.maximum(distances, 1e-6) ** 4
         weights /= weights.sum(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.caches import Caches
 from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
 from annotator.store.features.cache import FeatureCache, count_features
-from annotator.store.features.shards import Coded, DamagedShard, Packed, pack, publish, write_shard
+from annotator.store.features.shards import BASIS_FILE, Coded, DamagedShard, Packed, pack, publish, write_shard
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
 WRITER = """
@@ -230,6 +230,17 @@ def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
     (tmp_path / "basis.safetensors").write_bytes(content)
     assert read_basis(tmp_path) is None and len(opened(tmp_path).image_ids) == 0, "damaged"
     assert publish_basis(tmp_path, BASIS).name == BASIS.name and len(opened(tmp_path).image_ids) == 2, "learned again"
+
+
+def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    for dimensions, axes in ((4, 2), (5, 3)):
+        codes = Coded(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
+        write_shard(tmp_path, np.array([1, 2]), np.ones((2, dimensions)), codes)
+    with pytest.raises(ValueError, match=r"must be \(n, R, K\) and \(n, R\)"):
+        pack(np.array([1]), np.ones((1, 4)), Coded(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
+    cache = opened(tmp_path)
+    assert len(cache) == 0 and len(cache.left_out) == 2 and [path.name for path in tmp_path.iterdir()] == [BASIS_FILE]
 
 
 def test_the_order_in_which_shards_came_decides_nothing_when_they_are_opened(tmp_path):

@@ -97,6 +97,14 @@ def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     again = FeatureCache(tmp_path)
     again.refresh()
     assert not again.uncoded(), "settled on the disk"
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2500 * 9 * DIMENSIONS * 2, (
+        "regions are no longer there"
+    )
+    grown(tmp_path, 1, 1000)  # as if the worker had been killed before it deleted these
+    again.refresh()
+    left = set(tmp_path.iterdir())
+    RegionCache().of(again)
+    assert len(left - set(tmp_path.iterdir())) == 1 and len(again) == 2500
     some, rows = np.argsort(cache.image_ids)[::97], np.argsort(again.image_ids)[::97]
     assert same(RegionCache().of(again)[rows], second[some])
     assert np.array_equal(again.features[rows], cache.features[some])

@@ -23,7 +23,7 @@ from annotator.store import configuration, decisions, heartbeat, images, jobs, r
 from annotator.store.caches import Caches
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache, count_features
-from annotator.store.features.shards import write_shard
+from annotator.store.features.shards import shard_files, write_shard
 from annotator.worker import schedule
 from annotator.worker.context import Stopped
 from annotator.worker.process import Worker
@@ -116,7 +116,21 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
         assert not worker.features.missing() and sorted(cache.image_ids) == list(range(1, 25))
         assert cache.regions.shape == (24, 9, 1280)
         assert np.abs(cache.regions[:].mean(1) - cache.features[:]).max() < 0.01, "its map is 9 x 9"
-        assert cache.features[:].any(1).all(), "they are the new ones"
+        features = cache.features[:]
+        assert features.any(1).all(), "they are the new ones"
+    finally:
+        worker.close()
+    shard = next(path for path in shard_files(folder) if path.name != "0.safetensors")
+    whole = bytearray(shard.read_bytes())
+    whole[-1] ^= 1
+    shard.write_bytes(whole)
+    worker = Worker(db.paths.project)
+    try:
+        assert len(worker.features.missing()) >= 4, "a byte has changed"
+        worker.features.embed()
+        again = worker.context.features()
+        order, before = np.argsort(again.image_ids), np.argsort(cache.image_ids)
+        assert not worker.features.missing() and np.allclose(again.features[order], features[before], atol=1e-2)
     finally:
         worker.close()
 

@@ -78,7 +78,7 @@ def build(
     db: Database,
     image_ids: np.ndarray,
     features: Rows,
-    probabilities: np.ndarray,
+    probabilities: Rows,
     labels: np.ndarray,
     seed: int,
 ) -> dict[str, np.ndarray]:
@@ -87,7 +87,7 @@ def build(
 
     image_ids        (N,) int64, in any order: the images of the rows of the other arrays
     features         (N, D) float16, on the disk or in memory
-    probabilities    (N, C) float, nan where there is no model
+    probabilities    (N, C) float, nan where there is no model; read by rows
     labels           (N, C) int8, models/labels.py
     returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED
     """

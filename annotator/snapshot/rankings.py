@@ -14,18 +14,17 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
+from annotator.snapshot import merging
 from annotator.store import auto_accepted, cells
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 
 RANKED = 50_000  # cells kept of each class, and images
 RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
-SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every probability occurs
 DISAGREEMENTS = 10_000
 DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
 SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
-COLUMNS = 16  # read at once
-ANSWERED = np.uint16(0xFFFF)
+CELLS_AT_ONCE = 16_000_000  # read at once: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,34 +86,56 @@ class Ranker:
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
         """Rank these columns, with the answers up to the decision `newest`."""
-        for column, chances in _columns(self._probabilities, columns):
+        columns = list(columns)
+        for column in columns:
             places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
-            keys = _keys(chances)
             # Auto-accepted cells are closed like answered ones; they are no answers, though.
-            closed = np.union1d(places, _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids))
-            keys[closed] = ANSWERED
-            self._by_class[column], self._scores[column] = _ranked(keys, chances, self._depth)
-            self._expected[column] = chances[keys != ANSWERED].sum(dtype=np.float64)
-            self._closed[column], self._present[column] = closed, places[states == PRESENT]
-            self._doubts[column] = _doubts(column, places, states, chances)
+            accepted = _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids)
+            self._closed[column], self._present[column] = np.union1d(places, accepted), places[states == PRESENT]
+            self._doubts[column] = _doubts(column, places, states, self._probabilities[places, column])
+        counts = np.zeros((len(columns), merging.KEYS), np.int64)
+        fits = len(columns) * len(self._image_ids) <= CELLS_AT_ONCE
+        blocks = list(self._blocks(columns)) if fits else None
+        for _, keys in blocks or self._blocks(columns):
+            for place, of_column in enumerate(keys):
+                counts[place] += merging.count_keys(of_column)
+        ranked = [merging.Ranking(of_column, self._depth) for of_column in counts]
+        for first, keys in blocks or self._blocks(columns):
+            for ranking, of_column in zip(ranked, keys, strict=True):
+                ranking.take(of_column, first)
+        for column, ranking in zip(columns, ranked, strict=True):
+            self._by_class[column], self._scores[column] = ranking.rows, ranking.scores
+            self._expected[column] = ranking.expected
 
     def rankings(self) -> Rankings:
         """The rankings; the next `rank` changes the arrays of single classes in place."""
-        best = np.full(len(self._image_ids), ANSWERED)
-        for column, chances in _columns(self._probabilities, range(len(self._class_ids))):
-            keys = _keys(chances)
-            keys[self._closed[column]] = ANSWERED
-            np.minimum(best, keys, out=best)
-        by_image, likeliest = _ranked(best, _probabilities(best), self._depth)
+        best = np.full(len(self._image_ids), merging.CLOSED)
+        for first, keys in self._blocks(list(range(len(self._class_ids)))):
+            best[first : first + keys.shape[1]] = keys.min(0, initial=merging.CLOSED)
+        images = merging.Ranking(merging.count_keys(best), self._depth)
+        images.take(best, 0)
         return Rankings(
             self._by_class,
             self._scores,
-            by_image,
-            likeliest,
+            images.rows,
+            images.scores,
             self._expected,
             _worst(self._doubts),
             _cooccurrence(self._present),
         )
+
+    def _blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
+        rows = max(CELLS_AT_ONCE // max(len(columns), 1), 1)
+        for first in range(0, len(self._image_ids), rows):
+            block = self._probabilities[first : first + rows]
+            keys = merging.keys_of(
+                np.array((block if len(columns) == block.shape[1] else block[:, columns]).T, order="C")
+            )
+            for place, column in enumerate(columns):
+                begin, end = np.searchsorted(self._closed[column], [first, first + rows])
+                keys[place, self._closed[column][begin:end] - first] = merging.CLOSED
+            yield first, keys
 
 
 def of_columns(
@@ -187,21 +208,13 @@ def ranked_per_class(images: int, classes: int) -> int:
 def whole(rankings: Rankings) -> int:
     """How many of the likeliest cells of a class stand in `by_class` without a gap."""
     depth = rankings.by_class.shape[1]
-    return depth - depth // SPREAD
+    return depth - depth // merging.SPREAD
 
 
 def first_below(scores: np.ndarray, low: float) -> int:
     """The position of the first of falling probabilities (K,) that is below `low`; K when none is."""
     # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
-
-
-def _columns(probabilities: np.ndarray, wanted: Collection[int]) -> Iterator[tuple[int, np.ndarray]]:
-    # In blocks: a single column of an (N, C) array costs as much to read as sixteen.
-    columns = list(wanted)
-    for start in range(0, len(columns), COLUMNS):
-        block = columns[start : start + COLUMNS]
-        yield from zip(block, np.ascontiguousarray(probabilities[:, block].T), strict=True)
 
 
 def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -218,36 +231,14 @@ def _auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> n
     return places[known]
 
 
-def _keys(chances: np.ndarray) -> np.ndarray:
-    """(n,) uint16 that fall as the probability rises: sorting them takes a tenth of the time."""
-    # The bits of positive floats, read as integers, have the order of the floats.
-    keys = np.uint16(0x3C00) - np.abs(chances).view(np.uint16)
-    keys[np.isnan(chances)] = ANSWERED
-    return keys
-
-
-def _probabilities(keys: np.ndarray) -> np.ndarray:
-    """The probabilities that keys stand for, 0 for answered cells."""
-    return np.where(keys == ANSWERED, 0, np.uint16(0x3C00) - keys).astype(np.uint16).view(np.float16)
-
-
-def _ranked(keys: np.ndarray, chances: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """(depth,) int32 rows, likeliest first and equal ones by row, -1 after the last; and their probabilities."""
-    order = np.argsort(keys, kind="stable")[: np.count_nonzero(keys != ANSWERED)]
-    if len(order) > depth:
-        first = depth - depth // SPREAD
-        spread = np.linspace(first, len(order) - 1, depth - first).astype(np.int64)
-        order = np.concatenate([order[:first], order[spread]])
-    rows, scores = np.full(depth, -1, np.int32), np.zeros(depth, np.float16)
-    rows[: len(order)], scores[: len(order)] = order, chances[order]
-    return rows, scores
-
-
 def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """(n, 3) of one class: difference, row, column of the cells whose answer and probability differ by DOUBTFUL."""
+    """(n, 3) of one class: difference, row, column of the cells whose answer and probability differ by DOUBTFUL.
+
+    places, states, chances    (m,) of the answered cells: rows, answers, probabilities
+    """
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)
-    apart = np.abs(chances[rows].astype(np.float64) - answers)
+    apart = np.abs(chances[sure].astype(np.float64) - answers)
     doubted = np.flatnonzero(apart >= DOUBTFUL)  # never nan
     doubted = doubted[np.argsort(-apart[doubted], kind="stable")][:DISAGREEMENTS]
     return np.stack([apart[doubted], rows[doubted], np.full(len(doubted), column)], 1)

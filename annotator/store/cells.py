@@ -19,12 +19,10 @@ AT_ONCE = 10_000  # ids in one SELECT
 
 def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
     """Labels of one class by decisions up to `newest` that still hold: image ids (n,) int64, states (n,) int8."""
-    with db.reading() as sql:
-        rows = sql.execute(
-            f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
-            [class_id, newest],
-        ).fetchall()
-    labels = np.array(rows, np.int64).reshape(-1, 2)
+    labels = db.numbers(
+        f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
+        [class_id, newest],
+    )
     return labels[:, 0], labels[:, 1].astype(np.int8)
 
 
@@ -141,8 +139,7 @@ def open_images(db: Database, class_id: int, limit: int) -> list[int]:
 
 def untouched(db: Database) -> np.ndarray:
     """Images that nobody has labeled or skipped and that can be shown: (n,) int64 ids. Reads all of them."""
-    rows = db.tuples("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])
-    return np.array(rows, np.int64).reshape(-1)
+    return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])[:, 0]
 
 
 def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:

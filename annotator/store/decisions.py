@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
@@ -119,22 +120,22 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
-def training_cells(db: Database) -> tuple[list[tuple[int, int, int, int]], int]:
-    """Every label as a training reads it: (image_id, class_id, state, unbiased), without odd rows (odd_rows.py); and
-    the newest decision among them, read as of one moment.
+def training_cells(db: Database) -> tuple[np.ndarray, int]:
+    """Every label as a training reads it, (n, 4) int64 of image_id, class_id, state and unbiased, without odd rows
+    (odd_rows.py); and the newest decision among them, read as of one moment.
 
     unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
                 and every cell of an image that somebody has called complete
     """
     with db.reading() as sql:
         newest = database.newest_decision(sql)
-        rows = sql.execute(
+        cells = db.numbers(
             f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
             FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
             WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
             [COMPLETE],
-        ).fetchall()
-    return rows, newest
+        )
+    return cells, newest
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:

@@ -40,8 +40,8 @@ def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
 
 def in_working_order(db: Database) -> list[int]:
     """Ids of all images that can be read: labeled ones first, then in the order in which people will see them."""
-    rows = db.rows("SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256")
-    return [row["id"] for row in rows]
+    ids = db.numbers("SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256")
+    return ids[:, 0].tolist()
 
 
 def from_place(db: Database, start: str, limit: int) -> list[int]:

@@ -22,8 +22,7 @@ _OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.
 
 def incomplete(db: Database) -> np.ndarray:
     """Images with an answer and an open class that can be shown: (n,) int64 ids. Reads all of them."""
-    rows = db.tuples("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])
-    return np.array(rows, np.int64).reshape(-1)
+    return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])[:, 0]
 
 
 def fewest_answers(

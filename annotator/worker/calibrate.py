@@ -14,6 +14,7 @@ from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.store import scored
 from annotator.store.database import Database
+from models.rows import Rows
 from models.statistics.calibration import Calibration, fit, raw_logits
 
 KIND = "isotonic"
@@ -110,6 +111,20 @@ def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np
         columns = slice(start, start + COLUMNS)
         result[:, columns] = calibration.apply(raw_logits(probabilities[:, columns]), columns)
     return result
+
+
+class Calibrated:
+    """Calibrated probabilities (N, C) of the model's, made for the rows that are asked for (models.rows.Rows)."""
+
+    def __init__(self, calibration: Calibration | None, probabilities: Rows):
+        self._calibration, self._probabilities = calibration, probabilities
+        self.shape, self.dtype, self.ndim = probabilities.shape, probabilities.dtype, probabilities.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        return calibrated(self._calibration, self._probabilities[rows])
 
 
 def threshold_of(calibration: Calibration | None, threshold: float) -> float:

@@ -54,6 +54,7 @@ def code_regions(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -
     for part in cache.uncoded():
         image_ids, features, regions = cache.of_part(part)
         cache.replace(part, write_shard(cache.folder, image_ids, features[:], coded(basis, regions, tell)))
+    cache.drop_regions()
 
 
 class StoredRegions:

@@ -7,8 +7,6 @@ in between, the previous version stays.
 """
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from annotator.indexing import positions
 from annotator.records import Run
@@ -20,7 +18,7 @@ from annotator.store.arrays import save_array
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from models.ensemble.basis import GrowingCodes
-from models.ensemble.incremental_update import SAMPLE, corrected, encode, fit_correction, learn_basis
+from models.ensemble.incremental_update import SAMPLE, ImageCodes, corrected, encode, fit_correction, learn_basis
 
 ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
 
@@ -29,7 +27,7 @@ class Updater:
     """Publishes versions of the current run; its state in memory is a cache of what is on the disk."""
 
     def __init__(self):
-        self._codes = GrowingCodes[Tensor](SAMPLE, lambda codes, others: torch.cat([codes, others]))
+        self._codes = GrowingCodes[ImageCodes](SAMPLE, ImageCodes.joined)
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
@@ -73,19 +71,20 @@ class Updater:
                 lambda: learn_basis(features),
                 lambda basis, first: encode(basis, features, first),
             )
-            self._run = _LoadedRun(db, trained, codes[_rows_of(trained.image_ids, image_ids)])
+            self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
         return self._run
 
 
 class _LoadedRun:
     """A run as its training left it, and its corrected probabilities (N, C) float16."""
 
-    def __init__(self, db: Database, trained: Predictions, codes: Tensor):
+    def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
+        """images: (N,) the rows of the run's images in codes."""
         self.run_id = trained.run.id
         self.probabilities = np.array(trained.probabilities)
         self.ranker = Ranker(trained.image_ids, trained.class_ids, self.probabilities)
         self.ranker.rank(db, trained.run.last_decision_id, range(len(trained.class_ids)))
-        self._predictions, self._codes = trained, codes
+        self._predictions, self._codes, self._images = trained, codes, images
         self._trained = arrays_of(db, trained.run.id)[1]
 
     def columns(self, class_ids: set[int] | None) -> list[int]:
@@ -96,7 +95,7 @@ class _LoadedRun:
     def correct(self, db: Database, run: Run, columns: list[int], newest: int) -> None:
         """Bring some columns up to date with the decisions up to `newest`."""
         corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
-        self.probabilities[:, columns] = corrected(self._codes, self._trained[:, columns], corrections)
+        self.probabilities[:, columns] = corrected(self._codes, self._images, self._trained[:, columns], corrections)
         self.ranker.rank(db, newest, columns)
 
     def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
@@ -106,9 +105,9 @@ class _LoadedRun:
         base = self._trained[rows[known], column]
         usable = ~np.isnan(base)
         rows = rows[known][usable]
-        return fit_correction(self._codes[torch.from_numpy(rows)], base[usable], states[known][usable])
+        return fit_correction(self._codes[self._images[rows]], base[usable], states[known][usable])
 
 
-def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> Tensor:
+def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
     """Where each of some image ids stands among others, all of which are there."""
-    return torch.from_numpy(positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0])
+    return positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]

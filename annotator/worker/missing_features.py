@@ -49,8 +49,8 @@ class MissingFeatures:
 
     def missing(self) -> list[int]:
         """Image ids without features: labeled ones first, then in the order in which people will see them."""
-        embedded = set(self._context.features().image_ids.tolist())
-        return [image_id for image_id in images.in_working_order(self._db) if image_id not in embedded]
+        image_ids = np.array(images.in_working_order(self._db), np.int64)
+        return image_ids[~np.isin(image_ids, self._context.features().image_ids)].tolist()
 
     def _embed(self, image_ids: Sequence[int], missing: int) -> Iterator[None]:
         """Embed these images, of `missing` in all; yields whenever some have been written."""

@@ -14,14 +14,17 @@ from annotator.settings import LEFT_OUT
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Probabilities, damaged
 from annotator.store import audits, configuration, odd_rows, runs
-from annotator.store.arrays import replacing, save_array
+from annotator.store.arrays import open_array, replacing, save_array
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.worker import calibrate
 from annotator.worker.training_set import TrainingSet
 from models.linear.training import Head
 from models.methods.base import Method
+from models.rows import Rows
 from models.trainers.base import Outcome
+
+ROWS = 16_384  # images whose probabilities are written at once
 
 log = logging.getLogger("annotator.worker")
 
@@ -55,8 +58,8 @@ def publish_run(
         unusable = answers.left_out
         unknown = known.unknown(len(outcome.probabilities))
         calibration = recorded = calibrate.calibration_of(answers, outcome.probabilities, unknown)
-    probabilities = calibrate.calibrated(calibration, outcome.probabilities)
-    write_arrays(db, run_id, outcome.head, probabilities, cache, known)
+    scores = calibrate.Calibrated(calibration, outcome.probabilities)
+    write_arrays(db, run_id, outcome.head, scores, cache, known)
     runs.publish(
         db,
         run_id,
@@ -75,23 +78,26 @@ def publish_run(
     return run
 
 
-def write_arrays(
-    db: Database, run_id: int, head: Head, probabilities: np.ndarray, cache: FeatureCache, known: TrainingSet
-) -> None:
+def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet) -> None:
     """Write the run's files: query orders, probabilities, rankings, head.
 
-    probabilities    (N, C) float, calibrated, in the order of the cache
+    scores    (N, C) float, calibrated, in the order of the cache; read by rows
     """
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
     labels = np.zeros((len(cache.image_ids), len(known.class_ids)), np.int8)
     labels[known.rows] = known.labels
-    query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, probabilities, labels, seed=run_id))
+    query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, scores, labels, seed=run_id))
     order = np.argsort(cache.image_ids, kind="stable")
     image_ids = cache.image_ids[order]
-    # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
-    probabilities = probabilities.astype(np.float16)[order]
     save_array(folder / "image_ids.npy", image_ids, sync=False)
-    save_array(folder / "probabilities.npy", probabilities, sync=False)
+    with replacing(folder / "probabilities.npy", sync=False) as part:
+        # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
+        written = np.lib.format.open_memmap(part, "w+", np.float16, scores.shape)
+        for start in range(0, len(order), ROWS):
+            written[start : start + ROWS] = scores[order[start : start + ROWS]]
+        written.flush()
+        del written
+    probabilities = np.asarray(open_array(folder / "probabilities.npy"))
     # Before the rankings, which leave out what is auto-accepted.
     auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
     rankings.save(folder, rankings.build(db, known.newest, image_ids, class_ids, probabilities))

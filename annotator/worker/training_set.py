@@ -45,8 +45,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for images with cached features."""
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
-        learned, newest = decisions.training_cells(db)
-    cells = np.array(learned, np.int64).reshape(-1, 4)
+        cells, newest = decisions.training_cells(db)
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE

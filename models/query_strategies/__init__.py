@@ -43,7 +43,7 @@ class Ordered:
 def order(
     name: str,
     features: Rows | None,
-    probabilities: np.ndarray | None,
+    probabilities: Rows | None,
     labels: np.ndarray,
     candidates: np.ndarray,
     rng: np.random.Generator,
@@ -85,5 +85,5 @@ def _check(features, probabilities, labels, candidates) -> None:
         raise ValueError("Some candidates are named twice; each row must be there once.")
 
 
-def _known(probabilities: np.ndarray, candidates: np.ndarray) -> bool:
+def _known(probabilities: Rows, candidates: np.ndarray) -> bool:
     return any(not np.isnan(probabilities[candidates[places]]).all() for places in blocks(candidates))

@@ -6,8 +6,8 @@ A strategy is a function of numpy arrays:
 
     features         (N, D) float16 or float32, one row per image, which may lie on the disk (models/rows.py); None
                      without features
-    probabilities    (N, C) float in [0, 1], calibrated; nan where a class has no model yet (such cells are left out);
-                     None before the first model
+    probabilities    (N, C) float in [0, 1], calibrated, read by rows; nan where a class has no model yet (such cells
+                     are left out); None before the first model
     labels           (N, C) int8, 1 present, -1 absent, 0 unanswered
     candidates       (n,) rows that may be chosen, in any order
     rng              breaks ties and draws random numbers; the order of the candidates plays no part
@@ -24,7 +24,7 @@ from models.labels import UNSEEN
 from models.rows import Rows
 
 Rank = Callable[
-    [Rows | None, np.ndarray | None, np.ndarray, np.ndarray, np.random.Generator],
+    [Rows | None, Rows | None, np.ndarray, np.ndarray, np.random.Generator],
     np.ndarray,
 ]
 
@@ -54,7 +54,7 @@ def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
     return [slice(start, start + size) for start in range(0, len(rows), size)]
 
 
-def open_probabilities(probabilities: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def open_probabilities(probabilities: Rows, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """(n, C) float32 probabilities of these rows, nan in answered cells and where there is no model."""
     chances = probabilities[rows].astype(np.float32)
     chances[labels[rows] != UNSEEN] = np.nan

@@ -42,6 +42,7 @@ class FeatureCache:
         self.folder = folder
         self._seen: set[str] = set()
         self._parts: list[Part] = []
+        self._unused: list[Path] = []  # shards with regions whose images were all read from others
         self._size: tuple[int, int] = (0, 0)
         self.image_ids = np.zeros(0, np.int64)
         self.basis: StoredBasis | None = None
@@ -99,12 +100,25 @@ class FeatureCache:
         if old != path:
             old.unlink(missing_ok=True)
 
+    def drop_regions(self) -> None:
+        """Delete the shards with regions that were left when their writer was killed, once all images have codes."""
+        if not self.uncoded():
+            for path in self._unused:
+                path.unlink(missing_ok=True)
+            self._unused.clear()
+
     def _is_readable(self, shard: Shard) -> bool:
         """Whether its regions can be used; otherwise this is noted."""
         if not len(shard.rows):
             return False
-        if shard.basis is None or (self.basis is not None and shard.basis == self.basis.name):
+        if shard.basis is None:
             return True
+        if self.basis is not None and shard.basis == self.basis.name:
+            axes = shard.size[1], shard.arrays["codes"].shape[2]
+            if axes == self.basis.axes.shape:
+                return True
+            self._delete(shard.path, f"its features and codes are {axes}, its axes {self.basis.axes.shape}")
+            return False
         self.left_out.append(f"{shard.path}: it was coded along other axes. Its images are embedded again")
         return False
 
@@ -139,6 +153,8 @@ class FeatureCache:
             start += len(shard.image_ids)
             if of_shard.any():
                 self._parts.append(Part(shard.path, shard.arrays, shard.rows[of_shard]))
+            elif shard.basis is None:
+                self._unused.append(shard.path)
         self.image_ids = np.concatenate([self.image_ids, ids[fresh]])
         odd = sum(shard.not_finite for shard in shards)
         if odd:

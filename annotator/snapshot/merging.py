@@ -1,0 +1,85 @@
+"""One ranking of cells that lie in several blocks, equal to sorting all of them at once.
+
+A block is what one process has in memory: some rows of a large array, or the images of a shard, on whatever machine.
+First each block says how often each probability occurs in it: a float16 has 15,361 values in [0, 1], so the counts are
+small and can be added up. They give every cell its position (counting sort: Knuth, The Art of Computer Programming,
+vol. 3, sec. 5.2), and each block then gives the few cells of it that are kept, its head.
+"""
+
+import numpy as np
+
+ONE = 0x3C00  # the bits of 1.0 as float16
+KEYS = ONE + 1
+CLOSED = np.uint16(0xFFFF)  # of a cell that is not ranked
+SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every probability occurs
+
+
+def keys_of(chances: np.ndarray) -> np.ndarray:
+    """Keys uint16 that fall as the probability rises, of float16 in [0, 1]; CLOSED for nan."""
+    # The bits of positive floats, read as integers, have the order of the floats.
+    keys = np.uint16(ONE) - np.abs(chances).view(np.uint16)
+    keys[np.isnan(chances)] = CLOSED
+    return keys
+
+
+def probabilities_of(keys: np.ndarray) -> np.ndarray:
+    """The probabilities float16 that keys stand for, 0 for CLOSED."""
+    return np.where(keys == CLOSED, 0, np.uint16(ONE) - keys).astype(np.uint16).view(np.float16)
+
+
+def count_keys(keys: np.ndarray) -> np.ndarray:
+    """(KEYS,) int64: how often each key occurs among some (n,); CLOSED is not counted."""
+    return np.bincount(keys, minlength=KEYS)[:KEYS]
+
+
+class Ranking:
+    """The ranking of one class, of which so many cells are kept.
+
+    Likeliest cells come first, equal ones by row. Where there are more than `depth`, all but a fifth of those kept are
+    the likeliest, and the last fifth is an even sample of the others.
+
+    expected    the sum of all probabilities
+    """
+
+    def __init__(self, counts: np.ndarray, depth: int):
+        """counts: the sum of `count_keys` of all blocks, (KEYS,)."""
+        cells = int(counts.sum())
+        self._starts = np.cumsum(counts) - counts  # the position of the first cell with each key
+        self._seen = np.zeros(KEYS, np.int64)  # cells with each key in the blocks before
+        self._kept = kept_positions(cells, depth)
+        self.rows, self.scores = np.full(depth, -1, np.int32), np.zeros(depth, np.float16)
+        self.expected = float(counts @ probabilities_of(np.arange(KEYS, dtype=np.uint16)).astype(np.float64))
+
+    def take(self, keys: np.ndarray, first: int) -> None:
+        """Take the head of the next block: keys (n,) of rows from `first` on. Blocks come in the order of their rows.
+
+        When all have come, `rows` (depth,) int32 are those that are kept, -1 after the last, and `scores` (depth,)
+        float16 their probabilities, 0 after the last.
+        """
+        places, rows = self.head(keys, self._seen)
+        self.rows[places], self.scores[places] = first + rows, probabilities_of(keys[rows])
+        self._seen += count_keys(keys)
+
+    def head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which places (m,) of the ranking a block's cells take, and the rows (m,) in the block that take them.
+
+        seen    (KEYS,) the sum of `count_keys` of the blocks before this one
+        """
+        order = np.argsort(keys, kind="stable")  # by counting, too: the keys are of 16 bits
+        ordered = keys[order]
+        cells = int(np.searchsorted(ordered, KEYS))
+        order, ordered = order[:cells], ordered[:cells]
+        of_block = np.searchsorted(ordered, np.arange(KEYS, dtype=np.uint16))  # where each key begins in the block
+        positions = np.arange(cells) + (self._starts + seen - of_block)[ordered]
+        places = np.searchsorted(positions, self._kept)  # positions rise, as the keys do
+        found = places < cells
+        found[found] = positions[places[found]] == self._kept[found]
+        return np.flatnonzero(found), order[places[found]]
+
+
+def kept_positions(cells: int, depth: int) -> np.ndarray:
+    """(at most depth,) int64, ascending: which of so many cells in a row are kept."""
+    if cells <= depth:
+        return np.arange(cells)
+    first = depth - depth // SPREAD
+    return np.concatenate([np.arange(first), np.linspace(first, cells - 1, depth - first).astype(np.int64)])
