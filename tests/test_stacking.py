@@ -1,9 +1,13 @@
 """What `auto` learns from whole answers: nothing without them, honest numbers with them."""
 
+import threading
+
 import numpy as np
 import pytest
+import torch
 
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.learned_rows import learned_rows
 from models.ensemble.stacking import FEWEST, WarmStart, fit_stacked
 from models.methods.auto import Auto
 from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes
@@ -129,3 +133,59 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
         return weights @ (np.logaddexp(0, logits) - present * logits)
 
     assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)
+
+
+def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monkeypatch):
+    features, truth = world
+    labels, unbiased = answered(truth, 80)
+    at_once, threads = trained(features, labels, unbiased).probabilities, torch.get_num_threads()
+    monkeypatch.setattr("models.ensemble.stacking.BESIDE", 1)
+    try:
+        torch.set_num_threads(2)
+        beside = trained(features, labels, unbiased).probabilities
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    np.testing.assert_allclose(beside, at_once, atol=1e-4)
+
+
+def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
+    features, truth = world
+    labels, unbiased = answered(truth, 80)
+    rows = np.flatnonzero((labels != 0).any(1))
+    monkeypatch.setattr("models.ensemble.stacking.BESIDE", 1)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        epochs = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows]).epochs()
+        next(epochs)
+        epochs.close()
+    finally:
+        torch.set_num_threads(threads)
+    assert not any(thread.name.startswith("halves") for thread in threading.enumerate())
+
+
+def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does(world, monkeypatch):
+    features, truth = world
+    labels, unbiased = answered(truth, 120)
+    of_all = trained(features, labels, unbiased).probabilities
+    monkeypatch.setattr("models.ensemble.stacking.STACKED", 400)
+    sampled = trained(features, labels, unbiased).probabilities
+    open_ = labels == 0
+    assert 0.8 < sampled[open_].sum() / of_all[open_].sum() < 1.25
+    assert np.corrcoef(sampled[~open_], of_all[~open_])[0, 1] > 0.97  # held out here as there
+
+
+def test_of_many_labeled_images_the_rare_ones_and_those_put_first_are_learned_from():
+    chance = np.random.default_rng(0)
+    labels = np.zeros((5000, 6), np.int8)
+    labels[np.arange(5000), chance.integers(0, 5, 5000)] = 1
+    labels[[17, 4000], 5] = 1
+    first = np.zeros(5000, bool)
+    first[3000:3100] = True
+    rows = learned_rows(labels, 600, first, seed=4)
+    assert rows is not None and len(rows) == 600 and (np.diff(rows) > 0).all()
+    assert {17, 4000} <= set(rows) and np.isin(np.arange(3000, 3100), rows).all()
+    assert (labels[rows] == 1).sum(0)[:5].min() > 80
+    np.testing.assert_array_equal(rows, learned_rows(labels, 600, first, seed=4))
+    assert learned_rows(labels, 5000, first, seed=4) is None

@@ -57,6 +57,20 @@ def bench_store(
 
 
 @commands.command(
+    "scale", epilog=examples("annotator bench scale", "annotator bench scale --images 1000000 --classes 100 --json")
+)
+def bench_scale(
+    images: Annotated[int, typer.Option(help="Made-up images.", min=1000)] = 100_000,
+    classes: Annotated[int, typer.Option(help="Classes.", min=3)] = 80,
+    as_json: AsJson = False,
+) -> None:
+    """Seconds and memory of a training on made-up images, by phase, compared with the floor."""
+    from annotator.benchmark.scale.measure import measure
+
+    print_bench(measure(images, classes), as_json)
+
+
+@commands.command(
     "data",
     epilog=examples(
         "annotator bench data",

@@ -1,5 +1,6 @@
 """What `auto` trains: a gradient-trained head and one on image regions, stacked and corrected as answers arrive.
 
-fit_ensemble.py is the place to begin. basis.py and regions.py encode images and their regions; stacking.py adds the
-answered-cell head (answered_head.py) and the stacked model; incremental_update.py corrects a run between two trainings.
+fit_ensemble.py is the place to begin; learned_rows.py chooses what it learns from where there is more than it needs.
+basis.py and regions.py encode images and their regions; stacking.py adds the answered-cell head (answered_head.py) and
+the stacked model, which read every image once (scoring.py); incremental_update.py corrects a run between two trainings.
 """

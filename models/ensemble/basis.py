@@ -108,7 +108,7 @@ def root(features: Tensor) -> Tensor:
 def unit(roots: Tensor, centre: Tensor) -> Tensor:
     """Centred and of length 1, (n, D)."""
     centred = roots - centre
-    return centred / centred.norm(dim=1, keepdim=True).clamp(min=1e-6)
+    return centred.div_(centred.norm(dim=1, keepdim=True).clamp(min=1e-6))
 
 
 def as_tensor(array: Array) -> Tensor:

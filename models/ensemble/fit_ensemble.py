@@ -15,15 +15,18 @@ Only the first head needs gradient descent, so that 10,000 images take seconds.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.basis import as_tensor, root, unit
+from models.ensemble.basis import Basis, as_tensor, root, unit
+from models.ensemble.learned_rows import LEARNED, learned_rows
 from models.ensemble.regions import RegionCodes, Regions
 from models.labels import ABSENT, PRESENT, UNSEEN
+from models.linear.blocks import in_blocks
 from models.linear.training import (
     Array,
     Epoch,
@@ -33,12 +36,15 @@ from models.linear.training import (
     checked_features,
     fit,
     one_thread,
-    standardisation,
+    refuse_not_finite,
 )
 from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
 ROWS = 512  # images scored at once
+LARGE = (
+    10_000  # labeled images; from there on torch uses all of its threads: single products are long enough to be shared
+)
 SUREST = 1e-4  # predictions of the ridge model, which are not bounded, are clipped to [SUREST, 1 - SUREST]
 
 
@@ -63,7 +69,6 @@ class Ensemble:
         self.gains = [torch.zeros(classes), torch.zeros(classes)]
         self.head_share = method.head
 
-    @one_thread()
     def probabilities(
         self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
@@ -75,33 +80,29 @@ class Ensemble:
         returns     (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked
         """
         out = np.empty((len(features), len(self.marked)), np.float32)
-        weights = (self.method.parts_of_head, self.method.parts_of_ridge) if region_codes is not None else (0.0, 0.0)
-        for start in range(0, len(features), ROWS):
-            tell()
-            rows = slice(start, start + ROWS)
-            pairs = self.whole_and_best(
-                root(as_tensor(features[rows])), None if region_codes is None else region_codes[rows]
-            )
-            head, ridge = [
-                whole + weight * (best - whole - gain)
-                for (whole, best), weight, gain in zip(pairs, weights, self.gains, strict=True)
-            ]
-            logit = torch.logit((ridge + self.marked).clamp(SUREST, 1 - SUREST))
-            out[rows] = torch.sigmoid(logit.lerp(head, self.head_share)).numpy()
+        columns = self.columns()
+
+        def score(rows: slice) -> None:
+            roots = root(as_tensor(features[rows]))
+            wholes, best = columns.of(roots, None if region_codes is None else region_codes[rows])
+            out[rows] = torch.sigmoid(self.logits(wholes, best)).numpy()
+
+        in_blocks(len(features), ROWS, score, tell)
         return out
 
-    def whole_and_best(self, roots: Tensor, region_codes: RegionCodes | None) -> list[tuple[Tensor, Tensor]]:
-        """For the head (logits) and the ridge model: the whole image's score and its best region's, (N, C)."""
-        head, ridge = roots @ self.whole.weight.T + self.whole.bias, self.ridge_of_wholes(roots)
-        if region_codes is None:
-            return [(head, head), (ridge, ridge)]
-        at_centre = self.centre @ self.whole.weight.T + self.whole.bias
-        both = region_codes.products(torch.cat([self.whole.weight.T, self.weight], dim=1))
-        of_head, of_ridge = both.split(len(self.marked), dim=-1)
-        return [
-            (head, of_head.amax(1) + at_centre),
-            (ridge, (of_ridge / region_codes.lengths).amax(1) - self.middle @ self.weight),
-        ]
+    def columns(self, *more: Tensor) -> "Columns":
+        """What scores images by the head (logits), the ridge model, and more weights (D, C) on roots of length 1."""
+        return Columns(self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *more], 1), self.centre)
+
+    def logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
+        """(n, C): both models in one; wholes and best (n, 2C or more) as `Columns.of` gives them."""
+        classes = len(self.marked)
+        head, ridge = wholes[:, :classes], wholes[:, classes : 2 * classes] - self.middle @ self.weight
+        if best is not None:
+            of_head, of_ridge = best[:, :classes], best[:, classes : 2 * classes] - self.middle @ self.weight
+            head = head + self.method.parts_of_head * (of_head - head - self.gains[0])
+            ridge = ridge + self.method.parts_of_ridge * (of_ridge - ridge - self.gains[1])
+        return torch.logit((ridge + self.marked).clamp(SUREST, 1 - SUREST)).lerp(head, self.head_share)
 
     def ridge_of_wholes(self, roots: Tensor) -> Tensor:
         """Predictions of the ridge model less their average, (N, C), for roots (N, D) of pooled features."""
@@ -110,6 +111,39 @@ class Ensemble:
     def ridge_of_regions(self, region_codes: RegionCodes) -> Tensor:
         """The same of each image's best region, (N, C)."""
         return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
+
+
+class Columns:
+    """Weights of several models side by side, so that one product scores an image, and one its regions.
+
+    of_head, bias    (D, C) and (C,), on roots of features
+    of_units         (D, M), on roots that are centred and of length 1
+    centre           (D,)
+    """
+
+    def __init__(self, of_head: Tensor, bias: Tensor, of_units: Tensor, centre: Tensor):
+        self._weight, self._classes = torch.cat([of_head, of_units], 1), of_head.shape[1]
+        self._at_centre, self._centre = centre @ of_head + bias, centre
+        self._along_axes: tuple[Basis, Tensor] | None = None
+
+    def of(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
+        """Scores (n, C + M) of the whole image and of its best region, for roots (n, D) and the same images' codes."""
+        centred = roots - self._centre
+        wholes = centred @ self._weight
+        wholes[:, : self._classes] += self._at_centre
+        wholes[:, self._classes :] /= centred.norm(dim=1, keepdim=True).clamp(min=1e-6)
+        if region_codes is None:
+            return wholes, None
+        products = region_codes.along_axes(self._of_axes(region_codes.basis))
+        products[:, :, self._classes :] /= region_codes.lengths
+        best = products.amax(1)
+        best[:, : self._classes] += self._at_centre
+        return wholes, best
+
+    def _of_axes(self, basis: Basis) -> Tensor:
+        if self._along_axes is None or self._along_axes[0] is not basis:
+            self._along_axes = basis, basis.along(self._weight)
+        return self._along_axes[1]
 
 
 def fit_ensemble(
@@ -126,6 +160,9 @@ def fit_ensemble(
     seed: int = 0,
     should_stop: Callable[[], bool] | None = None,
     tell: Callable[[], None] = lambda: None,
+    first: np.ndarray | None = None,
+    checked: bool = False,
+    most: int = LEARNED,
 ) -> Iterator[Epoch]:
     """Trains the ensemble from scratch; steps once an epoch of the first head, and is complete when the iterator ends.
 
@@ -135,6 +172,9 @@ def fit_ensemble(
     labels      (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
                 seed
     tell        called now and then during the long steps
+    first       (n,) bool, which labeled images are learned from before others, where there are more than `most`
+    checked     whether the features are known to be finite
+    most        labeled images that are learned from, at most (learned_rows.py)
 
     Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
     unlabeled images that are not finite.
@@ -146,8 +186,14 @@ def fit_ensemble(
         raise ValueError(f"There are region codes of {len(region_codes)} images and features of {len(everything)}.")
     known, usable = check_labels(labels, mask, len(chosen), ensemble.whole.classes)
     known = known if usable is None else known.masked_fill(~usable, UNSEEN)
-    standardisation(everything)  # raises an error that names the rows that are not finite
-    roots = root(as_tensor(everything[chosen]))
+    if not checked:
+        refuse_not_finite(everything)
+    ensemble.marked = (known == PRESENT).sum(0) / len(known)
+    some = learned_rows(known.numpy(), most, first, seed)
+    if some is not None:
+        labels, known = labels[some], known[some]
+        mask, usable = (None if cells is None else cells[some] for cells in (mask, usable))
+    roots = root(as_tensor(everything[chosen if some is None else chosen[some]]))
     steps = fit(
         ensemble.whole, roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr, batch=batch,
         seed=seed, should_stop=should_stop,
@@ -160,12 +206,10 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usa
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
     ensemble.centre = root(as_tensor(everything[sample])).mean(0) if region_codes is None else region_codes.basis.centre
-    ensemble.marked = (known == PRESENT).float().mean(0)
     method, labelled = ensemble.method, len(chosen) / len(everything)
     ensemble.head_share = method.head + (method.head_of_all - method.head) * labelled
     ensemble.gains = [torch.zeros_like(ensemble.marked) for _ in range(2)]
-    others = np.setdiff1d(np.arange(len(everything)), chosen)
-    others = np.sort(generator.permutation(others)[:SAMPLE])
+    others = np.sort(generator.permutation(without(chosen, len(everything)))[:SAMPLE])
     free, free_regions = root(as_tensor(everything[others])), None if region_codes is None else region_codes[others]
     fit_ridge(ensemble, roots, wanted(known, usable, method.absent), free, free_regions, tell)
     last = None
@@ -181,6 +225,13 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usa
         yield last
 
 
+def without(chosen: np.ndarray, images: int) -> np.ndarray:
+    """(m,) rows, ascending, of all images but those that are chosen."""
+    is_left = np.ones(images, bool)
+    is_left[chosen] = False
+    return np.flatnonzero(is_left)
+
+
 @one_thread()
 def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
     """How much higher the best region scores than the whole, on average over some images; (C,) for each model.
@@ -189,8 +240,12 @@ def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> li
     rankings over several classes.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
-    pairs = ensemble.whole_and_best(roots, region_codes)
-    return [share * (best - whole).mean(0) for share, (whole, best) in zip(shares, pairs, strict=True)]
+    sums, columns = torch.zeros(2 * len(ensemble.marked)), ensemble.columns()
+    for start in range(0, len(roots), ROWS):
+        wholes, best = columns.of(roots[start : start + ROWS], region_codes[start : start + ROWS])
+        assert best is not None
+        sums += (best - wholes).sum(0)
+    return [share * gain for share, gain in zip(shares, (sums / len(roots)).split(len(ensemble.marked)), strict=True)]
 
 
 def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
@@ -202,7 +257,6 @@ def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
     return answers if usable is None else torch.where(usable, answers, answers.mean(0))
 
 
-@one_thread()
 def fit_ridge(
     ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, region_codes: RegionCodes | None, tell
 ) -> None:
@@ -212,18 +266,19 @@ def fit_ridge(
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
     """
+    with one_thread() if len(roots) < LARGE else nullcontext():
+        _fit_ridge(ensemble, roots, answers, free, region_codes, tell)
+
+
+def _fit_ridge(ensemble, roots, answers, free, region_codes, tell) -> None:
     method = ensemble.method
-    labelled = unit(roots, ensemble.centre)
-    moments = Moments.of(labelled)
-    ensemble.middle = moments.mean
-    ensemble.weight = moments.solve(labelled, answers - ensemble.marked, method.ridge)
+    moments = Moments.of(unit(roots, ensemble.centre), answers - ensemble.marked)
+    ensemble.middle, ensemble.weight = moments.mean, moments.solve(method.ridge)
     if not len(free) or not method.rounds or not method.unlabelled:
         return
     tell()
     centred = unit(free, ensemble.centre)
-    both = moments + Moments.of(centred, method.unlabelled)
-    everyone = torch.cat([labelled, centred])
-    weights = torch.cat([torch.ones(len(labelled), 1), torch.full((len(free), 1), method.unlabelled)])
+    of_free = Moments.of(centred, torch.zeros(len(free), answers.shape[1]), method.unlabelled)
     for _ in range(int(method.rounds)):
         tell()
         guesses = ensemble.ridge_of_wholes(free)
@@ -234,37 +289,52 @@ def fit_ridge(
         # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
         # people mark, because who confirms suggestions marks the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
-        towards = (torch.cat([answers, soft]) - ensemble.marked) * weights
-        ensemble.middle = both.mean
-        ensemble.weight = both.solve(everyone, towards, method.ridge)
+        both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
+        ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows that a ridge regression needs: their number (), sum (D,), and products (D, D)."""
+    """Sums over rows that a ridge regression needs; those of two lists of rows add up to those of both.
+
+    count       of rows
+    sum         (D,)
+    products    (D, D) of rows with rows
+    answers     (C,) sum of answers
+    right       (D, C) products of rows with answers
+    """
 
     count: float
     sum: Tensor
     products: Tensor
+    answers: Tensor
+    right: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, weight: float = 1.0) -> "Moments":
-        """Of rows (n, D), each counted `weight` times."""
-        return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows))
+    def of(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
+        """Of rows (n, D) and answers (n, C), each counted `weight` times."""
+        right, total = weight * (rows.T @ answers), weight * answers.sum(0)
+        return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
+
+    def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
+        """The same rows with other answers."""
+        return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
     def __add__(self, other: "Moments") -> "Moments":
-        return Moments(self.count + other.count, self.sum + other.sum, self.products + other.products)
+        return Moments(
+            self.count + other.count,
+            self.sum + other.sum,
+            self.products + other.products,
+            self.answers + other.answers,
+            self.right + other.right,
+        )
 
     @property
     def mean(self) -> Tensor:
         return self.sum / self.count
 
-    def solve(self, rows: Tensor, answers: Tensor, ridge: float) -> Tensor:
-        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares.
-
-        rows (n, D), answers (n, C), already multiplied with the weights of their rows where those are not 1.
-        """
+    def solve(self, ridge: float) -> Tensor:
+        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares."""
         centred = self.products - self.count * torch.outer(self.mean, self.mean)
         centred.diagonal().add_(ridge)
-        right = rows.T @ answers - torch.outer(self.mean, answers.sum(0))
-        return torch.linalg.solve(centred, right)
+        return torch.linalg.solve(centred, self.right - torch.outer(self.mean, self.answers))

@@ -59,7 +59,11 @@ class RegionCodes:
 
     def products(self, weight: Tensor) -> Tensor:
         """(N, R, C): (region - centre) @ weight, weight (D, C)."""
-        return self.codes.float() @ self.basis.along(weight)
+        return self.along_axes(self.basis.along(weight))
+
+    def along_axes(self, weight: Tensor) -> Tensor:
+        """The same for a weight (K, C) along the axes, from basis.along; a new tensor."""
+        return self.codes.float() @ weight
 
 
 @one_thread()

@@ -15,28 +15,45 @@ still expected was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; 
 to a tenth.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from models.ensemble.fit_ensemble import ROWS, Ensemble, fit_ensemble, without
+from models.ensemble.learned_rows import LEARNED
 from models.ensemble.regions import Regions
+from models.ensemble.scoring import Scorer
 from models.labels import PRESENT, UNSEEN
-from models.linear.training import Epoch, Features
+from models.linear.blocks import in_blocks
+from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
 from models.methods.auto import Auto
-from models.statistics.calibration import raw_logits
 from models.statistics.outside_scores import OutsideScores, with_first_guesses
-from models.statistics.stacker import Scores, Stacker, fit_stacker, importance_weights, other_classes
+from models.statistics.stacker import (
+    Scores,
+    Stacker,
+    fit_stacker,
+    importance_weights,
+    likely_others,
+    other_classes,
+    sigmoid,
+)
 
 UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
 ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
 HALVES = 2
+ALL = -1  # in place of a half: the model of all images
+STACKED = 1_000_000  # answered cells that the stacker is fitted to, and cells whose scores say what is usual, at most
+BESIDE = 5000  # labeled images from which on the halves are trained in a thread of their own, beside the whole
+WAIT = 0.1  # seconds
 FEWEST = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
 ROUNDS = 6  # of stacking: the other classes on an image are those that the round before found likely
 
@@ -91,12 +108,25 @@ class StackedModel:
         self.method, self.features, self.region_codes = method, features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
         self.seed, self.tell = settings["seed"], settings["tell"]
-        self.labels, self.mask = np.asarray(labels), mask
+        self.labels, self.mask = np.asarray(labels), None if mask is None or mask.all() else mask
+        mask = self.mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
         self.unbiased = unbiased & self.sure
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """(N,) of an image in `rows`; -1 where it is not."""
+        place = np.full(len(self.features), -1)
+        place[self.rows] = np.arange(len(self.rows))
+        return place
+
+    @cached_property
+    def _half_of(self) -> np.ndarray:
+        """(N,) which half an image belongs to, the same in every training."""
+        return np.random.default_rng(0).integers(0, HALVES, len(self.features))
 
     @property
     def has_enough_answers(self) -> bool:
@@ -113,102 +143,198 @@ class StackedModel:
         if not (self.labels[self.sure] == PRESENT).any():
             self.probabilities = np.full((len(self.features), self.labels.shape[1]), np.nan, np.float32)
         else:
-            yield from self._fit(self.ensemble, np.arange(len(self.rows)))
-            self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
+            self._refuse_not_finite()
             if self.has_enough_answers:
-                self._stack(raw_logits(self.probabilities))
-        if self.outside:
-            labels, unbiased = self._of_all(np.where(self.sure, self.labels, UNSEEN)), self._of_all(self.unbiased)
+                yield from self._stacked()
+            else:
+                yield from self._fit(self.ensemble, ALL, self.tell)
+                self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
+        if self.outside and self.probabilities is not None:
+            everything, labels = slice(None), np.where(self.sure, self.labels, UNSEEN)
+            labels, unbiased = self._of_images(labels, everything), self._of_images(self.unbiased, everything)
             self.probabilities = with_first_guesses(
                 self.probabilities, labels, unbiased, self.outside, self.calibrated
             ).astype(np.float32)
 
-    def _of_all(self, values: np.ndarray) -> np.ndarray:
-        """(N, C) with values (n, C) in the labeled rows, 0 elsewhere."""
-        result = np.zeros((len(self.features), values.shape[1]), values.dtype)
-        result[self.rows] = values
-        return result
+    def _refuse_not_finite(self) -> None:
+        def check(rows: slice) -> None:
+            refuse_not_finite(checked_features(self.features[rows], self.features.shape[1]))
 
-    def _fit(self, model: Ensemble, some: np.ndarray) -> Iterator[Epoch]:
+        try:
+            in_blocks(len(self.features), CHUNK, check, self.tell)
+        except ValueError:
+            refuse_not_finite(checked_features(self.features, self.features.shape[1]))  # names their rows
+            raise
+
+    def _stacked(self) -> Iterator[Epoch]:
+        """Train all models, then the stacker, and set `probabilities`."""
+        with self._halves() as halves:
+            yield from self._fit(self.ensemble, ALL, self.tell)
+            scorer = self._scorer(self.ensemble, ALL, self.tell)
+            while not halves.done():
+                self.tell()
+                wait([halves], WAIT)
+        self._stack(scorer, halves.result())
+
+    @contextmanager
+    def _halves(self) -> Iterator[Future[list[Scorer | None]]]:
+        """The scorers of all halves: trained in another thread meanwhile where that is worth it, else at once."""
+        if len(self.rows) < BESIDE or torch.get_num_threads() < 2:
+            done: Future[list[Scorer | None]] = Future()
+            done.set_result([self._half(half, self.tell) for half in range(HALVES)])
+            yield done
+            return
+        ended = threading.Event()
+
+        def go_on() -> None:
+            if ended.is_set():
+                raise InterruptedError
+
+        def train() -> list[Scorer | None]:
+            torch.set_num_threads(1)
+            return [self._half(half, go_on) for half in range(HALVES)]
+
+        # Each of the two threads has one of torch's own: they train models of the same size, and share nothing.
+        with one_thread(), ThreadPoolExecutor(1, "halves") as pool:
+            try:
+                yield pool.submit(train)
+            finally:
+                ended.set()
+
+    def _half(self, half: int, tell: Callable[[], None]) -> Scorer | None:
+        """Models trained on the images outside of this half; None where there is nothing to learn or to score."""
+        learned = self._learned_from(half)
+        is_answered = (self._half_of[self.rows] == half) & self.unbiased.any(1)
+        if not is_answered.any() or not (self.labels[learned][self.sure[learned]] == PRESENT).any():
+            return None
+        model = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
+        for _ in self._fit(model, half, tell):
+            tell()
+        return self._scorer(model, half, tell)
+
+    def _learned_from(self, half: int) -> np.ndarray:
+        """Places in `rows`."""
+        return np.flatnonzero(self._half_of[self.rows] != half)
+
+    def _fit(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Iterator[Epoch]:
+        some = self._learned_from(half)
         mask = None if self.mask is None else self.mask[some]
         return fit_ensemble(
-            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, **self.settings
+            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask,
+            first=self.unbiased[some].any(1), most=LEARNED if half == ALL else LEARNED // HALVES, checked=True,
+            **(self.settings | {"tell": tell}),
         )  # fmt: skip
 
-    def _stack(self, auto: np.ndarray) -> None:
-        """Replace `probabilities` by those of the stacker; auto (N, C) are their logits."""
-        centre = self.region_codes.basis.centre if self.region_codes is not None else _mean_root(self.features)
-        known = self._known(centre, np.arange(len(self.rows)), -1, np.arange(len(self.features)))
-        scores = Scores(auto, known, [source.inputs() for source in self.outside])
-        labels = self._of_all(np.where(self.sure, self.labels, UNSEEN).astype(np.int8))
-        answered, columns = np.nonzero(self.unbiased)
-        images = self.rows[answered]
-        held_out = self._held_out(centre, answered, columns)
-        # Models from elsewhere have not seen any answer.
-        of_cells = [inputs[images, columns][:, None] for inputs in scores.outside]
-        held_out = Scores(held_out.auto, held_out.known, of_cells)
-        weights = importance_weights(held_out.mean[:, 0], scores.mean[labels == UNSEEN])
-        present = self.labels[answered, columns] == PRESENT
-
-        def fit(others: np.ndarray) -> Stacker:
-            cells = others[images, columns][:, None]
-            return fit_stacker(held_out, cells, columns, present, weights, auto.shape[1])
-
-        others = other_classes(labels, expit(scores.mean))
-        stacker = fit(others)
-        for _ in range(ROUNDS - 1):
-            others = other_classes(labels, expit(stacker.logits(scores, others)))
-            stacker = fit(others)
-        self.outside_weights = stacker.outside_weights()
-        probabilities = expit(stacker.logits(scores, others))
-        probabilities[np.isnan(auto)] = np.nan
-        # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat it,
-        # and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
-        modelled = ~np.isnan(auto[images, columns])
-        unseen = expit(stacker.logits_of_cells(held_out, others[images, columns][:, None], columns))
-        probabilities[images[modelled], columns[modelled]] = unseen[modelled]
-        self.probabilities, self.calibrated = probabilities.astype(np.float32), True
-
-    def _held_out(self, centre: Tensor, answered: np.ndarray, columns: np.ndarray) -> Scores:
-        """Scores (n, 1) of cells (place in rows, column), each by models trained on the other half of the images."""
-        halves = np.random.default_rng(0).integers(0, HALVES, len(self.features))[self.rows]
-        auto, known = np.full((len(answered), 1), np.nan, np.float32), np.zeros((len(answered), 1), np.float32)
-        for half in range(HALVES):
-            cells, others = np.flatnonzero(halves[answered] == half), np.flatnonzero(halves != half)
-            if not len(cells) or not (self.labels[others][self.sure[others]] == PRESENT).any():
-                continue
-            images, place = np.unique(self.rows[answered[cells]], return_inverse=True)
-            model = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
-            for _ in self._fit(model, others):
-                self.tell()
-            region_codes = None if self.region_codes is None else self.region_codes[images]
-            logits = raw_logits(model.probabilities(self.features[images], region_codes, self.tell))
-            auto[cells, 0] = logits[place, columns[cells]]
-            known[cells, 0] = self._known(centre, others, half, images)[place, columns[cells]]
-        return Scores(auto, known)
-
-    def _known(self, centre: Tensor, some: np.ndarray, half: int, images: np.ndarray) -> np.ndarray:
-        """Logits (m, C) that an AnsweredHead, trained on some of the rows, gives these images."""
-        rng = np.random.default_rng(self.seed)
-        if len(some) > ANSWERED:  # first those with unbiased answers, which say most
+    def _scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
+        """The model, and an AnsweredHead trained on the same images."""
+        some, rng = self._learned_from(half), np.random.default_rng(self.seed)
+        most = ANSWERED if half == ALL else ANSWERED // HALVES
+        if len(some) > most:  # first those with unbiased answers, which say most
             order = np.lexsort((rng.random(len(some)), ~self.unbiased[some].any(1)))
-            some = np.sort(some[order[:ANSWERED]])
-        without = np.setdiff1d(np.arange(len(self.features)), self.rows)
-        sample = np.sort(rng.permutation(without)[:OTHERS])
-        units = unit(root(as_tensor(self.features[np.concatenate([self.rows[some], sample])])), centre)
+            some = np.sort(some[order[:most]])
+        unlabelled = without(self.rows, len(self.features))
+        sample = np.sort(rng.permutation(unlabelled)[:OTHERS])
+        units = unit(root(as_tensor(self.features[np.concatenate([self.rows[some], sample])])), model.centre)
         labels = np.zeros((len(units), self.labels.shape[1]), np.float32)
         labels[: len(some)] = (self.labels[some] == PRESENT) & self.sure[some]
-        weights = np.full(labels.shape, UNKNOWN * max(1.0, len(without) / max(len(sample), 1)), np.float32)
+        weights = np.full(labels.shape, UNKNOWN * max(1.0, len(unlabelled) / max(len(sample), 1)), np.float32)
         weights[: len(some)] = np.where(self.sure[some], 1.0, UNKNOWN)
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
         head = fit_answered_head(
-            units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), self.tell
+            units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), tell
         )
         self.warm_start.weights[half] = (head.weight, head.bias)
-        return head.score(self.features, self.region_codes, centre, images, self.tell)
+        return Scorer(model, head, self.features, self.region_codes)
 
+    def _stack(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
+        """Fit the stacker, and set `probabilities`, those of all models together."""
+        labels = np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
+        inputs = [source.inputs() for source in self.outside]
+        usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
+        of_usual = scorer.of_many(usual, self.tell)
+        unanswered = of_usual.mean[self._of_images(labels, usual) == UNSEEN]
+        kept = of_usual if len(usual) == len(self.features) else None  # of few images, scores of all
 
-def _mean_root(features: Features) -> Tensor:
-    sample = np.sort(np.random.default_rng(0).permutation(len(features))[:2000])
-    return root(as_tensor(features[sample])).mean(0)
+        def scores_of(rows: slice | np.ndarray) -> Scores:
+            scores = kept[rows] if kept else scorer.of(rows) if isinstance(rows, slice) else scorer.of_many(rows)
+            return Scores(scores.auto, scores.known, [values[rows] for values in inputs])
+
+        def held_out_of(images: np.ndarray) -> Scores:
+            scores = self._held_out(halves, images)
+            return Scores(scores.auto, scores.known, [values[images] for values in inputs])
+
+        stackers = self._stackers(labels, unanswered, scores_of, held_out_of)
+        self.outside_weights = stackers[-1].outside_weights()
+        result = np.empty((len(self.features), labels.shape[1]), np.float32)
+
+        def score(rows: slice) -> None:
+            scores = scores_of(rows)
+            others = likely_others(stackers[:-1], scores, self._of_images(labels, rows))
+            probabilities = sigmoid(stackers[-1].logits(scores, others))
+            probabilities[np.isnan(scores.auto)] = np.nan
+            # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat
+            # it, and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
+            is_answered = self._of_images(self.unbiased, rows)
+            some = np.flatnonzero(is_answered.any(1))
+            if len(some):
+                unseen = sigmoid(stackers[-1].logits(held_out_of(some + rows.start), others[some]))
+                cells = is_answered[some] & ~np.isnan(scores.auto[some])
+                probabilities[some] = np.where(cells, unseen, probabilities[some])
+            result[rows] = probabilities
+
+        in_blocks(len(result), ROWS, score, self.tell)
+        self.probabilities, self.calibrated = result, True
+
+    def _stackers(
+        self,
+        labels: np.ndarray,
+        unanswered: np.ndarray,
+        scores_of: Callable[[np.ndarray], Scores],
+        held_out_of: Callable[[np.ndarray], Scores],
+    ) -> list[Stacker]:
+        """The stacker of each round, fitted to the unbiased answers of STACKED cells.
+
+        labels         (n, C) int8 of the labeled images
+        unanswered     (m,) usual scores of cells that nobody has answered
+        scores_of      images -> their scores by the models of all images; held_out_of: by those of the other half
+        """
+        answered = np.flatnonzero(self.unbiased.any(1))
+        answered = self._sampled(answered, max(1, int(self.unbiased.sum()) // len(answered)))
+        images, (at, columns) = self.rows[answered], np.nonzero(self.unbiased[answered])
+        scores, held_out = scores_of(images), held_out_of(images).of_cells(at, columns)
+        labels = labels[answered]
+        present = labels[at, columns] == PRESENT
+        weights = importance_weights(held_out.mean[:, 0], unanswered)
+        stackers: list[Stacker] = []
+        others = other_classes(labels, sigmoid(scores.mean))
+        for _ in range(ROUNDS):
+            self.tell()
+            if stackers:
+                others = other_classes(labels, sigmoid(stackers[-1].logits(scores, others)))
+            cells = others[at, columns][:, None]
+            stackers.append(fit_stacker(held_out, cells, columns, present, weights, labels.shape[1]))
+        return stackers
+
+    def _of_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        """(m, C) of any images, from values (n, C) of the labeled ones; 0 for the others."""
+        places = self._place[rows]
+        result = np.zeros((len(places), values.shape[1]), values.dtype)
+        result[places >= 0] = values[places[places >= 0]]
+        return result
+
+    def _sampled(self, rows: np.ndarray, cells: int) -> np.ndarray:
+        """At most so many of the rows, ascending, that they have STACKED cells, at `cells` each."""
+        most = max(1, STACKED // cells)
+        return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
+
+    def _held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
+        """Scores (m, C) of these images, each by models trained on the other half; nan and 0 without any."""
+        auto = np.full((len(images), self.labels.shape[1]), np.nan, np.float32)
+        known = np.zeros_like(auto)
+        for half, scorer in enumerate(halves):
+            places = np.flatnonzero(self._half_of[images] == half)
+            if scorer is not None and len(places):
+                scores = scorer.of_many(images[places])
+                auto[places], known[places] = scores.auto, scores.known
+        return Scores(auto, known)

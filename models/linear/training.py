@@ -26,6 +26,7 @@ Features = Array | Rows
 
 CHUNK = 4096  # rows of features handled at once outside the batches: 21 MB of 1280-d float32
 FORMAT = "linear head, version 1"
+TOO_LARGE = 1e15  # a feature so large is taken for one that is not finite
 
 # Optimiser settings. One set for all methods, chosen on two photograph collections (1830 and 2000 images, 20 and 14
 # classes, 1280-d features of an EfficientNet-Lite2) with one click on 5, 20, 50 and 100 % of the images, by the average
@@ -345,18 +346,35 @@ def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
     for _, chunk in chunks(features):
         squares += (chunk - mean).square_().sum(0)
     if not torch.isfinite(squares).all():
-        # Not "not finite" but "not small": a huge number overflows when squared, and nan compares as false.
-        bad = [start + (~(chunk.abs().amax(1) < 1e15)).nonzero()[:, 0] for start, chunk in chunks(features)]
-        rows = torch.cat(bad).tolist()
-        named = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
-        raise ValueError(
-            f"The features of {len(rows)} of {images} images are not finite (rows {named}). "
-            "Were these images embedded in half precision, or is the feature file damaged? Embed them again."
-        )
+        raise _not_finite(features)
     # Equal values differ by rounding once their mean is taken off; Adam would make steps of that as of anything else.
     varies = (squares / images).sqrt() > 1e-5 * mean.abs()
     spread = squares[varies].sum().div(images * dimensions).sqrt()
     return mean, torch.where(varies, SIZE / (dimensions * spread), 0).float()
+
+
+def refuse_not_finite(features: Tensor | Rows) -> None:
+    """Raises ValueError naming the rows of features (N, D) that are not finite, or beyond all measure."""
+    for start in range(0, len(features), CHUNK):
+        rows = features[start : start + CHUNK]
+        chunk = rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
+        if chunk.dtype == torch.float16:  # compared as integers, which the processor can do directly
+            finite = int((chunk.view(torch.int16) & 0x7FFF).amax()) < 0x7C00
+        else:
+            finite = bool(chunk.abs().amax() < TOO_LARGE)
+        if not finite:
+            raise _not_finite(features)
+
+
+def _not_finite(features: Tensor | Rows) -> ValueError:
+    # Not "not finite" but "not small": a huge number overflows when squared, and nan compares as false.
+    bad = [start + (~(chunk.abs().amax(1) < TOO_LARGE)).nonzero()[:, 0] for start, chunk in chunks(features)]
+    rows = torch.cat(bad).tolist()
+    named = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+    return ValueError(
+        f"The features of {len(rows)} of {len(features)} images are not finite (rows {named}). "
+        "Were these images embedded in half precision, or is the feature file damaged? Embed them again."
+    )
 
 
 def as_features(features: Features, dimensions: int) -> Tensor:

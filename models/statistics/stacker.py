@@ -54,6 +54,15 @@ class Scores:
         """(n, C) of both of ours; of the second alone where the first has no model."""
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
+    def __getitem__(self, rows: slice | np.ndarray) -> "Scores":
+        """Some of the images."""
+        return Scores(self.auto[rows], self.known[rows], [inputs[rows] for inputs in self.outside])
+
+    def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
+        """Scores (m, 1) of single cells."""
+        auto, known, *outside = (values[rows, columns][:, None] for values in (self.auto, self.known, *self.outside))
+        return Scores(auto, known, outside)
+
 
 @dataclass(frozen=True, eq=False)
 class Stacker:
@@ -69,7 +78,9 @@ class Stacker:
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
         """(n, C) calibrated logits; others (n, C) how many other classes are on the image, from `other_classes`."""
-        result = self.slopes * self._on_line(scores, others) + self.shifts
+        result = self._on_line(scores, others)
+        result *= self.slopes.astype(result.dtype)
+        result += self.shifts.astype(result.dtype)
         for place, inputs in enumerate(scores.outside):
             assert self.own is not None
             result += np.nan_to_num(inputs) * self.own[:, place]
@@ -90,10 +101,30 @@ class Stacker:
         return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
 
     def _on_line(self, scores: Scores, others: np.ndarray) -> np.ndarray:
-        result = np.full(scores.known.shape, self.line[-1])
-        for values, weight in zip(_inputs(scores, others), self.line[:-1], strict=True):
+        # Plain numbers, so that float32 scores stay float32.
+        *weights, shift = self.line.tolist()
+        result = np.full(scores.known.shape, shift, scores.known.dtype)
+        for values, weight in zip(_inputs(scores, others), weights, strict=True):
             result += weight * values
         return result
+
+
+def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
+    """(n, C) float32, as `other_classes`, by what stackers found likely, one after the other.
+
+    stackers    each was fitted to what the one before found likely, the first to the mean of the scores
+    labels      (n, C) int8
+    """
+    others = other_classes(labels, sigmoid(scores.mean))
+    for stacker in stackers:
+        others = other_classes(labels, sigmoid(stacker.logits(scores, others)))
+    return others
+
+
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-logits)), of the same float type; scipy's expit takes several times as long."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-logits))
 
 
 def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

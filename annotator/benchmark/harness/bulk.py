@@ -65,10 +65,10 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
     clicked = np.sort(chance.permutation(np.arange(files + 1, image_count + 1))[: int(CLICKED * image_count)])
     chosen = chance.integers(1, class_count + 1, len(clicked))
     since = min(SINCE, len(clicked) // 10)
-    _click(db, clicked[:-since], chosen[:-since])
+    click(db, clicked[:-since], chosen[:-since])
     _complete(db, clicked[: min(COMPLETE, len(clicked) // 10)])
     seconds = _add_run(db, image_count, class_count)
-    _click(db, clicked[-since:], chosen[-since:])
+    click(db, clicked[-since:], chosen[-since:])
     with db.writing() as sql:
         sql.execute("ANALYZE")
     labeled = chance.permutation(clicked)[:DECIDED_ON]
@@ -100,7 +100,7 @@ def add_images(db: Database, folder: Path, ids: range) -> None:
         )
 
 
-def _click(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> None:
+def click(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> None:
     """One positive label each, as so many single decisions would have left them."""
     decided_at = time.time()
     first = decisions.newest_decision(db) + 1

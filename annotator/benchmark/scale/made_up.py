@@ -1,0 +1,106 @@
+"""Images that exist as features, region codes and labels only: structured, of any number, the same each time.
+
+Every class has a direction, and lights one region of each image that shows it; the whole image is the mean of its nine
+regions, as pooled features are. Frequencies fall from class to class, three classes an image on average. Features are
+written shard by shard, as the worker writes them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.harness.projects import DIMENSIONS, REGIONS
+from annotator.store.features.basis import StoredBasis, publish_basis
+from annotator.store.features.shards import Coded, write_shard
+from models.ensemble.basis import AXES, SPREAD, STEPS
+
+SHOWN = 3.0  # classes an image, on average
+STRENGTH = 11.0  # of a class in its region, in standard deviations of one coordinate ...
+WIDTH = 24  # ... on so many coordinates
+VARIED = 0.6  # standard deviation, between images, of how clearly a class is to be seen
+NOISE = 16_384  # different regions without an object: drawn from these, which is faster than drawing numbers
+GRIDS, GRID = 100, 24  # answered, of the likeliest cells
+JUDGED = 20_000  # images that grids are made of
+COMPLETE = 300  # images answered in every class
+SIZE = 0.02  # of roots of features around their mean, as of real ones
+SHARD = 5000  # images
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUp:
+    """truth (N, C) bool; labels (N, C) int8 and unbiased (N, C) bool, as a training reads them."""
+
+    truth: np.ndarray
+    labels: np.ndarray
+    unbiased: np.ndarray
+
+
+def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0) -> MadeUp:
+    """Write the features and region codes of images 1 .. N into a folder, and say what they show.
+
+    clicked    share of the images that have one label "present"
+
+    Raises DiskFull.
+    """
+    chance = np.random.default_rng(7)
+    axes, _ = np.linalg.qr(chance.standard_normal((DIMENSIONS, AXES)).astype(np.float32))
+    centre = (0.6 + 0.1 * chance.standard_normal(DIMENSIONS)).astype(np.float32)
+    falling = (SIZE * 0.97 ** np.arange(AXES)).astype(np.float32)  # standard deviation along each axis
+    directions = np.zeros((classes, AXES), np.float32)
+    for direction in directions:
+        direction[chance.permutation(AXES)[:WIDTH]] = chance.choice([-1.0, 1.0], WIDTH)
+    directions *= STRENGTH * falling / WIDTH**0.5
+    truth = _truth(images, classes, chance)
+    noise = chance.standard_normal((NOISE, AXES)).astype(np.float32) * falling
+    scales = SPREAD / STEPS * np.maximum(2 * falling, SIZE / 100)
+    basis = publish_basis(folder, StoredBasis(centre, np.ascontiguousarray(axes), scales))
+    likely = np.zeros((0, classes), np.float32)
+    for start in range(0, images, SHARD):
+        block = truth[start : start + SHARD]
+        regions = noise[chance.integers(0, NOISE, (len(block), REGIONS))]
+        rows, columns = np.nonzero(block)
+        clear = np.exp(VARIED * chance.standard_normal((len(rows), 1))).astype(np.float32)
+        regions[rows, chance.integers(0, REGIONS, len(rows))] += clear * directions[columns]  # one may cover another
+        mean = regions.mean(1)
+        features = np.square(np.maximum(centre + mean @ axes.T, 0)).astype(np.float16)
+        codes = np.clip(np.rint(regions / scales), -STEPS, STEPS).astype(np.int8)
+        lengths = np.linalg.norm(regions, axis=2).astype(np.float16)
+        write_shard(folder, np.arange(start, start + len(block)) + 1, features, Coded(codes, lengths, basis.name))
+        if start < JUDGED:
+            likely = np.concatenate([likely, mean @ directions.T])
+    labels, unbiased = _answers(truth, clicked, likely, chance)
+    return MadeUp(truth, labels, unbiased)
+
+
+def _truth(images: int, classes: int, chance: np.random.Generator) -> np.ndarray:
+    shares = 1 / (np.arange(classes) + 3.0) ** 0.7
+    shares *= SHOWN / shares.sum()
+    truth = np.zeros((images, classes), bool)
+    for start in range(0, images, SHARD):
+        block = truth[start : start + SHARD]
+        block[:] = chance.random(block.shape, np.float32) < np.minimum(0.5, shares)
+        block[np.flatnonzero(~block.any(1)), 0] = True
+    return truth
+
+
+def _answers(
+    truth: np.ndarray, clicked: float, likely: np.ndarray, chance: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """likely (n, C): scores of the first images, by which grids were made."""
+    images, classes = truth.shape
+    labels = np.zeros(truth.shape, np.int8)
+    rows = np.sort(chance.permutation(images)[: int(clicked * images)])
+    for start in range(0, len(rows), SHARD):
+        some = rows[start : start + SHARD]
+        drawn = chance.random((len(some), classes), np.float32)
+        drawn[~truth[some]] = -1
+        labels[some, drawn.argmax(1)] = 1
+    unbiased = np.zeros(truth.shape, bool)
+    for number in range(GRIDS):
+        column = number % classes
+        open_ = np.flatnonzero(labels[: len(likely), column] == 0)
+        unbiased[open_[np.argsort(-likely[open_, column])[:GRID]], column] = True
+    unbiased[chance.permutation(images)[: min(COMPLETE, images // 10)]] = True
+    labels[unbiased] = np.where(truth[unbiased], 1, -1)
+    return labels, unbiased

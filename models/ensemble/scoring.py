@@ -1,0 +1,54 @@
+"""What the models of one training say of images: the ensemble and the answered-cell head in one pass.
+
+Regions are read once for all models, and nothing of a block is kept but its scores.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from models.ensemble.answered_head import REGIONS, AnsweredHead
+from models.ensemble.basis import as_tensor, root
+from models.ensemble.fit_ensemble import ROWS, Ensemble
+from models.ensemble.regions import Regions
+from models.linear.blocks import in_blocks
+from models.linear.training import Features
+from models.statistics.calibration import SUREST
+from models.statistics.stacker import Scores
+
+SUREST_LOGIT = float(np.log((1 - SUREST) / SUREST))
+
+
+class Scorer:
+    """An ensemble and an answered-cell head with the images that they score.
+
+    features, region_codes    of all N images
+    """
+
+    def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
+        self._ensemble, self._head, self._features, self._region_codes = ensemble, head, features, region_codes
+        self._gain = head.gain(features, region_codes, ensemble.centre)
+        self._columns = ensemble.columns(head.weight)
+
+    def of(self, rows: slice | np.ndarray) -> Scores:
+        """Scores (m, C) float32 of a few hundred images."""
+        roots = root(as_tensor(self._features[rows]))
+        wholes, best = self._columns.of(roots, None if self._region_codes is None else self._region_codes[rows])
+        auto = self._ensemble.logits(wholes, best).clamp_(-SUREST_LOGIT, SUREST_LOGIT)
+        others = 2 * auto.shape[1]
+        known = wholes[:, others:]
+        if best is not None:
+            known = known + REGIONS * (best[:, others:] - known - self._gain)
+        return Scores(auto.numpy(), (known + self._head.bias).numpy())
+
+    def of_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
+        """The same of any number of images; tell is called every few hundred."""
+        auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
+        known = np.empty_like(auto)
+
+        def score(places: slice) -> None:
+            scores = self.of(rows[places])
+            auto[places], known[places] = scores.auto, scores.known
+
+        in_blocks(len(rows), ROWS, score, tell)
+        return Scores(auto, known)

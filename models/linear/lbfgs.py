@@ -1,0 +1,74 @@
+"""L-BFGS with a line search (Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4, 7.5 and 3.5).
+
+torch.optim.LBFGS takes the same steps, number for number, and its line search is the one used here. But the first
+optimiser of torch's own in a process loads its compiler: four seconds of a core before the first training can go on, as
+with Adam (training.py).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.optim.lbfgs import (
+    _strong_wolfe,  # pyright: ignore[reportPrivateUsage] - there is no public line search in torch
+)
+
+HISTORY = 8  # steps that the curvature is estimated from
+LARGEST_SLOPE, LEAST_CHANGE = 1e-7, 1e-9  # where it ends before its time
+LEAST_CURVATURE = 1e-10
+
+Objective = Callable[[Tensor], tuple[float, Tensor]]
+"""From a point (n,) to its value and its gradient (n,)."""
+
+
+@torch.no_grad()
+def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
+    """The point (n,) after at most so many steps from `start` (n,), and a quarter more evaluations."""
+    point, most = start.clone(), steps * 5 // 4
+    value, slope = objective(point)
+    evaluations, length = 1, 1.0
+    if slope.abs().max() <= LARGEST_SLOPE:
+        return point
+    changes: list[tuple[Tensor, Tensor, Tensor]] = []  # of the slope, of the point, 1 / their product
+    direction, before, scale = slope.neg(), slope, torch.ones(())
+
+    def along(point: Tensor, length: float, direction: Tensor) -> tuple[float, Tensor]:
+        return objective(point.add(direction, alpha=float(length)))
+
+    for step in range(steps):
+        if step:
+            of_slope, of_point = slope - before, direction * length
+            product = of_slope.dot(of_point)
+            if product > LEAST_CURVATURE:
+                changes = [*changes[-HISTORY + 1 :], (of_slope, of_point, 1.0 / product)]
+                scale = product / of_slope.dot(of_slope)
+            direction = _newton_like(slope, changes, scale)
+        length = 1.0 if step else torch.clamp(1.0 / slope.abs().sum(), max=1.0)
+        downhill = slope.dot(direction)
+        if downhill > -LEAST_CHANGE:
+            break
+        before, value_before = slope, value
+        value, slope, length, taken = _strong_wolfe(
+            along, point, length, direction, value, slope, downhill, max_ls=most - evaluations
+        )
+        length = float(length)
+        point = point.add(direction, alpha=length)
+        evaluations += taken
+        moved = float((direction * length).abs().max())
+        if evaluations >= most or moved <= LEAST_CHANGE or abs(value - value_before) < LEAST_CHANGE:
+            break
+        if slope.abs().max() <= LARGEST_SLOPE:
+            break
+    return point
+
+
+def _newton_like(slope: Tensor, changes: list[tuple[Tensor, Tensor, Tensor]], scale: Tensor) -> Tensor:
+    """The two loops: minus the approximate inverse of the second derivatives, times the slope."""
+    direction, shares = slope.neg(), []
+    for of_slope, of_point, factor in reversed(changes):
+        shares.append(of_point.dot(direction) * factor)
+        direction = direction.add(of_slope, alpha=-float(shares[-1]))
+    direction = direction * scale
+    for (of_slope, of_point, factor), share in zip(changes, reversed(shares), strict=True):
+        direction = direction.add(of_point, alpha=float(share - of_slope.dot(direction) * factor))
+    return direction

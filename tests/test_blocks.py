@@ -1,0 +1,82 @@
+"""Long passes in several threads, and the optimiser: the same result as one thread and as torch's own."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from models.linear.blocks import in_blocks
+from models.linear.lbfgs import minimised
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(0, 10), (7, 10), (10, 10), (101, 10), (400, 1)])
+def test_every_row_is_worked_on_once_and_torch_has_its_threads_again(two_threads, rows, size):
+    counts = np.zeros(rows, int)
+
+    def work(block: slice) -> None:
+        assert block.stop - block.start <= size and torch.get_num_threads() == 1
+        counts[block] += 1
+
+    in_blocks(rows, size, work)
+    assert (counts == 1).all() and torch.get_num_threads() == 2
+
+
+def test_a_caller_with_one_thread_gets_one(two_threads):
+    torch.set_num_threads(1)
+    names = set()
+    in_blocks(100, 1, lambda block: names.add(threading.current_thread().name))
+    assert names == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize(("where", "call"), [("work", 1), ("work", 20), ("tell", 1)])
+def test_what_goes_wrong_in_any_thread_ends_the_pass_and_is_raised(two_threads, where, call):
+    done = []
+
+    def fail(*_: object) -> None:
+        done.append(1)
+        if len(done) == call:
+            raise LookupError("told")
+
+    arguments = {"work": lambda block: None, "tell": lambda: None} | {where: fail}
+    with pytest.raises(LookupError, match="told"):
+        in_blocks(100_000, 1, **arguments)
+    assert len(done) < 100_000 and not any(thread.name.startswith("blocks") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("steps", [1, 5, 40])
+def test_steps_of_the_optimiser_are_those_of_torch(steps):
+    generator = torch.Generator().manual_seed(steps)
+    rows, answers = torch.randn(60, 12, generator=generator), torch.rand(60, generator=generator).round()
+
+    def loss(weight: torch.Tensor) -> torch.Tensor:
+        return F.binary_cross_entropy_with_logits(rows @ weight, answers, reduction="sum") + 0.1 * (weight**2).sum()
+
+    theirs = torch.zeros(12, requires_grad=True)
+    optimiser = torch.optim.LBFGS([theirs], max_iter=steps, history_size=8, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        value = loss(theirs)
+        value.backward()
+        return value
+
+    def objective(point: torch.Tensor) -> tuple[float, torch.Tensor]:
+        with torch.enable_grad():
+            point = point.clone().requires_grad_(True)
+            value = loss(point)
+            value.backward()
+        assert point.grad is not None
+        return value.item(), point.grad
+
+    optimiser.step(closure)
+    np.testing.assert_array_equal(minimised(objective, torch.zeros(12), steps).numpy(), theirs.detach().numpy())
