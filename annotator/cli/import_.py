@@ -7,15 +7,17 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
-from annotator.exchange.imports.importing import Choices, Done, Plan
 from annotator.settings import login
+
+if TYPE_CHECKING:  # the formats would delay every command
+    from annotator.exchange.imports.importing import Done, Plan
 
 commands = typer.Typer(rich_markup_mode=None)
 imports = typer.Typer(
@@ -75,7 +77,7 @@ def import_(
     by: By = None,
 ) -> None:
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
-    from annotator.exchange.imports.importing import prepare
+    from annotator.exchange.imports.importing import Choices, prepare
     from annotator.exchange.imports.in_words import unchanged_in_words
     from annotator.store.private import files_for_owner_only
 
@@ -118,7 +120,7 @@ def _register_in_place(project: Path, source: str) -> None:
     print_by_reason(done.registered.missing, "missing")
 
 
-def _interrupted(project: Path, plan: Plan | None) -> AnnotatorError:
+def _interrupted(project: Path, plan: "Plan | None") -> AnnotatorError:
     if plan is not None and plan.is_stored:
         return AnnotatorError(f"Interrupted after the import was stored. See: annotator imports {project}")
     return AnnotatorError(
@@ -186,7 +188,7 @@ def undo(
         print(printable(sentence))
 
 
-def _print_preview(plan: Plan, conflicts: str) -> None:
+def _print_preview(plan: "Plan", conflicts: str) -> None:
     from annotator.exchange.imports import in_words
 
     preview = plan.preview
@@ -213,7 +215,7 @@ def _print_preview(plan: Plan, conflicts: str) -> None:
         print(f"  {printable(warning)}")
 
 
-def _print_done(project: Path, done: Done) -> None:
+def _print_done(project: Path, done: "Done") -> None:
     from annotator.exchange.imports.in_words import done_in_words
 
     for sentence in done_in_words(done):
@@ -224,7 +226,7 @@ def _print_done(project: Path, done: Done) -> None:
     print(f"Take it back with: annotator imports undo {project} {done.imported.id}")
 
 
-def _as_json(plan: Plan, done: Done | None) -> dict:
+def _as_json(plan: "Plan", done: "Done | None") -> dict:
     imported = asdict(done.imported) if done else None
     return {
         "format": plan.format.name,
