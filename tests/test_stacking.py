@@ -1,15 +1,20 @@
 """What `auto` learns from whole answers: nothing without them, honest numbers with them."""
 
+import pickle
 import threading
 
 import numpy as np
 import pytest
 import torch
 
+from models.ensemble import stacking
+from models.ensemble.all_images import score_here
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.learned_rows import learned_rows
+from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.ensemble.stacking import FEWEST, WarmStart, fit_stacked
 from models.methods.auto import Auto
+from models.statistics.outside_scores import OutsideScores
 from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes
 
 pytestmark = pytest.mark.training
@@ -67,6 +72,48 @@ def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
     assert ours.calibrated and 0.75 < expected / there < 1.35
     alone = trained(features, labels, np.zeros_like(unbiased)).probabilities
     assert abs(np.log(expected / there)) < abs(np.log(alone[open_].sum() / there))
+
+
+@pytest.mark.parametrize("answers", [0, 80])
+def test_what_was_learned_scores_images_elsewhere_as_here(world, monkeypatch, answers):
+    monkeypatch.setattr(stacking, "STACKED", 200)  # else few images keep the scores that they were stacked by
+    features, truth = world
+    labels, unbiased = answered(truth, answers)
+    rows = np.flatnonzero((labels != 0).any(1))
+    region_codes = encode(basis := learn_basis(features, regions_of(features)), regions_of(features))
+    sent = []
+
+    def elsewhere(model, features, codes, known, classes, tell):
+        packed = pickle.dumps((model, basis))
+        sent.append(len(packed))
+        model, there = pickle.loads(packed)  # what a cluster does: the images come by blocks, the model once
+        result = np.empty((len(features), classes), np.float32)
+        for start in range(0, len(features), 256):
+            part = slice(start, min(start + 256, len(features)))
+            few = known(part)
+            for first in range(0, part.stop - start, 100):
+                some = slice(first, min(first + 100, part.stop - start))
+                of_images = slice(start + some.start, start + some.stop)
+                of_regions = RegionCodes(there, codes.codes[of_images], codes.lengths[of_images])
+                result[of_images] = model.probabilities(features[of_images], of_regions, few[some])
+        return result
+
+    def train(scoring):
+        training = fit_stacked(
+            Auto(), features, region_codes, rows, labels[rows], unbiased[rows],
+            outside=[OutsideScores("other", truth * 0.5 + 0.2, "probability")], scoring=scoring,
+        )  # fmt: skip
+        for _ in training.epochs():
+            pass
+        return training.probabilities
+
+    np.testing.assert_allclose(train(elsewhere), train(score_here), atol=1e-6)
+    assert sent and sent[0] < 400_000, "no images travel with a model"
+
+
+def regions_of(features: np.ndarray) -> np.ndarray:
+    """(N, 3, D): two regions beside the whole."""
+    return np.stack([features, features * 0.5, np.roll(features, 1, 1)], 1).astype(np.float16)
 
 
 def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world):

@@ -2,5 +2,6 @@
 
 fit_ensemble.py is the place to begin; learned_rows.py chooses what it learns from where there is more than it needs.
 basis.py and regions.py encode images and their regions; stacking.py adds the answered-cell head (answered_head.py) and
-the stacked model, which read every image once (scoring.py); incremental_update.py corrects a run between two trainings.
+the stacked model, which read every image once (scoring.py, all_images.py); incremental_update.py corrects a run between
+two trainings.
 """

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.ensemble.all_images import EnsembleModel, ImageModel, Known, Scoring, StackedScorer, score_here
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
 from models.ensemble.fit_ensemble import ROWS, Ensemble, fit_ensemble, without
@@ -42,7 +43,6 @@ from models.statistics.stacker import (
     Stacker,
     fit_stacker,
     importance_weights,
-    likely_others,
     other_classes,
     sigmoid,
 )
@@ -81,6 +81,7 @@ def fit_stacked(
     seed: int = 0,
     tell: Callable[[], None] = lambda: None,
     outside: Sequence[OutsideScores] = (),
+    scoring: Scoring = score_here,
 ) -> "StackedModel":
     """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
 
@@ -88,11 +89,13 @@ def fit_stacked(
     unbiased       (n, C) bool, which labels are unbiased answers, of the rows
     warm_start     weights of the training before
     outside        scores of models from elsewhere, of all N images
+    scoring        scores all N images by what was learned
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
-        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside
-    )
+        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside,
+        scoring,
+    )  # fmt: skip
 
 
 class StackedModel:
@@ -104,7 +107,20 @@ class StackedModel:
     outside_weights     (C, K) what it believes of each model from elsewhere (models/statistics/stacker.py), None before
     """
 
-    def __init__(self, method, features, region_codes, rows, labels, unbiased, mask, warm_start, settings, outside=()):
+    def __init__(
+        self,
+        method,
+        features,
+        region_codes,
+        rows,
+        labels,
+        unbiased,
+        mask,
+        warm_start,
+        settings,
+        outside,
+        scoring: Scoring,
+    ):
         self.method, self.features, self.region_codes = method, features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
         self.seed, self.tell = settings["seed"], settings["tell"]
@@ -115,6 +131,7 @@ class StackedModel:
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None
+        self.scoring = scoring
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -148,7 +165,8 @@ class StackedModel:
                 yield from self._stacked()
             else:
                 yield from self._fit(self.ensemble, ALL, self.tell)
-                self.probabilities = self.ensemble.probabilities(self.features, self.region_codes, self.tell)
+                nothing = Known.nothing(self.labels.shape[1])
+                self.probabilities = self._score(EnsembleModel(self.ensemble), lambda _: nothing)
         if self.outside and self.probabilities is not None:
             everything, labels = slice(None), np.where(self.sure, self.labels, UNSEEN)
             labels, unbiased = self._of_images(labels, everything), self._of_images(self.unbiased, everything)
@@ -266,25 +284,42 @@ class StackedModel:
 
         stackers = self._stackers(labels, unanswered, scores_of, held_out_of)
         self.outside_weights = stackers[-1].outside_weights()
-        result = np.empty((len(self.features), labels.shape[1]), np.float32)
+        model = StackedScorer(scorer.without_images(), [half and half.without_images() for half in halves], stackers)
+
+        def known_of(rows: slice) -> Known:
+            return self._known_of(rows, labels, inputs)
+
+        if kept is None:
+            self.probabilities = self._score(model, known_of)
+        else:
+            self.probabilities = self._of_kept(model, kept, known_of)
+        self.calibrated = True
+
+    def _score(self, model: ImageModel, known_of: Callable[[slice], Known]) -> np.ndarray:
+        return self.scoring(model, self.features, self.region_codes, known_of, self.labels.shape[1], self.tell)
+
+    def _of_kept(self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], Known]) -> np.ndarray:
+        """The same where the scores of the models of all images are at hand."""
+        result = np.empty((len(self.features), self.labels.shape[1]), np.float32)
 
         def score(rows: slice) -> None:
-            scores = scores_of(rows)
-            others = likely_others(stackers[:-1], scores, self._of_images(labels, rows))
-            probabilities = sigmoid(stackers[-1].logits(scores, others))
-            probabilities[np.isnan(scores.auto)] = np.nan
-            # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat
-            # it, and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
-            is_answered = self._of_images(self.unbiased, rows)
-            some = np.flatnonzero(is_answered.any(1))
-            if len(some):
-                unseen = sigmoid(stackers[-1].logits(held_out_of(some + rows.start), others[some]))
-                cells = is_answered[some] & ~np.isnan(scores.auto[some])
-                probabilities[some] = np.where(cells, unseen, probabilities[some])
-            result[rows] = probabilities
+            known, codes = known_of(rows), self.region_codes
+            result[rows] = model.of_scores(
+                Scores(kept.auto[rows], kept.known[rows], known.outside),
+                lambda some: np.asarray(self.features[some + rows.start]),
+                lambda some: None if codes is None else codes[some + rows.start],
+                known,
+            )
 
         in_blocks(len(result), ROWS, score, self.tell)
-        self.probabilities, self.calibrated = result, True
+        return result
+
+    def _known_of(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> Known:
+        """Labels (n, C) of the labeled images, and inputs (N, C) of models from elsewhere, of some images."""
+        some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
+        images = self.rows[some]
+        outside = [values[rows] for values in inputs]
+        return Known(images - rows.start, labels[some], self.unbiased[some], self._half_of[images], outside)
 
     def _stackers(
         self,

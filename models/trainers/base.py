@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.ensemble.all_images import Scoring, score_here
 from models.ensemble.regions import Regions
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
@@ -156,6 +157,7 @@ class Trainer(ABC):
         progress: Progress = no_progress,
         resume: Resume = Resume(),
         outside: Sequence[OutsideScores] = (),
+        scoring: Scoring = score_here,
     ):
         """Checks and prepares; nothing is learned before `epochs` is stepped through.
 
@@ -163,12 +165,13 @@ class Trainer(ABC):
         progress    called during long steps with (state, done, of); what it raises ends the training
         resume      used where `long` is True
         outside     scores of models from elsewhere, of all N images; used where `uses_outside` is True
+        scoring     scores all images for the outcome, where their features are enough for that
 
         Raises ValueError for inputs that do not fit together.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
-        self.outside = outside
+        self.outside, self.scoring = outside, scoring
         self.history: list[Epoch] = []
         self.prepare()
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from torch import Tensor
 
+from models.ensemble.all_images import Known, LinearModel
 from models.linear.training import Epoch, Head, fit
 from models.trainers.base import Outcome, Trainer
 
@@ -36,13 +37,20 @@ class LinearTrainer(Trainer):
         return self.head.probabilities(self.images.features[rows])
 
     def outcome(self) -> Outcome:
-        return Outcome(self.head, self.head.probabilities(self.images.features))
+        nothing = Known.nothing(self.head.classes)
+        scores = self.scoring(
+            LinearModel(self.head), self.images.features, None, lambda _: nothing, self.head.classes, self._tell
+        )
+        return Outcome(self.head, scores)
 
     def candidates(self) -> tuple[str, ...]:
         return ("network",)
 
     def weights(self, which: str) -> dict[str, Tensor]:
         return {"weight": self.head.weight.clone(), "bias": self.head.bias.clone()}
+
+    def _tell(self) -> None:
+        self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)
 
     def load(self, weights: dict[str, Tensor]) -> None:
         self.head.weight, self.head.bias = weights["weight"], weights["bias"]

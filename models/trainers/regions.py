@@ -47,6 +47,7 @@ class RegionTrainer(Trainer):
             seed=self.seed,
             tell=self._tell,
             outside=self.outside,
+            scoring=self.scoring,
         )
 
     def epochs(self) -> Iterator[Epoch]:
