@@ -1,4 +1,4 @@
-"""Numbers in words: shares in percent, rounded so that 100 % means all and 0 % none, and counts with their noun."""
+"""Numbers in words: shares in percent, rounded so that 100 % means all and 0 % none, counts with their noun, times."""
 
 import math
 
@@ -22,3 +22,11 @@ def percent(part: float, of: float = 1, digits: int = 0) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 image", "1,234 images"; plural: where it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def seconds_in_words(seconds: float) -> str:
+    """A time in words: "40 seconds", "7 minutes", "3 hours", "12 days"."""
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return counted(round(seconds / length), unit)
+    return counted(max(1, round(seconds)), "second")

@@ -3,6 +3,7 @@
 import hashlib
 import http.server
 import io
+import json
 import os
 import shutil
 import signal
@@ -21,6 +22,8 @@ from annotator.errors import AnnotatorError, NoAnswer
 from annotator.exchange.setup import set_up
 from annotator.store import copies, fetched, images
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.image_files import image_files
 from annotator.store.locations import listing, objects, staged_listing
 from annotator.store.locations.cache import FileCache
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of
@@ -140,6 +143,60 @@ def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
     assert batch.indices == [0, 1] and not batch.failures and len(batch.features) == 2
     assert [facts.width for _, facts in batch.facts] == [96, 96]
     assert fetched.cache(birds).used() == (0, 0)
+
+
+def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_without_the_project(birds, annotator):
+    from annotator.worker.embedding.node import Member, Work, versions
+    from models.backbones.pretrained import pretrained
+
+    birds.set_setting("backbone", "efficientnet_lite0")
+    files = image_files(birds, birds.numbers("SELECT id FROM image ORDER BY id")[:, 0].tolist())
+    probes = {BIRDS: files[:1], "s3://no-such-bucket": [files[0]._replace(places=(_elsewhere(files[0]),))]}
+    member = Member()
+    work = Work("efficientnet_lite0", lambda: pretrained("efficientnet_lite0"), versions(), 1, False, probes)
+    assert member.start(work).unseen == {"s3://no-such-bucket"}
+    embedded = member.embed(files, {})
+    assert len(embedded.features) == len(embedded.facts) == 5 and not embedded.failures
+    said = json.loads(annotator("embed", birds.paths.project, "--json").stdout)
+    assert (said["images"], said["failed"], said["unanswered"]) == (5, 0, 0)
+    assert not birds.value("SELECT count(*) FROM image WHERE width = 0")
+    cache = FeatureCache(birds.paths.features("efficientnet_lite0"))
+    cache.refresh()
+    assert np.allclose(cache.features[np.argsort(cache.image_ids)], embedded.features, atol=2e-3)
+    assert fetched.cache(birds).used() == (0, 0)
+
+
+def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note(birds, monkeypatch):
+    from annotator.worker.embedding import embed_now
+
+    birds.set_setting("backbone", "efficientnet_lite0")
+    address = os.environ["AWS_ENDPOINT_URL"]
+    titles, answers_from = [], [0]
+
+    def show(done, of, title):
+        titles.append(title)
+        if sum("tried again in 1 second" in shown for shown in titles) == answers_from[0] > 0:
+            os.environ["AWS_ENDPOINT_URL"] = address
+            objects._objects.clear()
+
+    with closing(socket.socket()) as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{closed.getsockname()[1]}")
+        for name, value in (("WAIT_SECONDS", 0.01), ("AWAY_SECONDS", 0.01), ("_objects", {})):
+            monkeypatch.setattr(objects, name, value)
+        monkeypatch.setattr(embed_now, "AWAY_SECONDS", 1)
+        done = embed_now.embed_now(birds.paths.project, show=show)
+        assert (done.images, done.failed, done.remaining, done.unanswered) == (0, 0, 5, 5)
+        assert sum("5 images cannot be read now, tried again in 1 second" in title for title in titles) == 2
+        assert not images.missing_ids(birds)
+        titles.clear()
+        answers_from[0] = 1
+        done = embed_now.embed_now(birds.paths.project, show=show)
+    assert (done.images, done.remaining, done.unanswered) == (5, 0, 0)
+
+
+def _elsewhere(files):
+    return files.places[0]._replace(folder="s3://no-such-bucket")
 
 
 KILLED = """

@@ -18,15 +18,15 @@ from annotator.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [  # not losses, methods, pages and formats: their tables name their modules
-    *("annotator/ui", "annotator/worker", "annotator/queues", "annotator/queues/autopilot", "annotator/quality"),
     *(
-        "annotator/exchange",
-        "annotator/snapshot",
-        "annotator/store",
-        "annotator/store/features",
-        "annotator/cli",
-        "annotator/benchmark",
+        "annotator/ui",
+        "annotator/worker",
+        "annotator/worker/embedding",
+        "annotator/queues",
+        "annotator/queues/autopilot",
     ),
+    *("annotator/quality", "annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli"),
+    "annotator/benchmark",
     *("annotator/benchmark/methods", "annotator/benchmark/effort", "annotator/benchmark/harness"),
     *("models/backbones", "models/linear", "models/ensemble", "models/finetune", "models/statistics"),
     *("annotator/store/features", "models/query_strategies"),

@@ -1,6 +1,7 @@
 """The Progress page: its figures are those of the store, and its charts say what the figures say."""
 
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.exchange.setup import add_folder
 from annotator.records import SOURCES, Decision
-from annotator.store import decisions, overview
+from annotator.store import decisions, embedding, overview
 from annotator.store.database import Database
 from annotator.ui import context
 from annotator.ui.charts import progress as charts
@@ -50,6 +51,18 @@ def test_a_young_project_says_what_each_chart_waits_for(project):
     told = " ".join(one.value for one in shown(project).info)
     for words in ("Start on the Annotate page", "They are on the Review page", "needs about 20 labeled images"):
         assert words in told
+
+
+def test_a_cluster_that_embeds_is_shown_with_its_speed_and_the_time_left(project, db):
+    claim = embedding.claim(db, "ray://head:10001")
+    nodes = (("big", 30.0), ("small", 10.0))
+    state = replace(claim, done=1200, of=10000, images_a_second=40.0, workers=3, nodes=nodes, note="old is left out: x")
+    embedding.report(db, state)
+    said = " ".join(caption.value for caption in shown(project).caption).replace("\u2060", "").replace("\\", "")
+    assert "on ray://head:10001, 1,200 of 10,000 images; 3 workers" in said
+    assert "40 images a second (big 30, small 10); about 4 minutes left; old is left out: x" in said
+    embedding.release(db)
+    assert "annotator embed" not in " ".join(caption.value for caption in shown(project).caption)
 
 
 def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):

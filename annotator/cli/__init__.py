@@ -1,8 +1,8 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), work.py (worker, train), show.py (status, history, methods), export.py, predictions.py,
-import_.py, classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py are what they
-share.
+project.py (init, serve, demo), work.py (worker, embed, train), show.py (status, history, methods), export.py,
+predictions.py, import_.py, classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py
+are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
 """

@@ -182,6 +182,10 @@ def print_status(status: dict) -> None:
     )
     steps = f" {worker['done']:,} of {worker['of']:,}" if worker["alive"] and worker["of"] else ""
     print(f"  worker     {doing}{steps}{beat}")
+    if status["embedding"]:
+        from annotator.snapshot.status import embedding_in_words
+
+        print(f"  embedding  {embedding_in_words(status['embedding'])}")
     if run:
         print(
             f"  run        {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.2f} s, "

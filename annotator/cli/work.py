@@ -1,16 +1,17 @@
-"""The commands that do in a script what people and the worker do in the app: train, decide, undo."""
+"""The commands that do in a script what people and the worker do in the app: embed, train, decide, undo."""
 
+import json
 import uuid
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from annotator.cli.options import MethodName, Project, examples
+from annotator.cli.options import AsJson, MethodName, Project, examples
 from annotator.cli.printing import printable, progress
 from annotator.records import STATES, Decision
 from annotator.settings import login
-from annotator.shares import counted
+from annotator.shares import counted, seconds_in_words
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -66,6 +67,68 @@ def train(
     with progress("Waiting for the worker") as show:
         run = train_now(project, method, settings or (), progress=show)
     print(f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s.")
+
+
+@commands.command(
+    epilog=examples(
+        "annotator embed birds",
+        "annotator embed birds --on ray",
+        "annotator embed birds --on ray://10.0.0.5:10001 --json",
+    )
+)
+def embed(
+    project: Project,
+    on: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="local, ray (RAY_ADDRESS, else a cluster started here), ray://HOST:10001."),
+    ] = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Analyze the images that were not analyzed yet, on this machine or on a Ray cluster.
+
+    The worker does the same by itself, on this machine; it leaves the images alone while this command runs. Ctrl+C
+    stops, and the same command goes on later.
+    """
+    from annotator.store.private import files_for_owner_only
+    from annotator.worker.embedding.embed_now import embed_now
+
+    files_for_owner_only()
+    with progress("Reading the project") as show:
+        done = embed_now(project, on, show)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "images": done.images,
+                    "seconds": round(done.seconds, 3),
+                    "images_a_second": round(done.images_a_second, 3),
+                    "workers": done.workers,
+                    "nodes": {node: round(rate, 3) for node, rate in done.nodes.items()},
+                    "failed": done.failed,
+                    "remaining": done.remaining,
+                    "unanswered": done.unanswered,
+                }
+            )
+        )
+    else:
+        print(
+            f"Analyzed {counted(done.images, 'image')} in {seconds_in_words(done.seconds)}, "
+            f"{done.images_a_second:,.1f} a second, by {counted(done.workers, 'worker')}."
+        )
+        if len(done.nodes) > 1:
+            for node, rate in done.nodes.items():
+                print(f"  {printable(node)}: {rate:,.1f} a second")
+        if done.failed:
+            print(f"{counted(done.failed, 'image')} could not be read: annotator status names them.")
+        if done.unanswered:
+            print(
+                f"{counted(done.unanswered, 'image')} could not be read, because the bucket or server did not answer. "
+                "The same command tries again."
+            )
+        if done.remaining > done.unanswered:
+            print(f"Stopped: {counted(done.remaining, 'image')} remain. The same command goes on.")
+    if done.remaining:
+        raise typer.Exit(130 if done.remaining > done.unanswered else 1)
 
 
 @commands.command(

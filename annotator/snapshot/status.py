@@ -3,11 +3,13 @@
 from typing import Any
 
 from annotator.settings import LEFT_OUT
+from annotator.shares import counted, seconds_in_words
 from annotator.store import (
     annotator_disagreement,
     auto_accepted,
     classes,
     configuration,
+    embedding,
     heartbeat,
     images,
     overview,
@@ -52,6 +54,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
             "done": worker.done,
             "of": worker.of,
         },
+        "embedding": _embedding(db),
         "run": _run(db),
         "last_error": worker.last_error or None,
         "last_error_at": worker.last_error_at,
@@ -65,6 +68,42 @@ def _files(db: Database) -> dict[str, Any]:
         "files_kept_out_by_reason": images.kept_out_by_reason(db),
         "images_missing": [{"image": image.path, "reason": image.reason} for image in images.missing(db)],
     }
+
+
+def _embedding(db: Database) -> dict[str, Any] | None:
+    """How far `annotator embed` is; None while none runs."""
+    state = embedding.running(db)
+    if state is None:
+        return None
+    return {
+        "on": state.on,
+        "pid": state.pid,
+        "host": state.host,
+        "done": state.done,
+        "of": state.of,
+        "images_a_second": round(state.images_a_second, 2),
+        "seconds_left": None if state.seconds_left is None else round(state.seconds_left),
+        "workers": state.workers,
+        "nodes": dict(state.nodes),
+        "note": state.note,
+    }
+
+
+def embedding_in_words(state: dict[str, Any]) -> str:
+    """How far `annotator embed` is, of status()["embedding"]: a clause without its end."""
+    words = [f"on {state['on']}, {state['done']:,} of {counted(state['of'], 'image')}"]
+    if state["workers"]:
+        words.append(counted(state["workers"], "worker"))
+    if state["images_a_second"]:
+        nodes = ", ".join(f"{node} {rate:,.0f}" for node, rate in state["nodes"].items())
+        words.append(
+            f"{state['images_a_second']:,.0f} images a second" + (f" ({nodes})" if len(state["nodes"]) > 1 else "")
+        )
+    if state["seconds_left"] is not None:
+        words.append(f"about {seconds_in_words(state['seconds_left'])} left")
+    if state["note"]:
+        words.append(state["note"])
+    return "; ".join(words)
 
 
 def _run(db: Database) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ def worker_state(db: Database) -> WorkerState:
     """The worker's last report, and whether it is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
     recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
-    alive = recent and row["state"] not in ("stopped", "not started") and _exists(row["pid"])
+    alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
     return WorkerState(**row, alive=alive)
 
 
@@ -50,7 +50,8 @@ def log_end(db: Database, most: int) -> bytes:
         return b""
 
 
-def _exists(pid: int | None) -> bool:
+def exists(pid: int | None) -> bool:
+    """Whether a process of this machine is there."""
     if not pid:
         return False
     if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice

@@ -11,5 +11,5 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     project_images.py project_maps.py                   what trainers read of a project's images
     embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run
     coding.py region_cache.py map_cache.py backbone.py  what is kept of regions and maps; whether a network can be had
-    train_now.py                                        `annotator train`
+    train_now.py embedding/                             `annotator train`; `annotator embed`, here or on a cluster
 """

@@ -8,11 +8,13 @@ it: the pass would wait, layer by layer, for the core a decoder has taken.
 """
 
 import contextlib
+import io
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,16 @@ class Embedded:
     facts: list[tuple[int, ImageFacts]]  # (place, size and time) of what was read at addresses
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """A batch as the network takes it."""
+
+    indices: list[int]  # n of them
+    pixels: torch.Tensor  # (n, 3, S, S) uint8
+    failures: list[tuple[int, str]]  # as of Embedded
+    facts: list[tuple[int, ImageFacts]]
+
+
 def embed(
     paths: Sequence[Source],
     backbone: "Backbone",
@@ -65,23 +77,49 @@ def embed(
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
     network at the size it wants, read at reduced scale where the format can do that.
     """
-    stopped = should_stop or (lambda: False)
-    starts = iter(range(0, len(paths), batch))
-    pending: deque[Future[Embedded]] = deque()
+
+    def begin(place: int) -> Reading:
+        read = reading(paths[place])
+        return partial(_checked, read, contents[place]) if contents else read
+
     with embedding_threads(workers) as pool:
-        try:
-            while True:
-                # One batch ahead for each thread: none stands idle while the caller keeps what it got.
-                while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
-                    places = range(start, min(start + batch, len(paths)))
-                    sources = [reading(paths[place]) for place in places]  # at addresses: all of them at once
-                    pending.append(pool.submit(_embed_batch, sources, places, backbone, regions, contents))
-                if not pending:
-                    return
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+        yield from embed_places(
+            len(paths), begin, backbone, pool, regions=regions, batch=batch, should_stop=should_stop
+        )
+
+
+def embed_places(
+    count: int,
+    begin: Callable[[int], Reading],
+    backbone: "Backbone",
+    pool: "Threads",
+    *,
+    regions: bool,
+    batch: int = BATCH,
+    should_stop: Callable[[], bool] | None = None,
+) -> Iterator[Embedded]:
+    """The features of images 0 .. count - 1 in batches, as `embed` gives them.
+
+    begin   place -> what gives its file (read_batch); asked when its batch is next, so that what lies at addresses
+            is read while batches before it are embedded
+    pool    may be used by several such iterators at once
+    """
+    stopped = should_stop or (lambda: False)
+    starts = iter(range(0, count, batch))
+    pending: deque[Future[Embedded]] = deque()
+    try:
+        while True:
+            # One batch ahead for each thread: none stands idle while the caller keeps what it got.
+            while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
+                places = range(start, min(start + batch, count))
+                readings = [begin(place) for place in places]  # at addresses: all of them at once
+                pending.append(pool.submit(_embed_batch, readings, places, backbone, regions))
+            if not pending:
+                return
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 class Threads(ThreadPoolExecutor):
@@ -93,51 +131,70 @@ class Threads(ThreadPoolExecutor):
 
 
 @contextlib.contextmanager
-def embedding_threads(workers: int | None = None) -> Iterator[Threads]:
+def embedding_threads(workers: int | None = None, shared: int | None = None) -> Iterator[Threads]:
     """Threads that share the cores out among them, each with its own part for torch.
 
     workers  how many; None: one a core, at most MOST_WORKERS
+    shared   cores that are shared out; None: all that this process may run on
 
     Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
     """
-    cores = _cores()
-    workers = workers or max(1, min(cores, MOST_WORKERS))
+    shared = shared or cores()
+    workers = workers or max(1, min(shared, MOST_WORKERS))
     before = torch.get_num_threads()
     try:
-        with Threads(workers, max(1, cores // workers)) as pool:
+        with Threads(workers, max(1, shared // workers)) as pool:
             yield pool
     finally:
         torch.set_num_threads(before)
 
 
-def _embed_batch(
-    sources: Sequence[Reading], places: range, backbone: "Backbone", regions: bool, contents: Sequence[str] | None
-) -> Embedded:
-    size = backbone.input_size
+def _embed_batch(readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool) -> Embedded:
+    batch = read_batch(readings, places, backbone)
+    features, of_regions = forward(batch.pixels, backbone, regions)
+    return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts)
+
+
+def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone") -> Decoded:
+    """Decode one batch.
+
+    readings    of each place what gives its file; a BadImage, AnnotatorError or OSError that it raises is a failure
+    """
+    least = backbone.input_size
     indices, images, failures, facts = [], [], [], []
-    for place, read in zip(places, sources, strict=True):
+    for place, read in zip(places, readings, strict=True):
         try:
             source = read()
             if not isinstance(source, Path):
                 facts.append((place, check_image(source)))
-            elif contents and content_of(source) != contents[place]:
-                raise BadImage("the file holds another picture than when it was registered: run annotator init again")
-            images.append(backbone.preprocess(open_rgb(source, at_least=(size, size))))
+            images.append(backbone.preprocess(open_rgb(source, at_least=(least, least))))
             indices.append(place)
         except (BadImage, AnnotatorError, OSError) as error:
             failures.append((place, str(error)))
     if images:
         # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
-        stacked = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
+        pixels = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
     else:
-        stacked = torch.zeros(0, 3, size, size, dtype=torch.uint8)
+        pixels = torch.zeros(0, 3, least, least, dtype=torch.uint8)
+    return Decoded(indices, pixels, failures, facts)
+
+
+def _checked(read: Reading, sha256: str) -> Path | io.BytesIO:
+    source = read()
+    if isinstance(source, Path) and content_of(source) != sha256:
+        raise BadImage("the file holds another picture than when it was registered: run annotator init again")
+    return source
+
+
+def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features (n, D) float32 of images (n, 3, S, S) uint8, and, if asked, those of their regions (n, R, D) float16."""
     if not regions:
-        return Embedded(indices, backbone.features(stacked).numpy(), None, failures, facts)
-    features, of_regions = backbone.features_and_regions(stacked)
+        return backbone.features(images).numpy(), None
+    features, of_regions = backbone.features_and_regions(images)
     # Half precision ends at 65504; what is beyond would become infinite.
-    return Embedded(indices, features.numpy(), of_regions.clamp(-65504, 65504).half().numpy(), failures, facts)
+    return features.numpy(), of_regions.clamp(-65504, 65504).half().numpy()
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may run on, which in a container can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

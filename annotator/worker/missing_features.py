@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.store import fetched, images
+from annotator.store import embedding, fetched, images
 from annotator.store.locations.location import Source
 from annotator.store.locations.objects import NOT_NOW
 from annotator.worker.context import Context
@@ -28,6 +28,7 @@ class MissingFeatures:
         self._context, self._db, self._between = context, context.db, between
         self._again_at = 0.0
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
+        self._looked_at = 0.0  # for shards of another process
 
     def embed(self, train: Callable[[], bool] | None = None) -> None:
         """Embed what is missing.
@@ -36,16 +37,28 @@ class MissingFeatures:
                  for the last image; returns whether it has trained
         """
         state = (self._db.setting("registrations", 0), self._context.backbone_name())
-        if state == self._checked or time.monotonic() < self._again_at:
+        if state == self._checked or time.monotonic() < self._again_at or self._others_embed():
             return
+        self._context.features().refresh()  # another process may have added some
         trained_at = time.monotonic()
         while missing := self.missing():
             for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
+                if self._others_embed():
+                    return
                 if train and time.monotonic() - trained_at > TRAIN_WHILE_EMBEDDING and train():
                     trained_at = time.monotonic()
             if time.monotonic() < self._again_at:
                 return
         self._checked = state
+
+    def _others_embed(self) -> bool:
+        """Whether `annotator embed` does this now; what it has written is read then, so that trainings use it."""
+        if embedding.running(self._db) is None:
+            return False
+        if time.monotonic() - self._looked_at > SHARD_SECONDS:
+            self._context.features().refresh()
+            self._looked_at = time.monotonic()
+        return True
 
     def missing(self) -> list[int]:
         """Image ids without features: labeled ones first, then in the order in which people will see them."""

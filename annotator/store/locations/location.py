@@ -8,7 +8,7 @@ import hashlib
 import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +60,12 @@ def reading(source: Source) -> Reading:
     """
     if isinstance(source, Path):
         return lambda: source
-    return _readers().submit(open_source, source, patient=True).result
+    return ahead(partial(open_source, source, patient=True))
+
+
+def ahead(read: Reading) -> Reading:
+    """Begin to read in one of the threads for what lies at addresses; the call gives it, or raises, as `read` does."""
+    return _readers().submit(read).result
 
 
 @cache

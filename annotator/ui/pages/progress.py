@@ -14,7 +14,7 @@ import streamlit as st
 from annotator.records import Run
 from annotator.shares import counted, percent
 from annotator.snapshot.predictions import rankings_of, read_predictions
-from annotator.snapshot.status import status
+from annotator.snapshot.status import embedding_in_words, status
 from annotator.snapshot.suggestions import first_run_in_words
 from annotator.store import classes, comments, overview, runs
 from annotator.store.database import Database
@@ -86,6 +86,8 @@ def _worker(status_: dict[str, Any]) -> None:
         words.append(f"Worker running: {DOING.get(worker['state'], worker['state'])}{steps}.")
     else:
         frame.warning(f"The worker is not running (last state: {worker['state']}). The app restarts it by itself.")
+    if status_["embedding"]:
+        words.append(f"annotator embed: {embedding_in_words(status_['embedding'])}.")
     if status_["features"] < status_["images"]:
         words.append(f"{status_['features']:,} of {counted(status_['images'], 'image')} analyzed.")
     if run:

@@ -1,0 +1,184 @@
+"""Reaching a Ray cluster, or starting one on this machine; what can go wrong there, in words.
+
+`ray` is the cluster that RAY_ADDRESS names, else one of this machine alone; `ray://HOST:10001` is reached through its
+head. Ray's usage reports and its dashboard stay off in what is started here, and only this process has its token:
+whoever may send work to a Ray cluster may do everything there.
+"""
+
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from annotator.errors import AnnotatorError
+from annotator.worker.embed import cores
+
+ANSWER_SECONDS = 5.0  # within which a head must accept a connection
+CLIENT_PORT = 10001
+STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it holds chunks for moments
+GO_ON = "What is embedded is kept: the same command goes on from there."
+
+
+def check(on: str) -> None:
+    """Raises AnnotatorError when `on` is none of: local, ray, ray://HOST[:PORT]."""
+    if on in ("local", "ray"):
+        return
+    parts = urlsplit(on)
+    try:
+        good = parts.scheme == "ray" and bool(parts.hostname) and (parts.port or 1) > 0 and parts.path in ("", "/")
+    except ValueError:
+        good = False
+    if not good:
+        raise AnnotatorError(
+            f"--on {on}: there is no such place. There is: local (this machine), ray (the cluster that RAY_ADDRESS "
+            f"names, else one started here), ray://HOST:{CLIENT_PORT} (a cluster, through its head)."
+        )
+
+
+@contextlib.contextmanager
+def connected(on: str) -> Iterator[Any]:
+    """The module ray, connected; at the end it is disconnected, and a cluster that was started here is ended.
+
+    Raises AnnotatorError when Ray is not installed, the head does not answer, or its versions are others.
+    """
+    address = on if on != "ray" else os.environ.get("RAY_ADDRESS", "")
+    is_own = address in ("", "local")
+    # Ray prints what it thinks of killed workers among the results of the command, whatever it is told.
+    with _environment(is_own), Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield from _connected(address, is_own)
+
+
+def _connected(address: str, is_own: bool) -> Iterator[Any]:
+    try:
+        import ray
+    except ImportError as error:
+        raise AnnotatorError(
+            f"Ray is not installed on this machine ({error}).\n    Install it with: pip install "
+            "'multilabel-annotator[cluster]'. Without it: annotator embed PROJECT --on local"
+        ) from error
+    if ray.is_initialized():
+        raise AnnotatorError("This process uses a Ray cluster already; end that use first (ray.shutdown()).")
+    _check_head(address)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    if is_own:
+        quiet |= {
+            "address": "local",
+            "num_cpus": cores(),
+            "include_dashboard": False,
+            "object_store_memory": STORE_BYTES,
+        }
+    else:
+        quiet["address"] = _with_port(address)
+    try:
+        _init(ray, quiet)
+    except Exception as error:  # Ray raises a dozen kinds, depending on how far it came
+        with contextlib.suppress(Exception):
+            ray.shutdown()
+        raise _in_words(address, error) from error
+    try:
+        yield ray
+    finally:
+        with contextlib.suppress(Exception):
+            ray.shutdown()
+
+
+def _init(ray: Any, options: dict[str, Any]) -> None:
+    """Connect; a second time where the head could not start the process that serves this client: it dies in a fork
+    of gRPC now and then (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps)."""
+    try:
+        ray.init(**options)
+    except ConnectionError as error:
+        if "Starting Ray client server failed" not in str(error):
+            raise
+        ray.shutdown()
+        ray.init(**options)
+
+
+@contextlib.contextmanager
+def _environment(is_own: bool) -> Iterator[None]:
+    """What Ray reads from the environment, for a while. is_own: of a cluster that is started here."""
+    wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    if is_own and "RAY_AUTH_MODE" not in os.environ:
+        wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # else Ray leaves one in the home
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def without_program(on: str, error: Exception) -> AnnotatorError:
+    """The head of a cluster that is reached through it cannot unpack what we send."""
+    return AnnotatorError(
+        f"The head of the Ray cluster ({on}) has no complete annotator ({_first_line(error)}).\n"
+        "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
+    )
+
+
+def lost(on: str, error: Exception) -> AnnotatorError:
+    """The head of the cluster has gone in the middle of the work."""
+    return AnnotatorError(f"The Ray cluster ({on}) does not answer any more: {_first_line(error)}.\n    {GO_ON}")
+
+
+def _with_port(address: str) -> str:
+    parts = urlsplit(address)
+    return f"ray://{parts.hostname}:{parts.port or CLIENT_PORT}" if parts.scheme == "ray" else address
+
+
+def _check_head(address: str) -> None:
+    """Ask for a connection first: Ray itself tries for the better part of a minute."""
+    if not address or address in ("local", "auto"):
+        return
+    parts = urlsplit(_with_port(address) if "://" in address else f"//{address}")
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 6379), ANSWER_SECONDS):
+            return
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(
+            f"The head of the Ray cluster at {address} cannot be reached "
+            f"({getattr(error, 'strerror', None) or error}).\n"
+            "    Is it running there (ray start --head), is the address right, and does a firewall let it through?\n"
+            f"    ray:// goes to port {CLIENT_PORT} of the head, RAY_ADDRESS without it to port 6379."
+        ) from error
+
+
+def _in_words(address: str, error: Exception) -> AnnotatorError:
+    text = str(error)
+    if "version" in text.lower() and "match" in text.lower():
+        return AnnotatorError(
+            f"The Ray cluster at {address} has other versions than this machine:\n{_indented(text)}\n"
+            "    Ray and Python must be the same on all machines. Install the cluster's versions here, or these there: "
+            "pip install 'ray[client]==VERSION'"
+        )
+    if "No space left" in text:
+        return AnnotatorError(
+            f"Ray could not start: the disk of its folder for temporary files is full ({_first_line(error)}).\n"
+            "    Free some space there, or name another place: RAY_TMPDIR=/folder annotator embed ..."
+        )
+    if "uthenticat" in text or ("timeout" in text and address.startswith("ray://")):
+        return AnnotatorError(
+            f"The Ray cluster at {address} does not let this machine in: {_first_line(error)}.\n"
+            "    Does it ask for a token (Ray does so where it finds one)? Then this machine needs the same: "
+            "RAY_AUTH_MODE=token,\n    and the token in RAY_AUTH_TOKEN, or in the file that RAY_AUTH_TOKEN_PATH names."
+        )
+    where = f"The Ray cluster at {address} cannot be used" if address else "Ray could not start a cluster here"
+    return AnnotatorError(f"{where}: {_first_line(error)}.\n    annotator embed PROJECT --on local works without it.")
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says first; of one that only announces what follows, the last line, too."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line.strip()}" for line in text.strip().splitlines()[-8:])

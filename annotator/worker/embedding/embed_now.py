@@ -1,0 +1,203 @@
+"""`annotator embed`: plan what has no features, claim the project, embed it here or on a cluster, say how it went."""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+from annotator.store import configuration, embedding, images
+from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.image_files import ImageFiles, image_files
+from annotator.worker.embedding import cluster
+from annotator.worker.embedding.chunks import Chunks
+from annotator.worker.embedding.local import Local
+from annotator.worker.embedding.progress import Progress
+from annotator.worker.embedding.results import Result, Results
+from annotator.worker.missing_features import AWAY_SECONDS
+
+TRIES = 3  # of images at an address that does not answer at all, AWAY_SECONDS apart
+PROBES, PROBED = 3, 10_000  # images of each folder that a machine is asked to read, among the first so many
+
+
+class Executor(Protocol):
+    """Makes results of chunks. workers: at work now; note: what holds it up, "" for nothing."""
+
+    workers: int
+    note: str
+
+    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]: ...
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """How it went.
+
+    images    with features now that had none
+    failed    images that could not be read; each has a note
+    remaining images without features or a note: it was stopped, or they are unanswered
+    unanswered images at addresses that did not answer
+    workers   the most that were at work at one time
+    nodes     machine -> images a second
+    """
+
+    images: int
+    failed: int
+    remaining: int
+    unanswered: int
+    seconds: float
+    workers: int
+    nodes: dict[str, float]
+
+    @property
+    def images_a_second(self) -> float:
+        return self.images / self.seconds if self.seconds else 0.0
+
+
+def embed_now(
+    project: Path, on: str = "local", show: Callable[[int, int, str], None] = lambda done, of, title: None
+) -> Embedded:
+    """Embed the images of a project that have no features.
+
+    on      "local", "ray" or "ray://HOST:PORT" (cluster.py)
+    show    called with (images that have features, images, title)
+
+    SIGINT and SIGTERM stop it: what is embedded is kept. Raises AnnotatorError: unknown `on`, no Ray, a head that does
+    not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
+    project; DiskFull.
+    """
+    cluster.check(on)
+    db = Database(project)
+    db.refuse_read_only()
+    began = time.monotonic()
+    claim = embedding.claim(db, on)
+    stop = threading.Event()
+    try:
+        backbone = configuration.backbone(db)
+        cache = FeatureCache(db.paths.features(backbone))
+        cache.refresh()
+        images.check_addresses(db)
+        missing, before = _missing(db, cache)
+        progress = Progress(db, claim, before, len(missing), show)
+        progress.report(0, at_once=True)
+        results = Results(db, cache)
+        if len(missing):
+            progress.report(0, "Loading the network", at_once=True)
+            with _executor(db, on, backbone, cache, missing) as executor, _stopped_by_signals(stop):
+                _run(executor, missing, results, progress, stop)
+        remaining = len(missing) - results.embedded - results.failed
+        seconds, unanswered = time.monotonic() - began, len(results.unanswered)
+        workers, rates = progress.workers, progress.rates()
+        return Embedded(results.embedded, results.failed, remaining, unanswered, seconds, workers, rates)
+    finally:
+        embedding.release(db)
+
+
+def _run(
+    executor: Executor, image_ids: np.ndarray, results: Results, progress: Progress, stop: threading.Event
+) -> None:
+    """Embed these images; those at addresses that do not answer once more later, until that changes nothing."""
+    _run_once(executor, Chunks(image_ids), results, progress, stop)
+    tries = 1
+    while results.unanswered and tries < TRIES and not stop.is_set():
+        again, done = np.array(results.unanswered, np.int64), results.embedded + results.failed
+        for seconds in range(int(AWAY_SECONDS), 0, -1):
+            note = f"{counted(len(again), 'image')} cannot be read now, tried again in {counted(seconds, 'second')}"
+            progress.report(0, note)
+            if stop.wait(1.0):
+                return
+        results.unanswered = []
+        _run_once(executor, Chunks(again), results, progress, stop)
+        tries = tries + 1 if results.embedded + results.failed == done else 1
+
+
+def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Progress, stop: threading.Event) -> None:
+    stream = executor.results(chunks, stop.is_set)
+    try:
+        for result in stream:
+            if result is not None:
+                progress.add(result.node, results.add(result))
+            else:
+                results.write_if_due()
+            progress.report(executor.workers, executor.note)
+    finally:
+        results.write()  # also of what a lost cluster has given until then
+        stream.close()  # pyright: ignore[reportAttributeAccessIssue] - executors are generators
+    progress.report(executor.workers, at_once=True)
+
+
+def _missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
+    """Image ids (n,) without features in the order in which they are needed, and how many images have some."""
+    wanted = np.array(images.in_working_order(db), np.int64)
+    has = np.isin(wanted, cache.image_ids)
+    return wanted[~has], int(has.sum())
+
+
+@contextlib.contextmanager
+def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing: np.ndarray) -> Iterator[Any]:
+    if on == "local":
+        from models.backbones.networks import load_backbone
+
+        with _readable():
+            network = load_backbone(backbone)
+        yield Local(db, network)
+        return
+    with cluster.connected(on) as ray:
+        from annotator.worker.embedding.node import Work, versions
+        from annotator.worker.embedding.pool import Pool
+        from models.backbones.pretrained import pretrained
+
+        with _readable():
+            source = pretrained(backbone)
+        work = Work(backbone, lambda: None, versions(), 1, False, _probes(db, missing))
+        try:
+            pool = Pool(ray, db, on, work, source, cache)
+        except ImportError as error:
+            raise cluster.without_program(on, error) from error
+        yield pool
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise AnnotatorError(str(error)) from error
+
+
+def _probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
+    """Of each folder a few images that a machine is asked to read before it gets work."""
+    probes: dict[str, list[ImageFiles]] = {}
+    for files in image_files(db, missing[:PROBED].tolist()):
+        for place in files.places:
+            if len(probes.setdefault(place.folder, [])) < PROBES:
+                probes[place.folder].append(ImageFiles(files.image_id, (place,)))
+    return probes
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set `stop` within the block; a second SIGINT ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: object) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,50 @@
+"""The executor of this machine: the worker's own pipeline (worker/embed.py) over all chunks."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.store.database import Database
+from annotator.store.image_files import image_files, reading_image
+from annotator.store.locations.location import Reading
+from annotator.worker.embed import Threads, embed_places, embedding_threads
+from annotator.worker.embedding.chunks import Chunks
+from annotator.worker.embedding.results import Result
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+NODE = "this machine"
+CHUNK = 4096  # images whose places are looked up at once
+
+
+class Local:
+    """Embeds in threads of this process. note: what holds it up, never anything; workers: threads."""
+
+    note = ""
+
+    def __init__(self, db: Database, backbone: "Backbone"):
+        self._db, self._backbone = db, backbone
+        self.workers = 0
+
+    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
+        """Results as they come; None when there is none for a moment."""
+        with embedding_threads() as pool:
+            self.workers = pool.size
+            while not should_stop() and (chunk := chunks.take(CHUNK)) is not None:
+                yield from self._of(chunk.image_ids, pool, should_stop)
+
+    def _of(self, image_ids: np.ndarray, pool: Threads, should_stop: Callable[[], bool]) -> Iterator[Result]:
+        of_images = image_files(self._db, image_ids.tolist())
+
+        def begin(place: int) -> Reading:
+            return reading_image(of_images[place], patient=True)
+
+        for batch in embed_places(len(of_images), begin, self._backbone, pool, regions=True, should_stop=should_stop):
+            assert batch.regions is not None  # they were asked for
+            failures = [(int(image_ids[place]), reason) for place, reason in batch.failures]
+            facts = [(int(image_ids[place]), facts) for place, facts in batch.facts]
+            with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, and a note
+                features = batch.features.astype(np.float16)
+            yield Result(image_ids[batch.indices], features, batch.regions, failures, facts, NODE)

@@ -1,0 +1,139 @@
+"""What runs on a machine of a cluster: it reads images where they lie, embeds them, and hands the features back.
+
+It knows nothing of the project or its database. The network comes with the job, so no weights need to be there; what
+must be there is this program, in the same version: that is checked before the network is unpacked.
+"""
+
+import os
+import platform
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store.features.basis import StoredBasis
+from annotator.store.features.shards import Coded
+from annotator.store.image_files import ImageFiles, open_image_file, reading_image
+from annotator.store.locations.location import Reading
+from annotator.store.pixels import ImageFacts
+
+SAME = ("multilabel-annotator", "torch", "torchvision", "timm")  # packages whose versions must be the same everywhere
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker is made for.
+
+    name      of the backbone
+    network   -> the Pretrained that it is built of
+    versions  of the machine that asks (versions())
+    threads   images decoded at once
+    gpu       whether the worker has a GPU, or a share of one
+    probes    of each folder of images a few, to see whether this machine can read them
+    """
+
+    name: str
+    network: Callable[[], Any]
+    versions: dict[str, str]
+    threads: int
+    gpu: bool
+    probes: dict[str, list[ImageFiles]]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker that can begin. refusal: why it cannot, "" when it can; unseen: folders whose images it cannot read."""
+
+    pid: int
+    host: str
+    setting: str = ""
+    refusal: str = ""
+    unseen: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Of one chunk: image_ids (n,) int64, features (n, D) float16, regions (n, R, D) float16 or their codes, (image id,
+    reason) of failures, (image id, facts) of what was read at addresses."""
+
+    image_ids: np.ndarray
+    features: np.ndarray
+    regions: np.ndarray | Coded
+    failures: list[tuple[int, str]]
+    facts: list[tuple[int, ImageFacts]]
+
+
+def versions() -> dict[str, str]:
+    """Versions of what must be the same on all machines: of Python the minor one, of packages without the build."""
+    found = {"Python": ".".join(platform.python_version_tuple()[:2])}
+    for package in SAME:
+        try:
+            found[package] = metadata.version(package).partition("+")[0]
+        except metadata.PackageNotFoundError:  # it runs from its source
+            found[package] = ""
+    return found
+
+
+class Member:
+    """One worker of the cluster; Ray calls its methods, `embed` for two chunks at once, so that it never waits."""
+
+    def __init__(self):
+        self._stack = ExitStack()
+
+    def start(self, work: Work) -> Ready:
+        """Check versions, build the network, look which images can be read here."""
+        host = socket.gethostname()
+        here = versions()
+        differing = [
+            f"{name} {here[name]} instead of {wanted}"
+            for name, wanted in work.versions.items()
+            if wanted and here[name] and here[name] != wanted
+        ]
+        if differing:
+            return Ready(os.getpid(), host, refusal=f"has {', '.join(differing)}")
+        from annotator.worker.embedding.node_network import Network
+
+        self._network = self._stack.enter_context(Network(work.name, work.network(), work.threads, work.gpu))
+        unseen = frozenset(folder for folder, probes in work.probes.items() if not any(map(_is_readable, probes)))
+        return Ready(os.getpid(), host, self._network.setting, "", unseen)
+
+    def embed(
+        self, of_images: list[ImageFiles], contents: dict[int, bytes], basis: StoredBasis | None = None
+    ) -> Embedded:
+        """Embed a chunk.
+
+        contents    image id -> the content of its file, of those that this machine cannot read itself
+        basis       of the project; with it, regions become codes here, a tenth of what would have to travel
+        """
+
+        def begin(place: int) -> Reading:
+            files = of_images[place]
+            content = contents.get(files.image_id)
+            return reading_image(files, patient=True) if content is None else partial(BytesIO, content)
+
+        ids = np.array([files.image_id for files in of_images], np.int64)
+        batch = self._network.embed(len(of_images), begin)
+        regions = batch.regions
+        assert regions is not None  # they were asked for
+        if basis is not None and np.isfinite(regions).all():
+            from annotator.worker.coding import coded
+
+            regions = coded(basis, regions)
+        failures = [(int(ids[place]), reason) for place, reason in batch.failures]
+        facts = [(int(ids[place]), facts) for place, facts in batch.facts]
+        return Embedded(ids[batch.indices], batch.features, regions, failures, facts)
+
+
+def _is_readable(files: ImageFiles) -> bool:
+    try:
+        open_image_file(files)
+    except AnnotatorError:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""How fast images are embedded, on which machine, and how long it takes yet: for the terminal and the Progress page."""
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from annotator.settings import HEARTBEAT_SECONDS
+from annotator.shares import counted
+from annotator.store import embedding
+from annotator.store.database import Database
+
+WINDOW_SECONDS = 30.0  # over which a rate is taken
+
+
+class Progress:
+    """Counts what is done, and writes it once in HEARTBEAT_SECONDS.
+
+    claim    this process's claim
+    before   images that had features when it began
+    missing  images without
+    show     (done, of, title), for a bar on the terminal
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        claim: embedding.Embedding,
+        before: int,
+        missing: int,
+        show: Callable[[int, int, str], None],
+    ):
+        self._db, self._show = db, show
+        self._state = replace(claim, done=before, of=before + missing)
+        self._began = time.monotonic()
+        self._recent: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
+        self._reported_at = 0.0
+        self.images: dict[str, int] = defaultdict(int)  # machine -> images, from the beginning
+        self.workers = 0  # the most at work at one time
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def add(self, node: str, images: int) -> None:
+        """So many images were done on this machine."""
+        self.images[node] += images
+        self._recent[node].append((time.monotonic(), images))
+        self._state = replace(self._state, done=self._state.done + images)
+
+    def report(self, workers: int, note: str = "", *, at_once: bool = False) -> None:
+        """Write and show how far it is.
+
+        workers    at work now
+        note       what holds it up
+        """
+        self.workers = max(self.workers, workers)
+        seconds = time.monotonic()
+        if not at_once and note == self._state.note and seconds - self._reported_at < HEARTBEAT_SECONDS:
+            return
+        self._reported_at = seconds
+        nodes = tuple((node, round(self._rate(node), 2)) for node in self._recent)
+        rate = sum(speed for _, speed in nodes)
+        self._state = replace(
+            self._state, heartbeat_at=time.time(), images_a_second=rate, workers=workers, nodes=nodes, note=note
+        )
+        embedding.report(self._db, self._state)
+        title = note or f"Embedding ({counted(workers, 'worker')}, {rate:,.0f} images/s)"
+        self._show(self._state.done, self._state.of, title)
+
+    def rates(self) -> dict[str, float]:
+        """Images a second of each machine, over the whole run."""
+        return {node: images / max(self.seconds, 1e-9) for node, images in self.images.items()}
+
+    def _rate(self, node: str) -> float:
+        recent, seconds = self._recent[node], time.monotonic()
+        while recent and seconds - recent[0][0] > WINDOW_SECONDS:
+            recent.popleft()
+        span = min(WINDOW_SECONDS, seconds - self._began)
+        return sum(images for _, images in recent) / max(span, 0.1)

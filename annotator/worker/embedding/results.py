@@ -1,0 +1,106 @@
+"""Features and notes of embedded images, into the project; the one writer of `annotator embed`.
+
+Nothing is written twice: a result is handed in once, in the process that holds the claim. A kill loses what was in no
+shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from annotator.store import fetched, images
+from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import Coded, write_shard
+from annotator.store.locations.objects import NOT_NOW
+from annotator.store.pixels import ImageFacts
+from annotator.worker.missing_features import NOT_FINITE, SHARD_SECONDS
+
+SHARD_IMAGES = 4096  # after so many a shard is written also before SHARD_SECONDS: 100 MB with regions
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Embedded images.
+
+    image_ids  (n,) int64
+    features   (n, D) float16
+    regions    (n, R, D) float16, or their codes where a machine of a cluster has made them
+    failures   (image id, one sentence that says why), of those that could not be read
+    facts      (image id, size and time) of images that were read at addresses
+    node       the machine, as people know it
+    """
+
+    image_ids: np.ndarray
+    features: np.ndarray
+    regions: np.ndarray | Coded
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    facts: list[tuple[int, ImageFacts]] = field(default_factory=list)
+    node: str = "this machine"
+
+
+class Results:
+    """Writes shards and notes of one run.
+
+    cache    of the network's features
+    """
+
+    def __init__(self, db: Database, cache: FeatureCache):
+        self._db, self._cache = db, cache
+        self._shard: list[Result] = []
+        self._written_at = time.monotonic()
+        self.embedded = 0  # images with features in a shard
+        self.failed = 0  # images with a note
+        self.unanswered: list[int] = []  # image ids whose address did not answer: they are tried again, without a note
+
+    def add(self, result: Result) -> int:
+        """Take in a result; returns how many images are done, embedded or not. Raises DiskFull."""
+        finite = np.asarray(np.isfinite(result.features).all(1))
+        failures = result.failures + [(int(image_id), NOT_FINITE) for image_id in result.image_ids[~finite]]
+        unanswered = [image_id for image_id, reason in failures if reason.startswith(NOT_NOW)]
+        for image_id, reason in failures:
+            if not reason.startswith(NOT_NOW):
+                images.mark_problem(self._db, image_id, reason)
+        fetched.keep_facts(self._db, result.facts)
+        self.unanswered += unanswered
+        self.failed += len(failures) - len(unanswered)
+        if finite.any():
+            regions = result.regions
+            regions = regions[finite] if isinstance(regions, np.ndarray) else _rows(regions, finite)
+            self._shard.append(Result(result.image_ids[finite], result.features[finite], regions))
+        self.write_if_due()
+        return int(finite.sum()) + len(failures) - len(unanswered)
+
+    def write_if_due(self) -> None:
+        """Write a shard if what waits is old, or large. Raises DiskFull."""
+        waiting = sum(len(part.image_ids) for part in self._shard)
+        if waiting >= SHARD_IMAGES or (waiting and time.monotonic() - self._written_at > SHARD_SECONDS):
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits. Raises DiskFull."""
+        from annotator.worker.coding import write_features  # torch is loaded by now
+
+        with_regions = [part for part in self._shard if isinstance(part.regions, np.ndarray)]
+        with_codes = [part for part in self._shard if isinstance(part.regions, Coded)]
+        if with_regions:
+            write_features(
+                self._cache, *_joined(with_regions), np.concatenate([np.asarray(part.regions) for part in with_regions])
+            )
+        if with_codes:
+            codes = [part.regions for part in with_codes if isinstance(part.regions, Coded)]
+            several = (np.concatenate([code.codes for code in codes]), np.concatenate([code.lengths for code in codes]))
+            write_shard(self._cache.folder, *_joined(with_codes), Coded(*several, codes[0].basis))
+        self.embedded += sum(len(part.image_ids) for part in self._shard)
+        self._shard.clear()
+        self._written_at = time.monotonic()
+
+
+def _joined(parts: list[Result]) -> tuple[np.ndarray, np.ndarray]:
+    ids = np.concatenate([part.image_ids for part in parts])
+    return ids, np.concatenate([part.features for part in parts])
+
+
+def _rows(codes: Coded, rows: np.ndarray) -> Coded:
+    return Coded(codes.codes[rows], codes.lengths[rows], codes.basis)

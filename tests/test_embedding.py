@@ -1,0 +1,190 @@
+"""`annotator embed` without a cluster: what is lost and found again, who may embed, what is said when it cannot."""
+
+import json
+import os
+import socket
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotator.errors import AlreadyRunning
+from annotator.store import embedding
+from annotator.store.features.cache import FeatureCache
+from annotator.store.files import NOT_READ
+from annotator.store.image_files import image_files, open_image_file
+from annotator.store.locations.location import Location
+from annotator.worker.context import Context
+from annotator.worker.embedding import cluster
+from annotator.worker.embedding.chunks import LOSSES, Chunks
+from annotator.worker.embedding.members import Share, shares
+from annotator.worker.embedding.node import Member, Work, versions
+from annotator.worker.embedding.node_network import largest_useful_batch
+from annotator.worker.missing_features import MissingFeatures
+
+BACKBONE = "efficientnet_lite0"
+
+
+@given(
+    count=st.integers(1, 60),
+    deadly=st.sets(st.integers(0, 59), max_size=3),
+    sizes=st.lists(st.integers(1, 40), min_size=1),
+    random_kills=st.lists(st.booleans(), max_size=30),
+)
+def test_images_that_end_their_workers_are_found_and_all_others_embedded_once(count, deadly, sizes, random_kills):
+    chunks, done, given_up, turn = Chunks(np.arange(count)), [], [], 0
+    kills = iter(random_kills)
+    while (chunk := chunks.take(sizes[turn % len(sizes)])) is not None:
+        turn += 1
+        if deadly & set(chunk.image_ids.tolist()) or next(kills, False):
+            given_up += chunks.lose(chunk)
+        else:
+            done += chunk.image_ids.tolist()
+        assert turn < 2000
+    assert sorted(done + given_up) == list(range(count))
+    assert deadly & set(range(count)) <= set(given_up)
+    if sum(random_kills) < LOSSES:
+        assert set(given_up) == deadly & set(range(count)), "a worker or two that were killed give up no image"
+
+
+@pytest.mark.parametrize(
+    ("resources", "wanted"),
+    [
+        ({}, []),
+        ({"CPU": 0, "GPU": 1}, []),
+        ({"CPU": 1}, [Share(1, 0)]),
+        ({"CPU": 0.5}, [Share(0.5, 0)]),
+        ({"CPU": 6}, [Share(3, 0)] * 2),
+        ({"CPU": 9}, [Share(3, 0)] * 3),
+        ({"CPU": 16, "GPU": 1}, [Share(8, 0.5)] * 2),
+        ({"CPU": 8, "GPU": 4}, [Share(2, 1)] * 4),
+        ({"CPU": 128, "GPU": 2}, [Share(8, 0.25)] * 8),
+        ({"CPU": 1, "GPU": 4}, [Share(0.25, 1)] * 4),
+    ],
+)
+def test_a_machine_gets_workers_for_its_cores_and_gpus(resources, wanted):
+    assert shares(resources) == wanted
+    assert sum(share.cpus for share in wanted) <= resources.get("CPU", 0)
+    assert sum(share.gpus for share in wanted) <= resources.get("GPU", 0)
+
+
+def test_the_batch_of_a_gpu_grows_while_that_is_faster_and_ends_where_the_memory_does():
+    speeds = {32: 100.0, 64: 190.0, 128: 300.0, 256: 305.0, 512: 900.0}
+    assert largest_useful_batch(None, seconds=lambda images: images / speeds[images]) == 128
+
+    def full(images):
+        if images > 64:
+            raise torch.OutOfMemoryError
+        return 1.0
+
+    assert largest_useful_batch(None, seconds=full) == 64
+
+
+def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
+    db.set_setting("backbone", BACKBONE)
+    (photos / "03.jpg").write_bytes(b"")
+    out = json.loads(annotator("embed", db.paths.project, "--json").stdout)
+    assert (out["images"], out["failed"], out["remaining"]) == (23, 1, 0)
+    assert out["workers"] >= 1 and out["images_a_second"] > 0
+    cache = FeatureCache(db.paths.features(BACKBONE))
+    cache.refresh()
+    assert len(cache.image_ids) == 23 and db.value("SELECT count(*) FROM image WHERE problem != ''") == 1
+    assert MissingFeatures(Context(db), lambda *_: None).missing() == []
+    assert "Analyzed 0 images" in annotator("embed", db.paths.project).stdout
+
+
+def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):
+    claim = embedding.claim(db, "ray")
+    embedding.report(db, embedding.Embedding("ray", claim.pid, claim.host, time.time(), time.time(), 6, 24, 2.0, 3))
+    features = MissingFeatures(Context(db), lambda *_: pytest.fail("the worker embeds"))
+    features.embed()
+    assert "being embedded already: on ray" in annotator("embed", db.paths.project, code=1).stderr
+    assert "on ray, 6 of 24 images; 3 workers; 2 images a second; about 9 seconds left" in (
+        annotator("status", db.paths.project).stdout.replace("\n", " ")
+    )
+    embedding.release(db)
+    assert embedding.running(db) is None
+
+
+@pytest.mark.parametrize("ended", ["killed", "silent"])
+def test_a_claim_ends_with_its_process(db, ended):
+    claim = embedding.claim(db, "local")
+    with pytest.raises(AlreadyRunning):
+        embedding.claim(db, "local")
+    if ended == "killed":
+        gone = embedding.Embedding("local", 2**22 + 5, socket.gethostname(), time.time(), time.time())
+    else:
+        gone = embedding.Embedding("local", claim.pid, "elsewhere", 0.0, time.time() - 2 * embedding.SILENT_SECONDS)
+    embedding.report(db, gone)
+    assert embedding.claim(db, "ray").on == "ray"
+
+
+@pytest.mark.parametrize("value", [None, 3, {"on": "ray"}, {"nodes": 1}])
+def test_a_claim_that_cannot_be_read_is_none(db, value):
+    db.set_setting(embedding.KEY, value)
+    assert embedding.running(db) is None
+
+
+def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
+    project = db.paths.project
+    for place in ("cluster", "ray://", "http://head:10001", "ray://head:none", "ray://head:10001/path"):
+        assert "there is no such place" in annotator("embed", project, "--on", place, code=1).stderr
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        monkeypatch.setitem(sys.modules, "ray", None)
+        assert (
+            "pip install 'multilabel-annotator[cluster]'" in annotator("embed", project, "--on", "ray", code=1).stderr
+        )
+        with pytest.raises(Exception, match="cannot be reached"):
+            cluster._check_head(f"ray://127.0.0.1:{port}")
+        with pytest.raises(Exception, match="cannot be reached"):
+            cluster._check_head(f"127.0.0.1:{port}")
+    assert embedding.running(db) is None and "RAY_AUTH_TOKEN" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("Version mismatch: The cluster was started with:\n  Ray: 2.59.0\n  Python: 3.12.1", "has other versions"),
+        ("Python minor versions differ between client and server: they must match", "has other versions"),
+        ("[Errno 28] No space left on device", "is full"),
+        ("ray client connection timeout", "RAY_AUTH_MODE=token"),
+        ("Authentication required", "RAY_AUTH_MODE=token"),
+        ("something else\nand more", "cannot be used: something else."),
+    ],
+)
+def test_errors_of_ray_are_put_in_words(error, words):
+    assert words in str(cluster._in_words("ray://head:10001", RuntimeError(error)))
+
+
+def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
+    folder = db.paths.features(BACKBONE)
+    db.set_setting("backbone", BACKBONE)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("in the way")
+    assert "could not be written" in annotator("embed", db.paths.project, code=1).stderr
+    assert embedding.running(db) is None
+
+
+def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_their_content(db, photos):
+    from models.backbones.pretrained import pretrained
+
+    of_all = image_files(db, [1, 2, 99])
+    assert open_image_file(of_all[0]).is_file() and of_all[2].places == ()
+    elsewhere = [files._replace(places=(Location("/no/such/folder", "a.jpg", NOT_READ, ""),)) for files in of_all[:2]]
+    probes = {str(photos): of_all[:1], "/no/such/folder": elsewhere[:1]}
+    work = Work(BACKBONE, lambda: pretrained(BACKBONE), versions(), 1, False, probes)
+    other = Member().start(Work(BACKBONE, pytest.fail, versions() | {"torch": "1.0"}, 1, False, {}))
+    assert other.refusal == f"has torch {versions()['torch']} instead of 1.0"
+    member = Member()
+    ready = member.start(work)
+    assert (ready.refusal, ready.unseen) == ("", frozenset({"/no/such/folder"}))
+    content = open_image_file(of_all[1]).read_bytes()
+    embedded = member.embed(elsewhere, {2: content})
+    assert embedded.image_ids.tolist() == [2] and embedded.features.shape == (1, 1280)
+    assert embedded.regions.shape == (1, 9, 1280) and embedded.failures[0][0] == 1
