@@ -23,8 +23,9 @@ import torch
 from torch import Tensor
 
 from models.ensemble.basis import Basis, as_tensor, root, unit
-from models.ensemble.learned_rows import LEARNED, learned_rows
+from models.ensemble.learned_rows import Learned
 from models.ensemble.regions import RegionCodes, Regions
+from models.ensemble.squares import Squares
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import (
@@ -42,6 +43,7 @@ from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
 ROWS = 512  # images scored at once
+BLOCK = 2048  # images whose moments are made at once
 LARGE = (
     10_000  # labeled images; from there on torch uses all of its threads: single products are long enough to be shared
 )
@@ -160,9 +162,8 @@ def fit_ensemble(
     seed: int = 0,
     should_stop: Callable[[], bool] | None = None,
     tell: Callable[[], None] = lambda: None,
-    first: np.ndarray | None = None,
     checked: bool = False,
-    most: int = LEARNED,
+    learned: Learned | None = None,
 ) -> Iterator[Epoch]:
     """Trains the ensemble from scratch; steps once an epoch of the first head, and is complete when the iterator ends.
 
@@ -172,9 +173,8 @@ def fit_ensemble(
     labels      (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
                 seed
     tell        called now and then during the long steps
-    first       (n,) bool, which labeled images are learned from before others, where there are more than `most`
     checked     whether the features are known to be finite
-    most        labeled images that are learned from, at most (learned_rows.py)
+    learned     which of the labeled images are learned from; None: all
 
     Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
     unlabeled images that are not finite.
@@ -188,20 +188,20 @@ def fit_ensemble(
     known = known if usable is None else known.masked_fill(~usable, UNSEEN)
     if not checked:
         refuse_not_finite(everything)
-    ensemble.marked = (known == PRESENT).sum(0) / len(known)
-    some = learned_rows(known.numpy(), most, first, seed)
-    if some is not None:
-        labels, known = labels[some], known[some]
-        mask, usable = (None if cells is None else cells[some] for cells in (mask, usable))
-    roots = root(as_tensor(everything[chosen if some is None else chosen[some]]))
+    ensemble.marked = torch.stack([(block == PRESENT).sum(0) for block in known.split(BLOCK)]).sum(0) / len(known)
+    if learned is None:
+        learned = Learned(np.arange(len(chosen)), root(as_tensor(everything[chosen])), None)
+    else:
+        labels, known = labels[learned.places], known[learned.places]
+        mask, usable = (None if cells is None else cells[learned.places] for cells in (mask, usable))
     steps = fit(
-        ensemble.whole, roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr, batch=batch,
-        seed=seed, should_stop=should_stop,
+        ensemble.whole, learned.roots, labels, ensemble.method.of_the_head(), mask=mask, epochs=epochs, lr=lr,
+        batch=batch, seed=seed, should_stop=should_stop,
     )  # fmt: skip
-    return _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell)
+    return _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell)
 
 
-def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usable, seed, tell) -> Iterator[Epoch]:
+def _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell) -> Iterator[Epoch]:
     """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then the gains of both."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
@@ -211,7 +211,7 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, roots, known, usa
     ensemble.gains = [torch.zeros_like(ensemble.marked) for _ in range(2)]
     others = np.sort(generator.permutation(without(chosen, len(everything)))[:SAMPLE])
     free, free_regions = root(as_tensor(everything[others])), None if region_codes is None else region_codes[others]
-    fit_ridge(ensemble, roots, wanted(known, usable, method.absent), free, free_regions, tell)
+    fit_ridge(ensemble, learned, wanted(known, usable, method.absent), free, free_regions, tell)
     last = None
     for epoch in steps:
         if last is not None:
@@ -258,21 +258,21 @@ def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
 
 
 def fit_ridge(
-    ensemble: Ensemble, roots: Tensor, answers: Tensor, free: Tensor, region_codes: RegionCodes | None, tell
+    ensemble: Ensemble, learned: Learned, answers: Tensor, free: Tensor, region_codes: RegionCodes | None, tell
 ) -> None:
     """Ridge regression on the labeled images, then again with its own predictions for unlabeled images.
 
-    roots (n, D) and answers (n, C) of the labeled images; free (m, D) roots and region codes of unlabeled ones.
+    answers (n, C) of the images that are learned from; free (m, D) roots and region codes of unlabeled ones.
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
     """
-    with one_thread() if len(roots) < LARGE else nullcontext():
-        _fit_ridge(ensemble, roots, answers, free, region_codes, tell)
+    with one_thread() if len(answers) < LARGE else nullcontext():
+        _fit_ridge(ensemble, learned, answers, free, region_codes, tell)
 
 
-def _fit_ridge(ensemble, roots, answers, free, region_codes, tell) -> None:
+def _fit_ridge(ensemble, learned, answers, free, region_codes, tell) -> None:
     method = ensemble.method
-    moments = Moments.of(unit(roots, ensemble.centre), answers - ensemble.marked)
+    moments = Moments.of_roots(learned.roots, ensemble.centre, answers - ensemble.marked, learned.squares)
     ensemble.middle, ensemble.weight = moments.mean, moments.solve(method.ridge)
     if not len(free) or not method.rounds or not method.unlabelled:
         return
@@ -315,6 +315,22 @@ class Moments:
         """Of rows (n, D) and answers (n, C), each counted `weight` times."""
         right, total = weight * (rows.T @ answers), weight * answers.sum(0)
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
+
+    @classmethod
+    def of_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor, squares: Squares | None = None) -> "Moments":
+        """Of the units of roots (n, D), block by block, and answers (n, C).
+
+        squares    of these units where they are known: then only what depends on the answers is computed
+        """
+        right, known = torch.zeros(roots.shape[1], answers.shape[1]), squares
+        if squares is None:
+            squares = Squares(torch.zeros(roots.shape[1]), torch.zeros(roots.shape[1], roots.shape[1]))
+        for rows, of_rows in zip(roots.split(BLOCK), answers.split(BLOCK), strict=True):
+            units = unit(rows, centre)
+            right += units.T @ of_rows
+            if known is None:
+                squares = squares + Squares.of(units)
+        return cls(len(roots), squares.sum, squares.products, answers.sum(0), right)
 
     def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
         """The same rows with other answers."""

@@ -16,10 +16,10 @@ to a tenth.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,9 +30,10 @@ from models.ensemble.all_images import EnsembleModel, ImageModel, Known, Scoring
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
 from models.ensemble.fit_ensemble import ROWS, Ensemble, fit_ensemble, without
-from models.ensemble.learned_rows import LEARNED
+from models.ensemble.learned_rows import LEARNED, Learned, gathered, learned_rows
 from models.ensemble.regions import Regions
 from models.ensemble.scoring import Scorer
+from models.ensemble.squares import KeptSquares
 from models.labels import PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
@@ -60,9 +61,14 @@ ROUNDS = 6  # of stacking: the other classes on an image are those that the roun
 
 @dataclass
 class WarmStart:
-    """Weights of one training from which the next one starts; each worker has one instance."""
+    """What the next training goes on from; each worker has one instance.
+
+    weights    of the answered-cell heads
+    squares    of the images of each half
+    """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)
+    squares: tuple[KeptSquares, ...] = field(default_factory=lambda: tuple(KeptSquares() for _ in range(HALVES)))
 
 
 def fit_stacked(
@@ -145,6 +151,16 @@ class StackedModel:
         """(N,) which half an image belongs to, the same in every training."""
         return np.random.default_rng(0).integers(0, HALVES, len(self.features))
 
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """(n,) in which order labeled images are learned from, where not all are; an image keeps its number."""
+        return np.random.default_rng(3).random(len(self.features))[self.rows]
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether models are trained in several threads."""
+        return len(self.rows) >= BESIDE and torch.get_num_threads() >= 2
+
     @property
     def has_enough_answers(self) -> bool:
         """Whether there are enough unbiased answers of both kinds."""
@@ -164,7 +180,8 @@ class StackedModel:
             if self.has_enough_answers:
                 yield from self._stacked()
             else:
-                yield from self._fit(self.ensemble, ALL, self.tell)
+                learned = self._learned()[ALL] if len(self.rows) > LEARNED else None
+                yield from self._fit(self.ensemble, ALL, learned, self.tell)
                 nothing = Known.nothing(self.labels.shape[1])
                 self.probabilities = self._score(EnsembleModel(self.ensemble), lambda _: nothing)
         if self.outside and self.probabilities is not None:
@@ -186,20 +203,26 @@ class StackedModel:
 
     def _stacked(self) -> Iterator[Epoch]:
         """Train all models, then the stacker, and set `probabilities`."""
-        with self._halves() as halves:
-            yield from self._fit(self.ensemble, ALL, self.tell)
+        scorer, halves = yield from self._models()
+        self._stack(scorer, halves)
+
+    def _models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
+        """The scorers of the whole and of each half."""
+        learned = self._learned()
+        with self._halves(learned) as halves:
+            yield from self._fit(self.ensemble, ALL, learned[ALL], self.tell)
             scorer = self._scorer(self.ensemble, ALL, self.tell)
             while not halves.done():
                 self.tell()
                 wait([halves], WAIT)
-        self._stack(scorer, halves.result())
+        return scorer, halves.result()
 
     @contextmanager
-    def _halves(self) -> Iterator[Future[list[Scorer | None]]]:
+    def _halves(self, learned: dict[int, Learned]) -> Iterator[Future[list[Scorer | None]]]:
         """The scorers of all halves: trained in another thread meanwhile where that is worth it, else at once."""
-        if len(self.rows) < BESIDE or torch.get_num_threads() < 2:
+        if not self._is_shared:
             done: Future[list[Scorer | None]] = Future()
-            done.set_result([self._half(half, self.tell) for half in range(HALVES)])
+            done.set_result([self._half(half, learned, self.tell) for half in range(HALVES)])
             yield done
             return
         ended = threading.Event()
@@ -209,24 +232,23 @@ class StackedModel:
                 raise InterruptedError
 
         def train() -> list[Scorer | None]:
-            torch.set_num_threads(1)
-            return [self._half(half, go_on) for half in range(HALVES)]
+            return [self._half(half, learned, go_on) for half in range(HALVES)]
 
         # Each of the two threads has one of torch's own: they train models of the same size, and share nothing.
-        with one_thread(), ThreadPoolExecutor(1, "halves") as pool:
+        with one_thread(), ThreadPoolExecutor(1, "halves", torch.set_num_threads, (1,)) as pool:
             try:
                 yield pool.submit(train)
             finally:
                 ended.set()
 
-    def _half(self, half: int, tell: Callable[[], None]) -> Scorer | None:
+    def _half(self, half: int, learned: dict[int, Learned], tell: Callable[[], None]) -> Scorer | None:
         """Models trained on the images outside of this half; None where there is nothing to learn or to score."""
-        learned = self._learned_from(half)
+        some = self._learned_from(half)
         is_answered = (self._half_of[self.rows] == half) & self.unbiased.any(1)
-        if not is_answered.any() or not (self.labels[learned][self.sure[learned]] == PRESENT).any():
+        if not is_answered.any() or not (self.labels[some][self.sure[some]] == PRESENT).any():
             return None
         model = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
-        for _ in self._fit(model, half, tell):
+        for _ in self._fit(model, half, learned[half], tell):
             tell()
         return self._scorer(model, half, tell)
 
@@ -234,21 +256,38 @@ class StackedModel:
         """Places in `rows`."""
         return np.flatnonzero(self._half_of[self.rows] != half)
 
-    def _fit(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Iterator[Epoch]:
-        some = self._learned_from(half)
+    def _fit(self, model: Ensemble, half: int, learned: Learned | None, tell: Callable[[], None]) -> Iterator[Epoch]:
+        some = slice(None) if half == ALL else self._learned_from(half)  # a slice copies nothing
         mask = None if self.mask is None else self.mask[some]
         return fit_ensemble(
-            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask,
-            first=self.unbiased[some].any(1), most=LEARNED if half == ALL else LEARNED // HALVES, checked=True,
-            **(self.settings | {"tell": tell}),
+            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, checked=True,
+            learned=learned, **(self.settings | {"tell": tell}),
         )  # fmt: skip
+
+    def _learned(self) -> dict[int, Learned]:
+        """What the model of all images and that of each half learn from."""
+        places = []
+        for half in range(HALVES):
+            of_half = np.flatnonzero(self._half_of[self.rows] == half)
+            labels = np.where(self.sure[of_half], self.labels[of_half], UNSEEN)
+            first = self.unbiased[of_half].any(1)
+            places.append(of_half[learned_rows(labels, LEARNED // HALVES, first, self._order[of_half])])
+        # Without regions, units have another centre in every training.
+        centre = None if self.region_codes is None else self.region_codes.basis.centre
+        threads = HALVES if self._is_shared else 1
+        whole, halves = gathered(self.features, self.rows, places, centre, self.warm_start.squares, threads, self.tell)
+        of_models = {ALL: whole}
+        for half in range(HALVES):
+            other = halves[1 - half]
+            of_models[half] = replace(other, places=np.searchsorted(self._learned_from(half), other.places))
+        return of_models
 
     def _scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
         """The model, and an AnsweredHead trained on the same images."""
         some, rng = self._learned_from(half), np.random.default_rng(self.seed)
         most = ANSWERED if half == ALL else ANSWERED // HALVES
         if len(some) > most:  # first those with unbiased answers, which say most
-            order = np.lexsort((rng.random(len(some)), ~self.unbiased[some].any(1)))
+            order = np.lexsort((self._order[some], ~self.unbiased[some].any(1)))
             some = np.sort(some[order[:most]])
         unlabelled = without(self.rows, len(self.features))
         sample = np.sort(rng.permutation(unlabelled)[:OTHERS])
@@ -267,7 +306,7 @@ class StackedModel:
 
     def _stack(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
         """Fit the stacker, and set `probabilities`, those of all models together."""
-        labels = np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
+        labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.inputs() for source in self.outside]
         usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
         of_usual = scorer.of_many(usual, self.tell)

@@ -408,9 +408,10 @@ def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -
         )
     if mask is not None and (mask.shape != labels.shape or mask.dtype != torch.bool):
         raise ValueError(f"The mask is {tuple(mask.shape)} of {mask.dtype}; it must be {tuple(labels.shape)} of bool.")
-    strange = torch.unique(labels[(labels != PRESENT) & (labels != ABSENT) & (labels != 0)]).tolist()
-    if strange:
-        raise ValueError(f"Labels must be 1, 0 or -1; there is also {', '.join(map(str, strange[:5]))}.")
+    for block in labels.split(CHUNK):  # masks of all cells at once would be large
+        strange = torch.unique(block[(block != PRESENT) & (block != ABSENT) & (block != 0)]).tolist()
+        if strange:
+            raise ValueError(f"Labels must be 1, 0 or -1; there is also {', '.join(map(str, strange[:5]))}.")
     return labels, mask
 
 
