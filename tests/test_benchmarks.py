@@ -18,7 +18,6 @@ from annotator.benchmark import freshness, heatmaps, interface
 from annotator.benchmark.harness import browser, processes, projects
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.interface import annotate, bursts, gallery, presses
-from annotator.benchmark.scale import measure as scale
 from annotator.errors import AnnotatorError
 
 
@@ -362,14 +361,3 @@ def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_pat
     assert result["ratios"]["wrong_in_over_floor"] > 0
     assert f"wrong: 1 of {figures['labels']} cells differ" in result["wrong"][0]
     assert "WRONG wrong: " in done.stderr
-
-
-@pytest.mark.process
-@pytest.mark.training
-def test_a_training_is_timed_by_its_phases_beside_the_floor():
-    values = numbers(scale.measure(1000, 5), "scale")
-    assert values["labeled_images"] == 1000 and values["unbiased_answers"] > 500
-    for name in ("first", "next"):
-        parts = [values[f"{name}_{part}_seconds"] for part in ("reading_labels", "models", "publishing")]
-        assert max(parts) > 0 and sum(parts) <= values[f"{name}_seconds"] + 0.1
-    assert values["hidden_ap"] > 20 and values["floor_products_seconds"] >= 0

@@ -14,6 +14,8 @@ from annotator.cli.options import AsJson, examples
 from annotator.cli.printing import print_bench, print_table, progress
 from annotator.errors import AnnotatorError, several
 
+LEAST_IMAGES = 1000  # of `bench scale`: a training of fewer is over at once
+
 commands = typer.Typer(
     help="Benchmarks: measure speed and quality on this machine.",
     no_args_is_help=True,
@@ -57,17 +59,45 @@ def bench_store(
 
 
 @commands.command(
-    "scale", epilog=examples("annotator bench scale", "annotator bench scale --images 1000000 --classes 100 --json")
+    "scale",
+    epilog=examples(
+        "annotator bench scale",
+        "annotator bench scale --images 250000,500000,1000000 --classes 100 --work scale --json",
+        "annotator bench scale --images 20000 --kilobytes 100 --steps register",
+        "annotator bench scale --images 1000000 --steps train   (the images are no files then)",
+    ),
 )
 def bench_scale(
-    images: Annotated[int, typer.Option(help="Made-up images.", min=1000)] = 100_000,
+    images: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Made-up images; of several sizes the growth is said, too.")
+    ] = "100000",
     classes: Annotated[int, typer.Option(help="Classes.", min=3)] = 80,
+    kilobytes: Annotated[int, typer.Option(help="Size of an image file.", min=1, max=5000)] = 1,
+    steps: Annotated[str, typer.Option(metavar="A,B,...", help="Which steps are reported [default: all].")] = "",
+    work: Annotated[Path | None, typer.Option(help="Keeps the figures of each size, and resumes from them.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Seconds and memory of a training on made-up images, by phase, compared with the floor."""
+    """A made-up project from its files to its export, step by step: seconds, memory, and the floor.
+
+    The steps are register, embed, train, rank, page, decide, status and export. The files are tiny unless --kilobytes
+    says more; features are made up, so embed is writing them only. A size that the disk cannot hold is refused at once.
+    """
+    from annotator.benchmark.scale import report
     from annotator.benchmark.scale.measure import measure
 
-    print_bench(measure(images, classes), as_json)
+    try:
+        result = measure(whole_numbers(images), classes, kilobytes=kilobytes, steps=names(steps), work=work)
+    except KeyboardInterrupt:
+        raise AnnotatorError(
+            "Interrupted: what was made is gone. --work FOLDER keeps the figures of sizes that were finished."
+        ) from None
+    if as_json:
+        print(json.dumps(result))
+        return
+    print(report.about(result))
+    for headings, rows in report.tables(result):
+        print_table(headings, rows)
+    print(report.NOTE + (report.GROWTH if result["growth"] else ""))
 
 
 @commands.command(
@@ -333,6 +363,17 @@ def seeds(text: str) -> range:
     if not span:
         raise AnnotatorError(f"--seed takes a whole number, or two such as 1..4, not {text!r}.")
     return span
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """What `--images` names: numbers of at least 1,000. Raises AnnotatorError for anything else."""
+    words = names(text)
+    if not words or not all(word.isascii() and word.isdigit() and int(word) >= LEAST_IMAGES for word in words):
+        raise AnnotatorError(
+            f"--images takes whole numbers of at least {LEAST_IMAGES:,} with commas between them, such as "
+            f"250000,500000, not {text!r}."
+        )
+    return tuple(map(int, words))
 
 
 def names(text: str) -> tuple[str, ...]:

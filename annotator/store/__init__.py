@@ -26,7 +26,7 @@ Database:
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     locations/ address_registration.py fetched.py image_files.py   images that lie in buckets, read as they lie
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
-    pixels.py colours.py originals.py copies.py memory.py          the only decoder, and copies for the browser
+    pixels.py whole_jpeg.py colours.py originals.py copies.py memory.py    the only decoder, and copies for the browser
     runs.py jobs.py heartbeat.py embedding.py arrays.py            what workers leave for the page; array files
     features/                                                      features of images, in shards
     without_pandas.py                                              imported first: sqlite_utils, without pandas

@@ -9,22 +9,24 @@ Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\\xe9
 
 import errno
 import hashlib
+import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
-from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, check_image
+from annotator.store.pixels import IMAGE_SUFFIXES, READ_WHOLE, BadImage, check_image
 from annotator.store.reading import open_file
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
+TOGETHER, AHEAD = 16, 16  # files that a thread takes at a time; and how often that much may be read ahead, a thread
 LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
 
 
@@ -103,7 +105,9 @@ _ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
 def looks_like_image(path: str) -> bool:
-    return Path(path).suffix.lower() in IMAGE_SUFFIXES
+    name = path.rstrip("/").rpartition("/")[2]
+    dot = name.rfind(".")
+    return dot > 0 and name[dot:].lower() in IMAGE_SUFFIXES
 
 
 def list_files(folder: Path, leave_out: Path) -> Listing:
@@ -146,11 +150,20 @@ def inspect_files(
 
     known    files looked at before; those in the same state are not opened
     """
-    inside = os.path.realpath(folder)
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 2)
+    inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
+
+    def inspect_some(some: Sequence[str]) -> list[tuple[str, FoundFile | None]]:
+        return [(path, _inspect(str(folder), inside, path, known.get(path))) for path in some]
+
+    pool = ThreadPoolExecutor(count)
+    ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
     try:
-        states = pool.map(_inspect, repeat(folder), repeat(inside), paths, map(known.get, paths))
-        yield from zip(paths, states, strict=True)
+        for start in range(0, len(paths), TOGETHER):
+            ahead.append(pool.submit(inspect_some, paths[start : start + TOGETHER]))
+            if len(ahead) > AHEAD * count:  # futures of ten million files would not fit into memory
+                yield from ahead.popleft().result()
+        while ahead:
+            yield from ahead.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for the other files
 
@@ -214,16 +227,16 @@ def content_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _inspect(folder: Path, inside: str, path: str, known: Known | None) -> FoundFile | None:
+def _inspect(folder: str, inside: str, path: str, known: Known | None) -> FoundFile | None:
     state = NOT_READ
     try:
-        real = Path(os.path.realpath(folder / unescaped(path), strict=True))
-        facts = real.stat()
+        real = os.path.realpath(f"{folder}/{unescaped(path)}", strict=True)
+        facts = os.stat(real)  # noqa: PTH116 - quicker than a Path, and there may be millions
         state = _state(facts)
         if known and known.state == state:
             return None
         if not _is_below(real, inside):
-            reason = f"a link that leads out of the image folder: to {escaped(str(real))}"
+            reason = f"a link that leads out of the image folder: to {escaped(real)}"
             return FoundFile(path, state, reason=reason)
         if not stat.S_ISREG(facts.st_mode):
             return FoundFile(path, state, reason=f"not a file: {_kind(facts.st_mode)}")
@@ -231,15 +244,24 @@ def _inspect(folder: Path, inside: str, path: str, known: Known | None) -> Found
             ending = Path(path).suffix or "no ending"
             suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
             return FoundFile(path, state, reason=f"not an image file: {ending} is none of {suffixes}")
-        content = content_of(real)
-        if known and known.sha256 == content:
-            return FoundFile(path, state, content)
-        image = check_image(real)
-        return FoundFile(path, state, content, image.width, image.height, captured_at=image.captured_at)
+        sha256, source = _content(real)
+        if known and known.sha256 == sha256:
+            return FoundFile(path, state, sha256)
+        image = check_image(source)
+        return FoundFile(path, state, sha256, image.width, image.height, captured_at=image.captured_at)
     except BadImage as error:
         return FoundFile(path, state, reason=str(error))
     except OSError as error:
         return FoundFile(path, state, reason=f"cannot be read ({error.strerror or error})")
+
+
+def _content(path: str) -> tuple[str, Path | io.BytesIO]:
+    """The sha256 of a file, and the very bytes that have it, but for a file that is empty or too large for memory."""
+    with open_file(path) as file:
+        if not 0 < os.fstat(file.fileno()).st_size <= READ_WHOLE:
+            return hashlib.file_digest(file, "sha256").hexdigest(), Path(path)
+        content = file.read()
+    return hashlib.sha256(content).hexdigest(), io.BytesIO(content)
 
 
 def _state(facts: os.stat_result) -> FileState:
@@ -297,4 +319,5 @@ def _exists(place: Path) -> bool:
 
 
 def _is_below(real: str | Path, folder: str) -> bool:
-    return Path(real).is_relative_to(folder)
+    """Whether a place is in a folder, both as os.path.realpath gives them."""
+    return str(real).startswith(os.path.join(folder, ""))  # noqa: PTH118 - of every file of a folder

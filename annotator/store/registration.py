@@ -17,7 +17,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store import place
-from annotator.store.database import Database
+from annotator.store.database import USUAL_KB, Database
 from annotator.store.files import (
     GONE,
     NOT_READ,
@@ -35,7 +35,8 @@ from annotator.store.files import (
 from annotator.store.locations.objects import is_remote
 from annotator.store.name_keys import name_key
 
-BATCH = 200  # files registered in one transaction: a kill loses at most this many
+BATCH = 1000  # files registered in one transaction: a kill loses at most this many, and those that are being read
+CACHE_KB = 64_000  # while registering: contents in no order are added to all sides of an index
 
 
 @dataclass
@@ -188,6 +189,7 @@ class Scan:
     def __init__(self, db: Database, folder_id: int):
         self.db, self.folder_id = db, folder_id
         self.result = Registered()
+        db.sql.execute(f"PRAGMA cache_size = -{CACHE_KB}")
         self._last_before: int = db.value("SELECT coalesce(max(id), 0) FROM image")  # later ones are new
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
@@ -197,7 +199,8 @@ class Scan:
             return
         self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
         good = [file for file in batch if not file.reason]
-        with self.db.writing() as sql:
+        # What a power cut undoes, the next scan finds again.
+        with self.db.writing(durable=False) as sql:
             held = dict(
                 sql.execute(
                     """SELECT path, image_id FROM file WHERE folder_id = ? AND image_id NOT NULL
@@ -215,18 +218,11 @@ class Scan:
                     self.result.known += 1
                 elif file.sha256 in known or first[file.sha256] != file.path:
                     self.new_files[image_id] = self.new_files.get(image_id, 0) + 1
-            sql.conn.executemany(
-                """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
-                VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder_id, path) DO UPDATE SET bytes = excluded.bytes,
-                modified_ns = excluded.modified_ns, stamp = excluded.stamp, image_id = excluded.image_id,
-                reason = excluded.reason""",
-                [
-                    (self.folder_id, file.path, *file.state, image_of.get(file.sha256), file.reason)
-                    if not file.reason
-                    else (self.folder_id, file.path, *file.state, None, file.reason)
-                    for file in batch
-                ],
-            )
+            rows = [
+                (file.path, *file.state, None if file.reason else image_of.get(file.sha256), file.reason)
+                for file in batch
+            ]
+            sql.execute(_NEW_FILES, [self.folder_id, json.dumps(rows)])
 
     def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
         """Add an image for each content that is not known, named after the first file that holds it."""
@@ -251,10 +247,10 @@ class Scan:
             )
             for file in reversed(new.values())
         }
-        sql.conn.executemany(_NEW_IMAGE, [(path, *facts) for path, facts in rows.items() if path not in taken])
+        sql.execute(_NEW_IMAGES, [json.dumps([(path, *facts) for path, facts in rows.items() if path not in taken])])
         for path in taken:
             name = _free_name(sql, self.folder_id, path, rows[path][0])
-            sql.execute(_NEW_IMAGE, [name, *rows[path]])
+            sql.execute(_NEW_IMAGES, [json.dumps([(name, *rows[path])])])
 
     def forget(self, gone: Sequence[str]) -> None:
         """Remove files that are not there any more; their paths stay names of their images."""
@@ -279,6 +275,7 @@ class Scan:
             moved = held == files and image_id <= self._last_before
             self.result.moved += moved
             self.result.copies += files - moved
+        self.db.sql.execute(f"PRAGMA cache_size = -{USUAL_KB}")
         misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
         moved = _moved(self.db, self.folder_id)
         with self.db.writing() as sql:
@@ -311,8 +308,15 @@ class Scan:
         ]
 
 
-_NEW_IMAGE = """INSERT INTO image (name, sha256, width, height, name_key, captured_at, capture_read)
-    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+# One statement for all rows of a batch: between two statements Python waits for the threads that read the files.
+_NEW_IMAGES = """INSERT INTO image (name, sha256, width, height, name_key, captured_at, capture_read)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    FROM json_each(?) ORDER BY key"""
+_NEW_FILES = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
+    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)
+    WHERE true ORDER BY key ON CONFLICT (folder_id, path) DO UPDATE SET
+    bytes = excluded.bytes, modified_ns = excluded.modified_ns, stamp = excluded.stamp,
+    image_id = excluded.image_id, reason = excluded.reason"""
 
 
 def _by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:

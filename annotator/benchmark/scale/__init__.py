@@ -1,5 +1,8 @@
-"""What a project of a million images costs, step by step, beside what no program could do without.
+"""What a project of millions of images costs, step by step, beside what no program could do without.
 
-measure.py is `annotator bench scale` and the place to begin; step.py is the process in which a step is measured, and
-made_up.py makes images that exist as features, region codes and labels only.
+measure.py is `annotator bench scale` and the place to begin. steps.py has the steps, each in a process of its own, of
+which watched.py reads the memory; page.py is the one that is a server; training.py is what a training does, phase by
+phase. made_up.py makes images that exist as features, region codes and labels only, files.py photos of any size.
+room.py refuses what the disk cannot hold, growth.py says what sizes that were measured predict for ten million images,
+and report.py prints all of it.
 """

@@ -5,6 +5,7 @@ regions, as pooled features are. Frequencies fall from class to class, three cla
 written shard by shard, as the worker writes them.
 """
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,17 +30,20 @@ SHARD = 5000  # images
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """truth (N, C) bool; labels (N, C) int8 and unbiased (N, C) bool, as a training reads them."""
+    """truth (N, C) bool; labels (N, C) int8 and unbiased (N, C) bool, as a training reads them; seconds that writing
+    the features took."""
 
     truth: np.ndarray
     labels: np.ndarray
     unbiased: np.ndarray
+    seconds: float = 0.0
 
 
-def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0) -> MadeUp:
+def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0, arrays: Path | None = None) -> MadeUp:
     """Write the features and region codes of images 1 .. N into a folder, and say what they show.
 
     clicked    share of the images that have one label "present"
+    arrays     folder of the arrays of MadeUp, which are files then; None: they are in memory
 
     Raises DiskFull.
     """
@@ -51,11 +55,11 @@ def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0)
     for direction in directions:
         direction[chance.permutation(AXES)[:WIDTH]] = chance.choice([-1.0, 1.0], WIDTH)
     directions *= STRENGTH * falling / WIDTH**0.5
-    truth = _truth(images, classes, chance)
+    truth = _truth(_zeros((images, classes), bool, arrays, "truth"), chance)
     noise = chance.standard_normal((NOISE, AXES)).astype(np.float32) * falling
     scales = SPREAD / STEPS * np.maximum(2 * falling, SIZE / 100)
     basis = publish_basis(folder, StoredBasis(centre, np.ascontiguousarray(axes), scales))
-    likely = np.zeros((0, classes), np.float32)
+    likely, seconds = np.zeros((0, classes), np.float32), 0.0
     for start in range(0, images, SHARD):
         block = truth[start : start + SHARD]
         regions = noise[chance.integers(0, NOISE, (len(block), REGIONS))]
@@ -66,17 +70,37 @@ def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0)
         features = np.square(np.maximum(centre + mean @ axes.T, 0)).astype(np.float16)
         codes = np.clip(np.rint(regions / scales), -STEPS, STEPS).astype(np.int8)
         lengths = np.linalg.norm(regions, axis=2).astype(np.float16)
+        started = time.perf_counter()
         write_shard(folder, np.arange(start, start + len(block)) + 1, features, Coded(codes, lengths, basis.name))
+        seconds += time.perf_counter() - started
         if start < JUDGED:
             likely = np.concatenate([likely, mean @ directions.T])
-    labels, unbiased = _answers(truth, clicked, likely, chance)
-    return MadeUp(truth, labels, unbiased)
+    made = MadeUp(
+        truth,
+        _zeros(truth.shape, np.int8, arrays, "labels"),
+        _zeros(truth.shape, bool, arrays, "unbiased"),
+        seconds,
+    )
+    _answer(made, clicked, likely, chance)
+    return made
 
 
-def _truth(images: int, classes: int, chance: np.random.Generator) -> np.ndarray:
+def read_made_up(arrays: Path) -> MadeUp:
+    """What `make_features` left in a folder."""
+    return MadeUp(*(np.load(arrays / f"{name}.npy", mmap_mode="r") for name in ("truth", "labels", "unbiased")))
+
+
+def _zeros(shape: tuple[int, int], dtype: type, folder: Path | None, name: str) -> np.ndarray:
+    if folder is None:
+        return np.zeros(shape, dtype)
+    return np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, shape)
+
+
+def _truth(truth: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    """Fill it."""
+    images, classes = truth.shape
     shares = 1 / (np.arange(classes) + 3.0) ** 0.7
     shares *= SHOWN / shares.sum()
-    truth = np.zeros((images, classes), bool)
     for start in range(0, images, SHARD):
         block = truth[start : start + SHARD]
         block[:] = chance.random(block.shape, np.float32) < np.minimum(0.5, shares)
@@ -84,23 +108,19 @@ def _truth(images: int, classes: int, chance: np.random.Generator) -> np.ndarray
     return truth
 
 
-def _answers(
-    truth: np.ndarray, clicked: float, likely: np.ndarray, chance: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """likely (n, C): scores of the first images, by which grids were made."""
+def _answer(made: MadeUp, clicked: float, likely: np.ndarray, chance: np.random.Generator) -> None:
+    """Fill labels and unbiased; likely (n, C): scores of the first images, by which grids were made."""
+    truth, labels, unbiased = made.truth, made.labels, made.unbiased
     images, classes = truth.shape
-    labels = np.zeros(truth.shape, np.int8)
     rows = np.sort(chance.permutation(images)[: int(clicked * images)])
     for start in range(0, len(rows), SHARD):
         some = rows[start : start + SHARD]
         drawn = chance.random((len(some), classes), np.float32)
         drawn[~truth[some]] = -1
         labels[some, drawn.argmax(1)] = 1
-    unbiased = np.zeros(truth.shape, bool)
     for number in range(GRIDS):
         column = number % classes
         open_ = np.flatnonzero(labels[: len(likely), column] == 0)
         unbiased[open_[np.argsort(-likely[open_, column])[:GRID]], column] = True
     unbiased[chance.permutation(images)[: min(COMPLETE, images // 10)]] = True
     labels[unbiased] = np.where(truth[unbiased], 1, -1)
-    return labels, unbiased

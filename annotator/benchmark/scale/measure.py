@@ -1,44 +1,169 @@
-"""Trainings of a made-up project of any size: seconds by phase, memory, quality, and the floor in the same run."""
+"""A made-up project through every step of its life, each in a process of its own: seconds, memory, and the floor."""
 
 import json
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.harness.processes import GRACE, close_input, start
+from annotator.benchmark.harness.processes import GRACE, close_input, say, start
 from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.scale import room
+from annotator.benchmark.scale.growth import growth
+from annotator.benchmark.scale.page import measure_page
+from annotator.benchmark.scale.watched import watched
 from annotator.errors import AnnotatorError
 
-TRAININGS = 2  # the first, and one that goes on from what the first has kept in memory
+STEPS = ("register", "embed", "train", "rank", "page", "decide", "status", "export")
+NEEDS = {
+    "register": ("photos",),
+    "embed": (),
+    "train": ("embed", "answers"),
+    "rank": ("embed", "answers", "train"),
+    "page": ("embed", "answers"),
+    "decide": ("embed", "answers"),
+    "status": ("embed", "answers"),
+    "export": ("embed", "answers"),
+}
+ORDER = ("photos", "rows", "register", "embed", "answers", *STEPS[2:])
+STEP, MEASURED = "annotator.benchmark.scale.steps", b'"measured"\n'
+WANTED = 10_000_000  # images, of which sizes that were measured say what they would take
+Figures = dict[str, float]
+Run = Callable[[str], Figures]
 
 
-def measure(images: int = 100_000, classes: int = 80) -> dict[str, Any]:
-    """Time and memory of trainings.
+def measure(
+    images: Sequence[int] = (100_000,),
+    classes: int = 80,
+    *,
+    kilobytes: int = 1,
+    steps: Sequence[str] = (),
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Time and memory of each step, at each size.
 
-    returns    {"bench", "figures", "ratios"}: seconds and processor seconds of the first training and of the next, and
-               of their phases (reading labels, models, publishing); the most memory that is no mapped file; hidden
-               average precision in points; ratios to the floor, which is the products and the reading without which
-               all images cannot be scored
+    images       sizes
+    kilobytes    of an image file
+    steps        of STEPS, which; () for all. What they need is made, and not reported. Without `register` images are
+                 rows without files
+    work         keeps the figures of each size, and those that are there are not measured again
+    returns      {"bench", "classes", "kilobytes", "sizes", "growth"}: of each size "images", "figures"
+                 (`<step>_seconds`, `_peak_mb` of memory that is no file, `_resident_mb` with mapped files, and others)
+                 and "ratios" to the floors; with several sizes, how the seconds and the memory of each step grow
 
-    Raises AnnotatorError when the process that trains fails.
+    Raises AnnotatorError for steps that do not exist, for a size that the disk cannot hold (before anything is made),
+    and when a step fails.
     """
-    with scratch_folder() as folder, tempfile.TemporaryFile() as errors:
-        process = start(
-            "annotator.benchmark.scale.step",
-            folder, images, classes, TRAININGS,
-            output=errors, results=subprocess.PIPE,
-        )  # fmt: skip
+    if unknown := [step for step in steps if step not in STEPS]:
+        raise AnnotatorError(f"No step is called {', '.join(map(repr, unknown))}. There is: {', '.join(STEPS)}.")
+    chosen = tuple(step for step in STEPS if not steps or step in steps)
+    all_ = _with_needs(chosen)
+    for count in images:
+        if not _kept(work, count, classes, kilobytes, chosen).exists():
+            room.refuse_too_large(Path(tempfile.gettempdir()), count, classes, kilobytes, all_)
+    sizes = []
+    for count in sorted(set(images)):
+        kept = _kept(work, count, classes, kilobytes, chosen)
+        if not kept.exists():
+            figures = _measure_size(count, classes, kilobytes, chosen, all_)
+            if "register_seconds" in figures:
+                figures["register_per_second"] = round(count / figures["register_seconds"])
+            measured = {"images": count, "figures": figures, "ratios": _ratios(figures)}
+            if work is None:
+                sizes.append(measured)
+                continue
+            work.mkdir(parents=True, exist_ok=True)
+            part = kept.with_suffix(".part")
+            part.write_text(json.dumps(measured), encoding="utf-8")
+            part.replace(kept)
+        sizes.append(json.loads(kept.read_text(encoding="utf-8")))
+    common = {"bench": "scale", "classes": classes, "kilobytes": kilobytes}
+    return common | {"sizes": sizes, "growth": _growth(sizes) if len(sizes) > 1 else {}}
+
+
+def _with_needs(chosen: Sequence[str]) -> tuple[str, ...]:
+    needed = {need for step in chosen for need in NEEDS[step]} | set(chosen)
+    if "register" not in needed:
+        needed.add("rows")
+    return tuple(step for step in ORDER if step in needed)
+
+
+def _kept(work: Path | None, images: int, classes: int, kilobytes: int, chosen: Sequence[str]) -> Path:
+    name = f"{images}-images-{classes}-classes-{kilobytes}-kb"
+    if len(chosen) < len(STEPS):
+        name += f"-{'-'.join(chosen)}"
+    return (work or Path("nowhere", str(time.time_ns()))) / f"{name}.json"
+
+
+def _measure_size(images: int, classes: int, kilobytes: int, chosen: Sequence[str], all_: Sequence[str]) -> Figures:
+    figures: Figures = {}
+    with scratch_folder() as folder:
+        project = folder / "project"
+        for name in all_:
+            if name == "page":
+                found = measure_page(project, classes, has_photos="photos" in all_)
+                found = {f"page_{figure.removeprefix('page_')}": value for figure, value in found.items()}
+            elif name == "status":
+                found = _process("status", "annotator", "status", project, "--json")
+            else:
+                found = _process(name, STEP, name, folder, images, classes, kilobytes)
+            say(f"{images:,} images: {name} {found[f'{name}_seconds']:,.1f} s")
+            if name in chosen:
+                figures |= found
+        figures["project_mb"] = sum(path.stat().st_size for path in project.rglob("*") if path.is_file()) / 1e6
+    return {name: round(value, 3) for name, value in figures.items()}
+
+
+def _process(name: str, module: str, *arguments: object) -> Figures:
+    """The figures of a step, each beginning with its name. Raises AnnotatorError with its last output when it fails."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as errors:
+        process = start(module, *arguments, output=errors, results=subprocess.PIPE)
         try:
             assert process.stdout is not None
-            said = process.stdout.read()
+            with watched(process.pid) as memory:
+                said = process.stdout.readline()
+                if said != MEASURED:  # another command than a step
+                    said = process.stdout.read()
+            said = process.stdout.read() or said
             if process.wait():
                 errors.seek(0)
-                raise AnnotatorError(f"The training failed:\n{errors.read()[-2000:].decode(errors='replace').strip()}")
+                last = errors.read()[-2000:].decode(errors="replace").strip()
+                raise AnnotatorError(f"The step {name} failed:\n{last}")
         finally:
             process.terminate()
             process.wait(GRACE)
             close_input(process)
-    figures = json.loads(said.splitlines()[-1])
-    least = figures["floor_products_seconds"] + figures["floor_reading_seconds"]
-    ratios = {f"{name}_over_floor": round(figures[f"{name}_seconds"] / least, 1) for name in ("first", "next")}
-    return {"bench": "scale", "figures": figures, "ratios": ratios}
+    figures = json.loads(said) if module == STEP else {"seconds": time.perf_counter() - started}
+    return {f"{name}_{figure}": value for figure, value in figures.items()} | memory.figures(name)
+
+
+def _ratios(figures: Figures) -> Figures:
+    """Ours over the floors."""
+    ratios = {}
+    if "register_seconds" in figures:
+        ratios["register_over_floor"] = figures["register_seconds"] / figures["register_floor_seconds"]
+    if "train_seconds" in figures:
+        least = figures["train_floor_products_seconds"] + figures["train_floor_reading_seconds"]
+        ratios |= {f"train_{name}_over_floor": figures[f"train_{name}_seconds"] / least for name in ("first", "next")}
+    if "decide_seconds" in figures:
+        ratios["decide_over_floor"] = figures["decide_floor_per_second"] / figures["decide_per_second"]
+    return {name: round(value, 2) for name, value in ratios.items()}
+
+
+def _growth(sizes: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    counts = [size["images"] for size in sizes]
+    common = set.intersection(*(set(size["figures"]) for size in sizes))
+    wanted = [f"{step}_{what}" for step in STEPS for what in ("seconds", "peak_mb")]
+    wanted += ["train_first_seconds", "train_next_seconds", "page_key_p95_ms", "project_mb"]
+    return {
+        name: {what: round(value, 3) for what, value in _of(sizes, counts, name).items()}
+        for name in wanted
+        if name in common
+    }
+
+
+def _of(sizes: Sequence[dict[str, Any]], counts: list[int], name: str) -> dict[str, float]:
+    return growth(counts, [size["figures"][name] for size in sizes], WANTED)

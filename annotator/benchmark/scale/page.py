@@ -1,0 +1,60 @@
+"""The page of a large project, in a server process of its own: until it answers, and what it does for one key."""
+
+import http.client
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from annotator.benchmark.harness.bulk import BulkProject
+from annotator.benchmark.harness.processes import ADDRESS, serve_page
+from annotator.benchmark.scale.watched import watched
+from annotator.benchmark.store import NAME, WARM_UP, Client
+from annotator.errors import AnnotatorError
+from annotator.store.database import Database
+from annotator.ui.keys import headers_for
+
+KEY = ("decide", "annotate", "image")
+OTHERS = ("review", "grid_class", "gallery", "autopilot")
+FILES, LABELED = 200, 5000
+Figures = dict[str, float]
+
+
+def measure_page(project: Path, classes: int, has_photos: bool, requests: int = 40) -> Figures:
+    """Times of a server on a project, without a worker.
+
+    has_photos    whether pictures can be asked for
+    returns       seconds from the start of the process to the first page with its first images, milliseconds of a key
+                  (its decision, the next images, a picture) and of the first and of later answers of other pages, and
+                  megabytes
+
+    Raises AnnotatorError when an answer is not as it should be.
+    """
+    db = Database(project)
+    count = db.value("SELECT count(*) FROM image")
+    labeled = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM label LIMIT ?", [LABELED])]
+    bulk = BulkProject(db, list(range(1, min(FILES, count) + 1)), labeled, 0.0)
+    started = time.perf_counter()
+    with serve_page(db) as page, watched(page.pid) as memory:
+        connection = http.client.HTTPConnection(ADDRESS, page.port, timeout=120)
+        client = Client(bulk, count, classes, connection, headers_for(project, page.address, NAME), page.pid)
+        _ask_page(connection, client.headers)
+        client.ask("annotate")
+        figures = {"seconds": time.perf_counter() - started}
+        key = [row for row in KEY if has_photos or row != "image"]
+        first = {f"first_{row}_ms": client.ask(row)[0] for row in OTHERS}
+        times = {row: [client.ask(row)[0] for _ in range(requests + WARM_UP)][WARM_UP:] for row in (*key, *OTHERS)}
+        connection.close()
+    times["key"] = np.sum([times[row] for row in key], axis=0).tolist()
+    for row, taken in times.items():
+        figures |= {f"{row}_p{part}_ms": float(np.percentile(taken, part)) for part in (50, 95)}
+    return figures | first | memory.figures("page")
+
+
+def _ask_page(connection: http.client.HTTPConnection, headers: dict[str, str]) -> None:
+    connection.request("GET", "/", headers={name: value for name, value in headers.items() if name != "content-type"})
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        raise AnnotatorError(f"GET / answered {answer.status}: {json.dumps(content[:200].decode(errors='replace'))}")

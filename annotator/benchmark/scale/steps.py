@@ -1,0 +1,249 @@
+"""One step of `bench scale` in a process of its own.
+
+    python -m annotator.benchmark.scale.steps NAME FOLDER IMAGES CLASSES KILOBYTES
+
+Two lines on standard output: `"measured"` when what counts is over, and a JSON object of figures. A step finds what
+those before it left in FOLDER: images/, project/, arrays/.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from annotator.benchmark.harness import bulk
+from annotator.errors import AnnotatorError
+from annotator.records import ABSENT, PRESENT, Batch, Decision
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.store import classes, decisions, runs
+from annotator.store.database import Database
+
+Figures = dict[str, float]
+Measured = Callable[[], None]  # called when what counts is over
+TRAININGS = 2  # the first, and one that goes on from what the first has kept in memory
+AT_ONCE = 500  # cells of a decision
+SINGLE, GRIDS, GRID = 300, 60, 24  # decisions of one cell, and of so many
+READ = 100  # files that a thread reads at a time
+
+
+class Size(NamedTuple):
+    """What is measured: in `folder`, so many images and classes, photos of so many kilobytes."""
+
+    folder: Path
+    images: int
+    classes: int
+    kilobytes: int
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def photos(self) -> Path:
+        return self.folder / "images"
+
+    @property
+    def arrays(self) -> Path:
+        return self.folder / "arrays"
+
+
+def photos(size: Size, measured: Measured) -> Figures:
+    """Write the image files."""
+    from annotator.benchmark.scale.files import write_photos
+
+    write_photos(size.photos, size.images, size.kilobytes)
+    return {}
+
+
+def rows(size: Size, measured: Measured) -> Figures:
+    """Instead of image files: rows of the tables."""
+    size.photos.mkdir()
+    db = Database(size.project, create=True)
+    bulk.add_images(db, size.folder, range(1, size.images + 1))
+    return {}
+
+
+def register(size: Size, measured: Measured) -> Figures:
+    """Find and register all files, as `annotator init` does; beside reading and hashing them in as many threads."""
+    from annotator.store.files import list_files
+    from annotator.store.registration import register
+
+    started = time.perf_counter()
+    db = Database(size.project, create=True)
+    paths = list_files(size.photos, size.project).images()
+    listed = time.perf_counter() - started
+    registered = register(db, size.photos, paths)
+    seconds = time.perf_counter() - started
+    measured()
+    if registered.added != size.images:
+        raise AnnotatorError(f"{registered.added:,} of {size.images:,} images were registered: {registered.bad[:3]}")
+    started = time.perf_counter()
+    again = register(db, size.photos, paths)
+    unchanged = time.perf_counter() - started
+    if again.known != size.images:
+        raise AnnotatorError(f"{again.known:,} of {size.images:,} images were known the second time.")
+    figures = {"seconds": seconds, "listing_seconds": listed, "unchanged_seconds": unchanged}
+    return figures | {"floor_seconds": _hashing(size.photos, paths)}
+
+
+def _hashing(folder: Path, paths: Sequence[str]) -> float:
+    def read(some: Sequence[str]) -> None:
+        for path in some:
+            hashlib.sha256((folder / path).read_bytes()).hexdigest()
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        for _ in pool.map(read, (paths[start : start + READ] for start in range(0, len(paths), READ))):
+            pass
+    return time.perf_counter() - started
+
+
+def embed(size: Size, measured: Measured) -> Figures:
+    """Write made-up features in shards, by the function that embedding writes them with."""
+    from annotator.benchmark.scale.made_up import make_features
+
+    size.arrays.mkdir()
+    db = Database(size.project)
+    least, most, count = db.tuples("SELECT min(id), max(id), count(*) FROM image")[0]
+    if (least, most, count) != (1, size.images, size.images):
+        raise AnnotatorError(f"The images have the ids {least} to {most}; 1 to {size.images} are wanted.")
+    made = make_features(db.paths.features(DEFAULT_BACKBONE), size.images, size.classes, arrays=size.arrays)
+    return {"writing_seconds": made.seconds}
+
+
+def answers(size: Size, measured: Measured) -> Figures:
+    """The classes, and the answers that people gave before this: one label an image, grids, complete images."""
+    from annotator.benchmark.scale.made_up import read_made_up
+
+    db, made = Database(size.project), read_made_up(size.arrays)
+    classes.add_classes(db, [(f"class {number + 1}", "") for number in range(size.classes)])
+    clicked, columns = np.nonzero((made.labels == PRESENT) & ~made.unbiased)
+    clicked, first = np.unique(clicked, return_index=True)
+    bulk.click(db, clicked + 1, columns[first] + 1)
+    for column in range(size.classes):
+        chosen = np.flatnonzero(made.unbiased[:, column])
+        states = np.where(made.truth[chosen, column], PRESENT, ABSENT)
+        cells = [(int(row) + 1, column + 1, int(state), None) for row, state in zip(chosen, states, strict=True)]
+        for start in range(0, len(cells), AT_ONCE):
+            decisions.decide(db, [Batch(str(uuid.uuid4()), "Bench", "grid", cells[start : start + AT_ONCE])])
+    with db.writing() as sql:
+        sql.execute("ANALYZE")
+    return {}
+
+
+def train(size: Size, measured: Measured) -> Figures:
+    """Two trainings of the default method."""
+    from annotator.benchmark.scale.made_up import read_made_up
+    from annotator.benchmark.scale.training import train
+
+    return train(Database(size.project), read_made_up(size.arrays), TRAININGS, measured)
+
+
+def rank(size: Size, measured: Measured) -> Figures:
+    """The rankings of the current run once more, as they are made after each training."""
+    from annotator.snapshot import rankings
+    from annotator.store.arrays import open_array
+
+    db = Database(size.project)
+    run = runs.current_run(db)
+    if run is None:
+        raise AnnotatorError("There is no run to rank.")
+    folder = db.paths.run(run.id)
+    image_ids, probabilities = (
+        np.asarray(open_array(folder / f"{name}.npy")) for name in ("image_ids", "probabilities")
+    )
+    started = time.perf_counter()
+    ranked = rankings.build(db, run.last_decision_id, image_ids, np.array(run.class_ids), probabilities)
+    (size.folder / "rankings").mkdir()
+    rankings.save(size.folder / "rankings", ranked)
+    return {"seconds": time.perf_counter() - started}
+
+
+def decide(size: Size, measured: Measured) -> Figures:
+    """Single decisions and grids, one transaction each, on the disk when it ends; beside a line in a file."""
+    db, chance = Database(size.project), np.random.default_rng(6)
+    chosen = chance.integers(1, size.images + 1, SINGLE).tolist()
+    columns = chance.integers(1, size.classes + 1, SINGLE).tolist()
+    single = _deciding(
+        db,
+        [
+            Decision(str(uuid.uuid4()), "label", "Ann", "click", image, column, PRESENT, milliseconds=900)
+            for image, column in zip(chosen, columns, strict=True)
+        ],
+    )
+    batches = []
+    for column in columns[:GRIDS]:
+        images = chance.choice(size.images, GRID, replace=False) + 1
+        cells = [(image, column, PRESENT, None) for image in images.tolist()]
+        batches.append(Batch(str(uuid.uuid4()), "Ann", "grid", cells))
+    grids = _deciding(db, batches)
+    measured()
+    with (size.folder / "lines").open("ab") as file:
+        started = time.perf_counter()
+        for _ in range(SINGLE):
+            file.write(bytes(100))
+            file.flush()
+            os.fsync(file.fileno())
+        floor = time.perf_counter() - started
+    return {
+        "seconds": single + grids,
+        "per_second": SINGLE / single,
+        "cells_per_second": GRIDS * GRID / grids,
+        "floor_per_second": SINGLE / floor,
+    }
+
+
+def _deciding(db: Database, made: Sequence[Decision | Batch]) -> float:
+    started = time.perf_counter()
+    for decision in made:
+        saved = decisions.decide(db, [decision])
+        if saved.refused:
+            raise AnnotatorError(f"A decision was refused: {saved.refused}")
+    return time.perf_counter() - started
+
+
+def export(size: Size, measured: Measured) -> Figures:
+    """All labels as csv, with the data card."""
+    from annotator.exchange.exports.choices import Choices
+    from annotator.exchange.exports.export import prepare, write
+
+    target = size.folder / "labels.csv"
+    started = time.perf_counter()
+    with prepare(Database(size.project), target, "csv", Choices(images="none"), lossy=True) as prepared:
+        write(prepared)
+    return {"seconds": time.perf_counter() - started, "mb": target.stat().st_size / 1e6}
+
+
+STEPS: dict[str, Callable[[Size, Measured], Figures]] = {
+    step.__name__: step for step in (photos, rows, register, embed, answers, train, rank, decide, export)
+}
+
+
+def run(name: str, size: Size) -> None:
+    """Run a step, and print its figures."""
+    is_over = False
+
+    def measured() -> None:
+        nonlocal is_over
+        if not is_over:
+            sys.stdout.write('"measured"\n')
+            sys.stdout.flush()
+        is_over = True
+
+    started, computed = time.perf_counter(), time.process_time()
+    figures = STEPS[name](size, measured)
+    measured()
+    taken = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
+    sys.stdout.write(json.dumps(taken | figures) + "\n")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Size(Path(sys.argv[2]), *map(int, sys.argv[3:])))
