@@ -58,7 +58,7 @@ def test_photos_of_any_size_are_registered_alone_and_a_failing_step_leaves_nothi
     monkeypatch.setattr(tempfile, "tempdir", None)
     (size,) = measure((1000,), 5, kilobytes=3, steps=["register"])["sizes"]
     assert size["figures"]["register_per_second"] > 0 and "embed_seconds" not in size["figures"]
-    with pytest.raises(AnnotatorError, match="The step (rows|embed) failed"):
+    with pytest.raises(AnnotatorError, match=r"The step (rows|embed) failed"):
         measure((-1000,), 5, steps=["export"])
     assert not _left()
 

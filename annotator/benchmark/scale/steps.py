@@ -60,6 +60,8 @@ def photos(size: Size, measured: Measured) -> Figures:
     from annotator.benchmark.scale.files import write_photos
 
     write_photos(size.photos, size.images, size.kilobytes)
+    if hasattr(os, "sync"):
+        os.sync()  # now, not while they are registered
     return {}
 
 
