@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from annotator.store.pixels import IMAGE_SUFFIXES, READ_WHOLE, BadImage, check_i
 from annotator.store.reading import open_file
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
+KNOWN_OF = 1000  # files looked up at a time
 TOGETHER, AHEAD = 16, 16  # files that a thread takes at a time; and how often that much may be read ahead, a thread
 LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
 
@@ -144,24 +145,30 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
 
 
 def inspect_files(
-    folder: Path, paths: list[str], known: Mapping[str, Known], threads: int | None = None
+    folder: Path,
+    paths: Sequence[str],
+    known: Callable[[Sequence[str]], Mapping[str, Known]],
+    threads: int | None = None,
 ) -> Iterator[tuple[str, FoundFile | None]]:
     """Read each file, several at a time: (path, what it is) in order, or (path, None) where nothing changed.
 
-    known    files looked at before; those in the same state are not opened
+    known    what is known of some paths, asked for KNOWN_OF at a time; files in the same state are not opened
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
-    def inspect_some(some: Sequence[str]) -> list[tuple[str, FoundFile | None]]:
-        return [(path, _inspect(str(folder), inside, path, known.get(path))) for path in some]
+    def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
+        return [(path, _inspect(str(folder), inside, path, known_of.get(path))) for path in some]
 
     pool = ThreadPoolExecutor(count)
     ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
     try:
-        for start in range(0, len(paths), TOGETHER):
-            ahead.append(pool.submit(inspect_some, paths[start : start + TOGETHER]))
-            if len(ahead) > AHEAD * count:  # futures of ten million files would not fit into memory
-                yield from ahead.popleft().result()
+        for start in range(0, len(paths), KNOWN_OF):
+            some = paths[start : start + KNOWN_OF]
+            known_of = known(some)
+            for first in range(0, len(some), TOGETHER):
+                ahead.append(pool.submit(inspect_some, some[first : first + TOGETHER], known_of))
+                if len(ahead) > AHEAD * count:  # futures of ten million files would not fit into memory
+                    yield from ahead.popleft().result()
         while ahead:
             yield from ahead.popleft().result()
     finally:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,30 +82,24 @@ def register(
     if place.is_inside(db.paths.project, folder):
         db.set_setting(place.HOME, escaped(str(db.paths.project)))
     folder_id = db.value("SELECT id FROM folder WHERE path = ?", [name])
-    rows = db.rows(
-        """SELECT f.path, bytes, modified_ns, stamp, reason, image_id, coalesce(i.sha256, '') AS sha256 FROM file f
-        LEFT JOIN image i ON i.id = f.image_id WHERE folder_id = ?""",
-        [folder_id],
-    )
-    if any(row["image_id"] for row in rows) and not paths and not kept_out:
+    count = db.value("SELECT count(*) FROM file WHERE folder_id = ?", [folder_id])
+    had_images = db.value("SELECT 1 FROM file WHERE folder_id = ? AND image_id NOT NULL LIMIT 1", [folder_id])
+    if had_images and not paths and not kept_out:
         raise AnnotatorError(
-            f"{name} is empty, and {len(rows):,} files are known from it. Is its disk mounted? Nothing was changed."
+            f"{name} is empty, and {count:,} files are known from it. Is its disk mounted? Nothing was changed."
         )
-    known = {
-        row["path"]: Known(FileState(row["bytes"], row["modified_ns"], row["stamp"]), row["sha256"]) for row in rows
-    }
-    reasons = {row["path"]: row["reason"] for row in rows}
+    reasons = dict(db.tuples("SELECT path, reason FROM file WHERE folder_id = ? AND reason != ''", [folder_id]))
     # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
-    hidden = tuple(bad.path for bad in kept_out)
-    unlisted = sorted(path for path in known.keys() - set(paths) - set(hidden) if path.startswith(hidden))
+    hidden = {bad.path for bad in kept_out}
+    unlisted = _not_listed(db, folder_id, sorted({*paths, *hidden}), tuple(hidden)) if hidden else []
     paths = [*paths, *unlisted]
     scan = Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    for number, (path, file) in enumerate(inspect_files(folder, paths, known, threads), start=1):
+    for number, (path, file) in enumerate(inspect_files(folder, paths, partial(_known, db, folder_id), threads), 1):
         if file is not None:
             batch.append(file)
-        elif reasons[path]:
+        elif path in reasons:
             scan.result.bad.append(BadFile(path, reasons[path]))
         else:
             scan.result.known += 1
@@ -114,10 +109,36 @@ def register(
         if progress:
             progress(number, len(paths))
     scan.keep(batch)
-    scan.forget(sorted(known.keys() - set(paths) - set(hidden)))
+    scan.forget(_not_listed(db, folder_id, sorted([*paths, *hidden])))
     scan.settle()
     count_registration(db)
     return scan.result
+
+
+def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
+    """What the project knows of some paths."""
+    rows = db.tuples(
+        """SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
+        LEFT JOIN image i ON i.id = f.image_id
+        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?))""",
+        [folder_id, json.dumps(paths)],
+    )
+    return {row[0]: Known(FileState(*row[1:4]), row[4]) for row in rows}
+
+
+def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)) -> list[str]:
+    """The registered files that are not among these paths, which are sorted.
+
+    below    beginnings, one of which the files have
+    """
+    missing, place = [], 0
+    # Both are in the order of their letters' code points; nothing holds all registered paths.
+    for (path,) in db.sql.execute("SELECT path FROM file WHERE folder_id = ? ORDER BY path", [folder_id]):
+        while place < len(paths) and paths[place] < path:
+            place += 1
+        if (place == len(paths) or paths[place] != path) and path.startswith(below):
+            missing.append(path)
+    return missing
 
 
 def count_registration(db: Database) -> None:

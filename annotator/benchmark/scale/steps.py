@@ -84,12 +84,12 @@ def register(size: Size, measured: Measured) -> Figures:
     listed = time.perf_counter() - started
     registered = register(db, size.photos, paths)
     seconds = time.perf_counter() - started
-    measured()
     if registered.added != size.images:
         raise AnnotatorError(f"{registered.added:,} of {size.images:,} images were registered: {registered.bad[:3]}")
     started = time.perf_counter()
     again = register(db, size.photos, paths)
     unchanged = time.perf_counter() - started
+    measured()
     if again.known != size.images:
         raise AnnotatorError(f"{again.known:,} of {size.images:,} images were known the second time.")
     figures = {"seconds": seconds, "listing_seconds": listed, "unchanged_seconds": unchanged}
