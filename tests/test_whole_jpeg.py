@@ -12,9 +12,11 @@ from annotator.store.whole_jpeg import whole_jpeg
 ROUNDS = 150  # spoilt files of each kind
 
 
-def _exif(orientation, taken):
+def _exif(orientation, taken, order="<"):
     exif = Image.Exif()
-    exif[0x0112] = orientation
+    exif.endian = order
+    if orientation:
+        exif[0x0112] = orientation
     exif.get_ifd(0x8769)[0x9003] = taken
     return exif.tobytes()
 
@@ -35,6 +37,8 @@ KINDS = {
     "restarts": _jpeg(restart_marker_blocks=4),
     "tables of its own": _jpeg(optimize=True, comment=b"a comment"),
     "exif": _jpeg(exif=_exif(6, "2024:05:01 12:00:00")),
+    "exif of the other order": _jpeg(exif=_exif(3, "2024:05:01 12:00:00", ">")),
+    "exif without orientation": _jpeg(exif=_exif(0, "2024:05:01 12:00:00"), xmp=b'<x tiff:Orientation="8"/>'),
     "progressive": _jpeg(progressive=True),
 }
 

@@ -18,7 +18,8 @@ from typing import IO
 from PIL import ImageFile
 
 DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET = 0x9003, 0x9291, 0x9011
-EXIF_DIRECTORY = 0x8769
+EXIF_DIRECTORY, ORIENTATION = 0x8769, 0x0112
+EXIF, SHORT = b"Exif\0\0", 3
 MOST_ENTRIES = 1000
 LONGEST = 64  # bytes of a text
 EARLIEST, LATEST = 1900, 2200  # years; others are clocks that were never set, or spoilt blocks
@@ -38,21 +39,44 @@ def captured_at(image: ImageFile.ImageFile) -> float | None:
     return None
 
 
+def facts_of(block: bytes) -> tuple[int, float | None] | None:
+    """Orientation (1 to 8) and time, read from an EXIF block; None for a block that is not plain enough to be sure."""
+    try:
+        file = io.BytesIO(block.removeprefix(EXIF))
+        order, entries = _first_directory(file)
+        kind, count, value = entries.get(ORIENTATION, (SHORT, 1, struct.pack(f"{order}H", 1)))
+        if (kind, count) != (SHORT, 1) or len(entries) >= MOST_ENTRIES:
+            return None
+        (turn,) = struct.unpack_from(f"{order}H", value)
+        taken = None
+        with suppress(Exception):  # as above
+            taken = _time_of(_texts(file))
+        return turn if 1 <= turn <= 8 else 1, taken
+    except (LookupError, struct.error):
+        return None
+
+
 def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
     """The EXIF block as a file; a TIFF is one itself."""
     if image.format == "TIFF":
         return image.fp
     block = image.info.get("exif")
-    return io.BytesIO(block.removeprefix(b"Exif\0\0")) if isinstance(block, bytes) else None
+    return io.BytesIO(block.removeprefix(EXIF)) if isinstance(block, bytes) else None
+
+
+def _first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
+    """The order of bytes and the entries of the first directory."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}[_read(file, 0, 4)]
+    (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
+    return order, _entries(file, order, first)
 
 
 def _texts(file: IO[bytes]) -> dict[int, str]:
     """The texts of the three tags that are there."""
     place = file.tell()
     try:
-        order = {b"II*\0": "<", b"MM\0*": ">"}[_read(file, 0, 4)]
-        (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
-        _, _, directory = _entries(file, order, first)[EXIF_DIRECTORY]
+        order, first = _first_directory(file)
+        _, _, directory = first[EXIF_DIRECTORY]
         (start,) = struct.unpack(f"{order}I", directory)
         entries = _entries(file, order, start)
         wanted = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)

@@ -71,8 +71,9 @@ def check_image(source: Path | BinaryIO) -> ImageFacts:
     if whole and whole.width * whole.height <= MAX_PIXELS:
         with contextlib.suppress(BadImage):  # of which the words are then those of the whole file
             _decode(whole.tables)
-            if not whole.head:
-                return ImageFacts(whole.width, whole.height, "JPEG")
+            facts = capture.facts_of(whole.exif) if whole.exif else (1, None) if whole.exif == b"" else None
+            if facts:
+                return ImageFacts(*_turned((whole.width, whole.height), facts[0]), "JPEG", facts[1])
             with _reasons(), opened(io.BytesIO(whole.head)) as image:
                 size = _turned((whole.width, whole.height), orientation(image))
                 return ImageFacts(*size, "JPEG", capture.captured_at(image))

@@ -131,7 +131,8 @@ def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple
 
     below    beginnings, one of which the files have
     """
-    missing, place = [], 0
+    missing: list[str] = []
+    place = 0
     # Both are in the order of their letters' code points; nothing holds all registered paths.
     for (path,) in db.sql.execute("SELECT path FROM file WHERE folder_id = ? ORDER BY path", [folder_id]):
         while place < len(paths) and paths[place] < path:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.store.capture import EXIF
+
 BASELINE, SCAN, END = (0xC0, 0xC1), 0xDA, 0xD9
 OTHER_FRAMES = frozenset(range(0xC2, 0xD0)) - {0xC4, 0xCC}  # progressive, lossless, ...
 WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xDA), 0xFF})
-COMMENT, EXIF, SEVERAL = 0xFE, 0xE1, (0xE2, b"MPF\0")
+COMMENT, FACTS, SEVERAL = 0xFE, 0xE1, (0xE2, b"MPF\0")
 MOST_SIDE = 65_500  # pixels, that libjpeg takes
 MOST_SEGMENTS = 500
 TINY = (16).to_bytes(2)  # pixels of a side
@@ -25,13 +27,15 @@ class WholeJpeg:
 
     width, height    as the file has them: before its EXIF rotation
     tables           a JPEG of TINY x TINY pixels under the same tables
-    head             the file up to its pixels, if it may say something in EXIF or XMP; else b""
+    head             the file up to its pixels
+    exif             its EXIF block, b"" without one; None where it has also XMP, or more blocks
     """
 
     width: int
     height: int
     tables: bytes
     head: bytes
+    exif: bytes | None
 
 
 def whole_jpeg(content: bytes) -> WholeJpeg | None:
@@ -39,7 +43,7 @@ def whole_jpeg(content: bytes) -> WholeJpeg | None:
     scan, which most cameras write, or it may be damaged."""
     if content[:2] != b"\xff\xd8":
         return None
-    place, frame, says_more = 2, b"", False
+    place, frame, more = 2, b"", list[bytes]()
     kept = [b"\xff\xd8"]
     for _ in range(MOST_SEGMENTS):
         if place + 4 > len(content) or content[place] != 0xFF:
@@ -59,14 +63,15 @@ def whole_jpeg(content: bytes) -> WholeJpeg | None:
             if not (0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE):
                 return None
             tables = b"".join([*kept, segment, b"\xff\xd9"])
-            return WholeJpeg(width, height, tables, content[:behind] if says_more else b"")
+            exif = more[0] if len(more) == 1 and more[0].startswith(EXIF) else None
+            return WholeJpeg(width, height, tables, content[:behind], exif if more else b"")
         if marker in BASELINE:
             if frame:
                 return None
             frame = segment
             segment = segment[:5] + TINY + TINY + segment[9:]
-        if marker == EXIF:
-            says_more = True
+        if marker == FACTS:
+            more.append(segment[4:])
         elif marker != COMMENT:
             kept.append(segment)
         place = behind
