@@ -23,11 +23,11 @@ from typing import NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.pixels import IMAGE_SUFFIXES, READ_WHOLE, BadImage, check_image
-from annotator.store.reading import open_file
+from annotator.store.reading import open_file, read_file
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
 KNOWN_OF = 1000  # files looked up at a time
-TOGETHER, AHEAD = 16, 16  # files that a thread takes at a time; and how often that much may be read ahead, a thread
+TOGETHER, AHEAD = 16, 64  # files that a thread takes at a time; and how often that much may be read ahead, a thread
 LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
 
 
@@ -157,7 +157,8 @@ def inspect_files(
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
     def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
-        return [(path, _inspect(str(folder), inside, path, known_of.get(path))) for path in some]
+        below: dict[str, str] = {}
+        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below)) for path in some]
 
     pool = ThreadPoolExecutor(count)
     ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
@@ -228,17 +229,20 @@ def state_of(folder: Path, path: str) -> FileState | None:
         return None
 
 
-def content_of(path: Path) -> str:
+def content_of(path: str | Path) -> str:
     """The sha256 of a file. Raises OSError."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _inspect(folder: str, inside: str, path: str, known: Known | None) -> FoundFile | None:
+def _inspect(folder: str, inside: str, path: str, known: Known | None, below: dict[str, str]) -> FoundFile | None:
+    """What a file is; None when it is in the state that is known.
+
+    below    subfolder -> its real path, of files looked at within milliseconds
+    """
     state = NOT_READ
     try:
-        real = os.path.realpath(f"{folder}/{unescaped(path)}", strict=True)
-        facts = os.stat(real)  # noqa: PTH116 - quicker than a Path, and there may be millions
+        real, facts = _looked_at(folder, unescaped(path), below)
         state = _state(facts)
         if known and known.state == state:
             return None
@@ -262,13 +266,23 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None) -> FoundF
         return FoundFile(path, state, reason=f"cannot be read ({error.strerror or error})")
 
 
+def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
+    """The real path of a file, and its facts. Raises OSError."""
+    subfolder, _, name = path.rpartition("/")
+    if subfolder not in below:
+        below[subfolder] = os.path.realpath(f"{folder}/{subfolder}", strict=True)
+    real = f"{below[subfolder]}{os.sep}{name}"
+    facts = os.lstat(real)
+    if not stat.S_ISLNK(facts.st_mode):
+        return real, facts
+    real = os.path.realpath(real, strict=True)
+    return real, os.stat(real)  # noqa: PTH116 - as above, quicker than a Path
+
+
 def _content(path: str) -> tuple[str, Path | io.BytesIO]:
     """The sha256 of a file, and the very bytes that have it, but for a file that is empty or too large for memory."""
-    with open_file(path) as file:
-        if not 0 < os.fstat(file.fileno()).st_size <= READ_WHOLE:
-            return hashlib.file_digest(file, "sha256").hexdigest(), Path(path)
-        content = file.read()
-    return hashlib.sha256(content).hexdigest(), io.BytesIO(content)
+    content = read_file(path, READ_WHOLE)
+    return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (content_of(path), Path(path))
 
 
 def _state(facts: os.stat_result) -> FileState:

@@ -6,6 +6,7 @@ image.folder_key is its beginning, which all files of one folder share.
 """
 
 import re
+from functools import lru_cache
 
 _DIGITS = re.compile("[0-9]+")
 _CONTROL = re.compile("[\x00-\x1f]")
@@ -18,8 +19,13 @@ def name_key(folder_id: int, path: str) -> str:
     folder_id    of the folder that was added to the project; folders stand in the order in which they were added
     path         below that folder, with "/" on every system
     """
-    *folders, name = path.split("/")
-    return f"{folder_id:06d}{''.join(_SUBFOLDER + _natural(folder) for folder in folders)}{_FILE}{_natural(name)}"
+    folders, _, name = path.rpartition("/")
+    return f"{folder_id:06d}{_of_folders(folders)}{_FILE}{_natural(name)}"
+
+
+@lru_cache(maxsize=256)
+def _of_folders(path: str) -> str:
+    return "".join(_SUBFOLDER + _natural(folder) for folder in path.split("/")) if path else ""
 
 
 def _natural(name: str) -> str:

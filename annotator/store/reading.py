@@ -26,8 +26,32 @@ class NotAFile(OSError):
 
 def open_file(path: str | Path) -> BufferedReader:
     """Open a regular file for reading. Raises NotAFile for anything else, OSError when it cannot be opened."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - quicker than a Path; also asked before: opening a device can have effects
+    # Also asked before: opening a device can have effects.
+    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - quicker than a Path
         raise NotAFile(errno.EINVAL, "not a file", str(path))
+    descriptor, _ = _opened(path)
+    try:
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_file(path: str, most: int) -> bytes | None:
+    """The content of a file that was a regular one just now; None where it is larger than `most`, or becomes shorter.
+
+    In as few steps as possible: at each of them a thread may wait for others. Raises as open_file.
+    """
+    descriptor, size = _opened(path)
+    try:
+        content = os.read(descriptor, size) if size <= most else b""
+        return content if len(content) == size else None
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: str | Path) -> tuple[int, int]:
+    """The descriptor of a regular file, and its size."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
         try:
@@ -36,12 +60,13 @@ def open_file(path: str | Path) -> BufferedReader:
         except BlockingIOError:  # Samba or an NFS server holds a lease; the kernel has asked for it back
             time.sleep(LEASE_POLL)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
             raise NotAFile(errno.EINVAL, "not a file", str(path))
-        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    return descriptor, facts.st_size
 
 
 class Clock:
