@@ -86,7 +86,9 @@ def bench_scale(
     from annotator.benchmark.scale.measure import measure
 
     try:
-        result = measure(whole_numbers(images), classes, kilobytes=kilobytes, steps=names(steps), work=work)
+        result = run_benchmark(
+            measure, whole_numbers(images), classes, kilobytes=kilobytes, steps=names(steps), work=work
+        )
     except KeyboardInterrupt:
         raise AnnotatorError(
             "Interrupted: what was made is gone. --work FOLDER keeps the figures of sizes that were finished."

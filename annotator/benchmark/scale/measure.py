@@ -63,22 +63,20 @@ def measure(
     for count in images:
         if not _kept(work, count, classes, kilobytes, chosen).exists():
             room.refuse_too_large(Path(tempfile.gettempdir()), count, classes, kilobytes, all_)
+    if work:
+        work.mkdir(parents=True, exist_ok=True)
     sizes = []
     for count in sorted(set(images)):
         kept = _kept(work, count, classes, kilobytes, chosen)
-        if not kept.exists():
-            figures = _measure_size(count, classes, kilobytes, chosen, all_)
-            if "register_seconds" in figures:
-                figures["register_per_second"] = round(count / figures["register_seconds"])
-            measured = {"images": count, "figures": figures, "ratios": _ratios(figures)}
-            if work is None:
-                sizes.append(measured)
-                continue
-            work.mkdir(parents=True, exist_ok=True)
-            part = kept.with_suffix(".part")
-            part.write_text(json.dumps(measured), encoding="utf-8")
+        if kept.exists():
+            sizes.append(json.loads(kept.read_text(encoding="utf-8")))
+            continue
+        part = kept.with_suffix(".part") if work else None
+        figures = _measure_size(count, classes, kilobytes, chosen, all_, part)
+        sizes.append({"images": count, "figures": figures, "ratios": _ratios(figures)})
+        if part:
+            part.write_text(json.dumps(sizes[-1]), encoding="utf-8")
             part.replace(kept)
-        sizes.append(json.loads(kept.read_text(encoding="utf-8")))
     common = {"bench": "scale", "classes": classes, "kilobytes": kilobytes}
     return common | {"sizes": sizes, "growth": _growth(sizes) if len(sizes) > 1 else {}}
 
@@ -97,7 +95,10 @@ def _kept(work: Path | None, images: int, classes: int, kilobytes: int, chosen: 
     return (work or Path("nowhere", str(time.time_ns()))) / f"{name}.json"
 
 
-def _measure_size(images: int, classes: int, kilobytes: int, chosen: Sequence[str], all_: Sequence[str]) -> Figures:
+def _measure_size(
+    images: int, classes: int, kilobytes: int, chosen: Sequence[str], all_: Sequence[str], part: Path | None
+) -> Figures:
+    """The figures of one size; `part` has those of the steps that have ended."""
     figures: Figures = {}
     with scratch_folder() as folder:
         project = folder / "project"
@@ -112,7 +113,11 @@ def _measure_size(images: int, classes: int, kilobytes: int, chosen: Sequence[st
             say(f"{images:,} images: {name} {found[f'{name}_seconds']:,.1f} s")
             if name in chosen:
                 figures |= found
+            if part:
+                part.write_text(json.dumps({"images": images, "figures": figures}), encoding="utf-8")
         figures["project_mb"] = sum(path.stat().st_size for path in project.rglob("*") if path.is_file()) / 1e6
+    if "register_seconds" in figures:
+        figures["register_per_second"] = images / figures["register_seconds"]
     return {name: round(value, 3) for name, value in figures.items()}
 
 

@@ -31,6 +31,7 @@ Measured = Callable[[], None]  # called when what counts is over
 TRAININGS = 2  # the first, and one that goes on from what the first has kept in memory
 AT_ONCE = 500  # cells of a decision
 SINGLE, GRIDS, GRID = 300, 60, 24  # decisions of one cell, and of so many
+MANY_KILOBYTES = 10  # of a file
 READ = 100  # files that a thread reads at a time
 
 
@@ -60,7 +61,7 @@ def photos(size: Size, measured: Measured) -> Figures:
     from annotator.benchmark.scale.files import write_photos
 
     write_photos(size.photos, size.images, size.kilobytes)
-    if hasattr(os, "sync"):
+    if size.kilobytes >= MANY_KILOBYTES and hasattr(os, "sync"):
         os.sync()  # now, not while they are registered
     return {}
 
