@@ -136,7 +136,7 @@ def test_a_folder_whose_adding_is_killed_again_and_again_is_added_once(project, 
     answer(db, 3, FOX, 1)
     before, counts = everything(db), [len(images.all_images(db))]
     for _ in range(6):
-        steps_of("add", project, more, killed_at=rng.randint(2, 400))
+        steps_of("add", project, more, killed_at=rng.randint(2, 150))
         db = Database(project)
         counts.append(len(images.all_images(db)))
         assert consistency.problems(db) == []
