@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -26,7 +27,6 @@ from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.shares import counted, percent
 from annotator.store.configuration import shown, source
 from annotator.store.image_history import Event
-from annotator.store.images import by_reason
 from models.plugins import PluginWarning
 
 PAGE = 110  # characters a line, where the terminal has as many
@@ -114,11 +114,17 @@ def _stream(stream: TextIO | Terminal) -> TextIO:
 
 def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
     """Files or images with a problem, summed up by reason, with a few of each."""
-    groups = by_reason(bad)
-    for reason, paths in list(groups.items())[:REASONS]:
-        rest = f" and {len(paths) - EXAMPLES:,} more" if len(paths) > EXAMPLES else ""
-        names = ", ".join(printable(path) for path in paths[:EXAMPLES])
-        print(f"  {len(paths):,} {what}: {printable(reason)}\n      {names}{rest}")
+    counts: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
+    for file in bad:
+        kind = file.reason.partition(": ")[0]
+        counts[kind] += 1
+        if counts[kind] <= EXAMPLES:
+            examples.setdefault(kind, []).append(printable(file.path))
+    groups = counts.most_common()
+    for reason, count in groups[:REASONS]:
+        rest = f" and {count - EXAMPLES:,} more" if count > EXAMPLES else ""
+        print(f"  {count:,} {what}: {printable(reason)}\n      {', '.join(examples[reason])}{rest}")
     if len(groups) > REASONS:
         print(f"  and {len(groups) - REASONS:,} more reasons: annotator status PROJECT --json has them all")
 
@@ -155,8 +161,19 @@ def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
     return lambda what, done, of: show(done, of, what)
 
 
-def print_status(status: dict) -> None:
-    """The state of a project (snapshot/status.py)."""
+def print_json(value: dict, **lists: Iterable[object]) -> None:
+    """A JSON object on one line; these lists of it are made, and printed, one item after the other."""
+    sys.stdout.write(json.dumps(value)[:-1])
+    for name, items in lists.items():
+        sys.stdout.write(f", {json.dumps(name)}: [")
+        for number, item in enumerate(items):
+            sys.stdout.write(f"{', ' if number else ''}{json.dumps(item)}")
+        sys.stdout.write("]")
+    sys.stdout.write("}\n")
+
+
+def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
+    """The state of a project (snapshot/status.py), and its files and images with a problem."""
 
     def listed(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
@@ -193,14 +210,14 @@ def print_status(status: dict) -> None:
         )
     else:
         print("  run        none yet")
-    if status["files_kept_out"]:
+    if status["files_kept_out_in_all"]:
         print(f"  skipped    {counted(status['files_kept_out_in_all'], 'file')}")
-        print_by_reason((BadFile(entry["file"], entry["reason"]) for entry in status["files_kept_out"]), "skipped")
-    if status["images_missing"]:
+        print_by_reason(kept_out, "skipped")
+    if status["images_missing_in_all"]:
         print(
             f"  missing    {counted(status['images_missing_in_all'], 'image')} cannot be shown; their answers are kept"
         )
-        print_by_reason((BadFile(entry["image"], entry["reason"]) for entry in status["images_missing"]), "missing")
+        print_by_reason(missing, "missing")
     if status["left_out"]:
         print("  left out of the last training")
         for line in status["left_out"]:

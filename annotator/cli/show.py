@@ -56,10 +56,21 @@ def suggest(
 def status(project: Project, as_json: AsJson = False) -> None:
     """Show the progress, what the worker does, and all problems."""
     from annotator.snapshot.status import status as read
+    from annotator.store import images
     from annotator.store.database import Database
 
-    state = read(Database(project))
-    print(json.dumps(state)) if as_json else printing.print_status(state)
+    db = Database(project)
+    with db.reading():  # files with a problem may be a million: they are read while they are printed
+        state = read(db, with_files=False)
+        if not as_json:
+            return printing.print_status(state, images.each_kept_out(db), images.each_missing(db))
+        state["files_kept_out_by_reason"] = images.kept_out_by_reason(db)
+        printing.print_json(
+            state,
+            files_kept_out=({"file": file.path, "reason": file.reason} for file in images.each_kept_out(db)),
+            images_missing=({"image": image.path, "reason": image.reason} for image in images.each_missing(db)),
+        )
+    return None
 
 
 @commands.command(epilog=examples("annotator history birds site1/0118.jpg", "annotator history birds 0118.jpg --json"))

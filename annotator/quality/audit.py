@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.indexing import CellIndex
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot.predictions import Predictions, read_predictions
+from annotator.snapshot.predictions import AlignedRows, Predictions, read_predictions
 from annotator.store import audits, classes
-from annotator.store.audits import OPEN, Audit, AuditCells, Population
-from annotator.store.database import Database
+from annotator.store.audits import OPEN, Audit, AuditCells
+from annotator.store.database import Database, newest_decision
+from models.rows import Rows
 from models.statistics.stratified_sampling import (
     ACCEPTED_ABSENT,
     ACCEPTED_PRESENT,
@@ -29,6 +31,7 @@ from models.statistics.stratified_sampling import (
 CELLS_A_CLASS, CELLS = 30, 200  # default size of an audit: so many cells of each class, and at least so many in all
 RELABELS = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
 DECIDED = -1
+COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 
 
 @dataclass(frozen=True)
@@ -84,35 +87,54 @@ def draw(
     size = default_size(db) if size is None else size
     if size < 1:
         raise AnnotatorError(f"An audit needs 1 or more image-class pairs, such as {default_size(db)}, not {size}.")
+    with db.reading():  # labels are read class by class, as of one moment
+        drawn = _draw(db, size, np.random.default_rng(seed), class_ids)
+    audit_id = audits.publish(db, *drawn)
+    return next(audit for audit in audits.audits(db) if audit.id == audit_id)
+
+
+def _draw(
+    db: Database, size: int, rng: np.random.Generator, chosen_ids: Sequence[int] | None
+) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
+    """What `audits.publish` takes."""
+    newest = newest_decision(db.sql)
     all_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
-    chosen = np.ones(len(all_ids), bool) if class_ids is None else np.isin(all_ids, list(class_ids))
+    chosen = np.ones(len(all_ids), bool) if chosen_ids is None else np.isin(all_ids, list(chosen_ids))
     image_ids = audits.readable_images(db)
     if not len(image_ids) or not chosen.any():
-        what = "images" if not len(image_ids) else "classes" if not len(all_ids) else f"classes {list(class_ids or ())}"
+        what = (
+            "images" if not len(image_ids) else "classes" if not len(all_ids) else f"classes {list(chosen_ids or ())}"
+        )
         raise AnnotatorError(f"There are no {what} to audit in {db.paths.project}.")
-    rng = np.random.default_rng(seed)
     predictions = read_predictions(db)
-    states, newest = audits.label_matrix(db, image_ids, all_ids)
-    scores = probabilities_of(predictions, image_ids, all_ids)
-    kinds = _kinds(db, image_ids, all_ids, states)
-    kinds[:, ~chosen] = DECIDED
-    strata = np.full(states.shape, OUTSIDE, np.uint8)
-    relabels = _draw_relabels(states * chosen, size, rng, strata)
-    open_counts = (kinds != DECIDED).sum(0)
+    scores = AlignedRows(predictions, image_ids, all_ids)
+    strata = np.full((len(image_ids), len(all_ids)), OUTSIDE, np.uint8, order="F")  # written, and read, class by class
+    counts = np.zeros((2, len(all_ids)), np.int64)  # cells that are present, and absent
+    for column in np.flatnonzero(chosen).tolist():
+        states = audits.class_labels(db, int(all_ids[column]), image_ids)
+        strata[states == PRESENT, column], strata[states == ABSENT, column] = LOOK_PRESENT, LOOK_ABSENT
+        counts[:, column] = (states == PRESENT).sum(), (states == ABSENT).sum()
+    relabels = _draw_relabels(strata, counts, size, rng)
+    open_counts = np.where(chosen, len(image_ids) - counts.sum(0), 0)
     sizes = share_out(min(size - len(relabels), int(open_counts.sum())), open_counts > 0, open_counts)
-    cells = []
+    cells: list[tuple[int, int, int, int]] = []
     for column, class_id in enumerate(all_ids.tolist()):
-        drawn = draw_class(kinds[:, column], scores[:, column], int(sizes[column]), rng)
-        relabel_rows = relabels[relabels[:, 1] == column, 0]
-        strata[:, column] = np.where(kinds[:, column] == DECIDED, strata[:, column], drawn.strata)
-        rows = rng.permutation(np.concatenate([drawn.rows, relabel_rows]))
+        if column % COLUMNS_AT_ONCE == 0:
+            some = probabilities_of(predictions, image_ids, all_ids[column : column + COLUMNS_AT_ONCE])
+        of_class = relabels[relabels[:, 1] == column, 0]
+        if chosen[column]:
+            is_decided = strata[:, column] != OUTSIDE
+            kinds = np.where(is_decided, DECIDED, _kinds(db, class_id, image_ids))
+            drawn = draw_class(kinds, some[:, column % COLUMNS_AT_ONCE], int(sizes[column]), rng)
+            strata[:, column] = np.where(is_decided, strata[:, column], drawn.strata)
+            of_class = np.concatenate([drawn.rows, of_class])
+        rows = rng.permutation(of_class)
         ids_and_strata = zip(image_ids[rows].tolist(), strata[rows, column].tolist(), strict=True)
         cells += [(class_id, image_id, stratum, place) for place, (image_id, stratum) in enumerate(ids_and_strata)]
     if not cells:
         raise AnnotatorError(f"There is nothing to audit: {db.paths.project} has no image-class pair to ask about.")
-    population = Population(image_ids, all_ids, strata, scores)
-    audit_id = audits.publish(db, population, cells, predictions.run.id if predictions else None, newest)
-    return next(audit for audit in audits.audits(db) if audit.id == audit_id)
+    run_id = predictions.run.id if predictions else None
+    return CellIndex(image_ids, all_ids), strata, scores, cells, run_id, newest
 
 
 def open_cells(db: Database, class_id: int | None = None) -> list[OpenCell]:
@@ -168,19 +190,29 @@ def probabilities_of(predictions: Predictions | None, image_ids: np.ndarray, cla
     return predictions.aligned(predictions.probabilities, image_ids, class_ids)
 
 
-def _kinds(db: Database, image_ids: np.ndarray, class_ids: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """What each cell is to an audit, (N, C): decided, auto-accepted as present or absent, or unknown."""
-    accepted = audits.accepted_matrix(db, image_ids, class_ids)
-    kinds = np.where(accepted == PRESENT, ACCEPTED_PRESENT, np.where(accepted == ABSENT, ACCEPTED_ABSENT, UNKNOWN))
-    kinds[(states == PRESENT) | (states == ABSENT)] = DECIDED
+def _kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """What each cell of a class that nobody has decided is to an audit, (N,) int8: auto-accepted as present or absent,
+    or unknown."""
+    accepted = audits.class_accepted(db, class_id, image_ids)
+    kinds = np.full(len(accepted), UNKNOWN, np.int8)
+    kinds[accepted == PRESENT], kinds[accepted == ABSENT] = ACCEPTED_PRESENT, ACCEPTED_ABSENT
     return kinds
 
 
-def _draw_relabels(states: np.ndarray, size: int, rng: np.random.Generator, strata: np.ndarray) -> np.ndarray:
-    """Draw from the decided cells: (n, 2) rows and columns; their strata are written into `strata`."""
-    drawn = []
-    for state, stratum in ((PRESENT, LOOK_PRESENT), (ABSENT, LOOK_ABSENT)):
-        strata[states == state] = stratum
-        cells = np.flatnonzero(states == state)
-        drawn.append(rng.choice(cells, min(round(RELABELS * size / 2), len(cells)), replace=False))
-    return np.stack(np.unravel_index(np.concatenate(drawn), states.shape), 1)
+def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw from the decided cells: (n, 2) rows and columns.
+
+    strata    (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are
+    counts    (2, C) how many these are
+    """
+    drawn = [np.zeros((0, 2), np.int64)]
+    for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
+        cells, ends = int(of_classes.sum()), np.cumsum(of_classes)
+        # Numbers of cells, counted class by class: which row each has is looked up for the classes that are drawn from.
+        numbers = rng.choice(cells, min(round(RELABELS * size / 2), cells), replace=False)
+        columns = np.searchsorted(ends, numbers, "right")
+        for column in np.unique(columns).tolist():
+            places = numbers[columns == column] - (ends[column] - of_classes[column])
+            rows = np.flatnonzero(strata[:, column] == stratum)[places]
+            drawn.append(np.stack([rows, np.full(len(rows), column)], 1))
+    return np.concatenate(drawn)

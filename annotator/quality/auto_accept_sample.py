@@ -12,10 +12,11 @@ from annotator.indexing import positions
 from annotator.quality import audit, guarantee
 from annotator.quality.guarantee import LARGEST_SAMPLE, Guarantee
 from annotator.records import ABSENT, PRESENT
-from annotator.snapshot.predictions import Probabilities, read_predictions
+from annotator.snapshot import merging
+from annotator.snapshot.predictions import Predictions, Probabilities, read_predictions
 from annotator.store import audits, classes
-from annotator.store.audits import OPEN, Audit, Population
-from annotator.store.database import Database
+from annotator.store.audits import OPEN, Audit
+from annotator.store.database import Database, newest_decision
 from models.statistics.sequential_bound import CANDIDATES, Sample, sample_size
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE, usable
 
@@ -33,38 +34,75 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
     run = read_predictions(db)
     if run is None:
         raise AnnotatorError("There is no model yet whose predictions could be accepted. Label some images first.")
-    states, newest = audits.label_matrix(db, run.image_ids, run.class_ids)
-    probabilities = np.array(run.probabilities, np.float16)
-    readable = np.isin(run.image_ids, audits.readable_images(db))
-    open_ = (states == OPEN) & readable[:, None] & ~np.isnan(probabilities)
-    strata = np.full(probabilities.shape, OUTSIDE, np.uint8)
-    rng = np.random.default_rng()
-    drawn: list[tuple[int, int, int]] = []  # row, column, stratum
-    columns = np.arange(probabilities.shape[1])
-    for state in wanted.states:
-        confidence = _confidence(probabilities, state)
-        stratum = (ALL_CLASSES if wanted.together else ONE_CLASS)[state]
-        for group in [columns] if wanted.together else columns[:, None]:
-            rows, places = np.nonzero(_acceptable(confidence[:, group], open_[:, group], wanted.precision))
-            size = sample_size(len(rows), wanted.precision)
-            if 0 < size <= LARGEST_SAMPLE * len(rows):
-                strata[rows, group[places]] = stratum
-                sampled = rng.permutation(len(rows))[:size]
-                sampled_columns = group[places[sampled]]
-                drawn += [(row, column, stratum) for row, column in zip(rows[sampled], sampled_columns, strict=True)]
-    if not drawn:
-        raise AnnotatorError(
-            f"{'There are not' if wanted.together else 'No class has'} enough likely pairs for a guarantee of "
-            f"{guarantee.share(wanted.precision)} to save work: more than half of them would have to be answered.\n    "
-            + _alternatives(probabilities, open_, wanted)
-        )
+    with db.reading():  # labels are read class by class, as of one moment
+        newest = newest_decision(db.sql)
+        strata, drawn = _draw(_Cells(db, run), wanted)
     cells = [
         (int(run.class_ids[column]), int(run.image_ids[row]), stratum, place)
         for place, (row, column, stratum) in enumerate(drawn)
     ]
-    population = Population(run.image_ids, run.class_ids, strata, probabilities)
-    audit_id = audits.publish(db, population, cells, run.run.id, newest)
+    audit_id = audits.publish(db, run, strata, run.probabilities, cells, run.run.id, newest)
     return next(published for published in audits.audits(db) if published.id == audit_id)
+
+
+class _Cells:
+    """The cells of a run, read class by class: N cells at a time instead of N x C.
+
+    shape     images, classes
+    counts    (C, K) int64: how often each probability (`merging.keys_of`) occurs among the open cells of each class
+    """
+
+    def __init__(self, db: Database, run: Predictions):
+        self._db, self._run, self.shape = db, run, run.probabilities.shape
+        self._readable = np.isin(run.image_ids, audits.readable_images(db))
+        self._first, self._some = 0, np.zeros((0, 0), np.float16)
+        self.counts = np.zeros((self.shape[1], merging.KEYS), np.int64)
+        for column in range(self.shape[1]):
+            probabilities, is_open = self.of_class(column)
+            self.counts[column] = merging.count_keys(merging.keys_of(probabilities[is_open]))
+
+    def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """The probabilities (N,) float16 of a class, and which cells are open, (N,) bool."""
+        place = column - self._first
+        if not 0 <= place < self._some.shape[1]:
+            place, self._first = 0, column
+            self._some = np.array(self._run.probabilities[:, column : column + audit.COLUMNS_AT_ONCE])
+        probabilities = self._some[:, place]
+        states = audits.class_labels(self._db, int(self._run.class_ids[column]), self._run.image_ids)
+        return probabilities, (states == OPEN) & self._readable & ~np.isnan(probabilities)
+
+
+def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
+    """The strata (N, C) of a sample, and its cells in their random order: row, column, stratum."""
+    strata = np.full(cells.shape, OUTSIDE, np.uint8, order="F")  # written, and read, class by class
+    rng = np.random.default_rng()
+    drawn: list[tuple[int, int, int]] = []
+    columns = np.arange(cells.shape[1])
+    for state in wanted.states:
+        stratum = (ALL_CLASSES if wanted.together else ONE_CLASS)[state]
+        for group in [columns] if wanted.together else columns[:, None]:
+            threshold, sizes = _acceptable(cells.counts[group], state, wanted.precision)
+            acceptable = int(sizes.sum())
+            size = sample_size(acceptable, wanted.precision)
+            if 0 < size <= LARGEST_SAMPLE * acceptable:
+                numbers = rng.choice(acceptable, size, replace=False)  # of the acceptable cells, class by class
+                of_sample = np.zeros((size, 2), np.int64)
+                for column, count, end in zip(group.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
+                    probabilities, is_open = cells.of_class(column)
+                    rows = np.flatnonzero(is_open & (_confidence(probabilities, state) >= threshold))
+                    strata[rows, column] = stratum
+                    places = np.flatnonzero((numbers >= end - count) & (numbers < end))
+                    of_sample[places] = np.stack(
+                        [rows[numbers[places] - (end - count)], np.full(len(places), column)], 1
+                    )
+                drawn += [(row, column, stratum) for row, column in of_sample.tolist()]
+    if not drawn:
+        raise AnnotatorError(
+            f"{'There are not' if wanted.together else 'No class has'} enough likely pairs for a guarantee of "
+            f"{guarantee.share(wanted.precision)} to save work: more than half of them would have to be answered.\n    "
+            + _alternatives(cells.counts, wanted)
+        )
+    return strata, drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +128,8 @@ class Pool:
 class AnsweredAudit:
     """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run).
 
+    Labels and probabilities are looked up for the cells of a pool, and never held for all.
+
     run_id    the run whose probabilities it was drawn by
     """
 
@@ -97,13 +137,8 @@ class AnsweredAudit:
         self.run_id = run_id
         self.audit, self.population, self.cells = drawn, audits.population(db, drawn.id), audits.cells_of(db, drawn)
         self.samples = {sample.class_id: sample for sample in audit.samples_of(db, drawn, self.cells)}
-        image_ids, class_ids = self.population.image_ids, self.population.class_ids
         self.class_ids = [class_.id for class_ in classes.all_classes(db)]
-        self.labels = audits.label_matrix(db, image_ids, class_ids)[0]
-        if newest is None:
-            self.newest = np.full(self.population.strata.shape, np.nan, np.float16)
-        else:
-            self.newest = newest.aligned(newest.probabilities, image_ids, class_ids)
+        self._db, self._newest = db, newest
 
     def pool(self, state: int, class_id: int | None) -> Pool | None:
         """The pool of one class, or of all classes (None); None where nothing was sampled for it."""
@@ -142,7 +177,7 @@ class AnsweredAudit:
         states: np.ndarray,
     ) -> Pool:
         """The cells (rows, columns) (N,) as a population, `sampled` (n,) of which were answered with `states` (n,)."""
-        labels, newest = self.labels[rows, columns], self.newest[rows, columns]
+        labels, newest = self._labels(rows, columns), self._probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
         confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)
         return Pool(
@@ -155,18 +190,35 @@ class AnsweredAudit:
             labels == -state,
         )
 
+    def _labels(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The labels of some cells, (N,) int8."""
+        labels = np.full(len(rows), OPEN, np.int8)
+        for column in np.unique(columns).tolist():
+            of_class = audits.class_labels(self._db, int(self.population.class_ids[column]), self.population.image_ids)
+            places = columns == column
+            labels[places] = of_class[rows[places]]
+        return labels
 
-def _alternatives(probabilities: np.ndarray, open_: np.ndarray, wanted: Guarantee) -> str:
-    """What could be guaranteed of the cells that the current run would accept, in a sentence."""
-    columns = np.arange(probabilities.shape[1])
+    def _probabilities(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The newest run's probabilities of some cells, (N,) float16; nan where it has none."""
+        values = np.full(len(rows), np.nan, np.float16)
+        if self._newest is not None:
+            image_ids, class_ids = self.population.image_ids[rows], self.population.class_ids[columns]
+            at_rows, at_columns, known = self._newest.cells(image_ids, class_ids)
+            values[known] = self._newest.probabilities[at_rows[known], at_columns[known]]
+        return values
+
+
+def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
+    """What could be guaranteed of the cells that the current run would accept, in a sentence; counts as of _Cells."""
+    columns = np.arange(len(counts))
     possible: dict[bool, float] = {}  # together -> highest precision
     for precision in [fallback for fallback in FALLBACKS if fallback <= wanted.precision]:
         for together in (False, True):
             if together in possible or (together and wanted.together and precision == wanted.precision):
                 continue
             for group in [columns] if together else columns[:, None]:
-                confidences = (_confidence(probabilities[:, group], state) for state in wanted.states)
-                sizes = [int(_acceptable(values, open_[:, group], precision).sum()) for values in confidences]
+                sizes = [int(_acceptable(counts[group], state, precision)[1].sum()) for state in wanted.states]
                 if any(guarantee.in_reach(size, precision) for size in sizes):
                     possible[together] = precision
                     break
@@ -186,11 +238,16 @@ def _confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
     return wide if state == PRESENT else np.where(wide < 0.5, 1 - wide, 0)
 
 
-def _acceptable(confidence: np.ndarray, open_: np.ndarray, precision: float) -> np.ndarray:
-    """Which open cells could be accepted, bool: those above the lowest threshold at which the model itself expects
-    the precision, within SLACK."""
+def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
+    """From which confidence on open cells could be accepted: the lowest threshold at which the model itself expects the
+    precision, within SLACK. And (c,) how many cells of each class that are.
+
+    counts    (c, K) of some classes, as of _Cells
+    """
+    confidence = _confidence(merging.probabilities_of(np.arange(merging.KEYS, dtype=np.uint16)), state)
     for threshold in CANDIDATES:
-        above = open_ & (confidence >= threshold)
-        if above.any() and confidence[above].mean(dtype=np.float64) >= precision - SLACK:
-            return above
-    return np.zeros(confidence.shape, bool)
+        above = counts[:, confidence >= threshold]
+        cells = int(above.sum())
+        if cells and float(above.sum(0) @ confidence[confidence >= threshold]) / cells >= precision - SLACK:
+            return float(threshold), above.sum(1)
+    return np.inf, np.zeros(len(counts), np.int64)

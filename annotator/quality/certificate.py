@@ -5,6 +5,7 @@ This module reads the store and builds the records; the statistics are those of 
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,13 @@ from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import time_model_of
 from annotator.store import audits, auto_accepted, classes, overview, runs, versions
-from annotator.store.audits import OPEN, Audit, AuditCells
-from annotator.store.database import Database
+from annotator.store.audits import OPEN, AuditCells
+from annotator.store.database import Database, newest_decision
+from annotator.store.memory import give_back_freed
 from models.statistics.certificate import Bounds, Certified, Labels, Strata, certify, count
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
 
-ROWS_AT_ONCE, COLUMNS_AT_ONCE = 1 << 16, 8  # of all cells: no second array of their size
+COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND = 0.95  # share of the missing positives that the stated time finds
 SLACK = 0.02  # an audit that leaves this share of a class's cells more without a sample is used as well
 
@@ -39,24 +41,30 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
     other. Without any answer the interval of recall is what is certain: from "all unknown cells are present" to "none
     is".
     """
+    with db.reading():  # labels are read class by class, as of one moment
+        result = _certificate(db, target)
+    give_back_freed()
+    return result
+
+
+def _certificate(db: Database, target: float) -> Certificate:
+    newest = newest_decision(db.sql)
     all_classes = classes.all_classes(db)
     class_ids = np.array([class_.id for class_ in all_classes], np.int64)
-    image_ids = audits.readable_images(db)
-    states, newest = audits.label_matrix(db, image_ids, class_ids)
-    accepted = audits.accepted_as_present(db, image_ids, class_ids)
+    population = _Population(db, audits.readable_images(db), class_ids)
+    image_ids = population.image_ids
     drawn = [(drawn_audit, audits.cells_of(db, drawn_audit)) for drawn_audit in audits.audits(db)]
     samples = [sample for drawn_audit, cells in drawn for sample in audit.samples_of(db, drawn_audit, cells)]
-    strata, parts = _strata(samples, class_ids, image_ids, states, accepted)
+    strata, parts, counts = _strata(samples, population)
     relabels = _relabels(samples)
-    counts = _cell_counts(states, accepted)
     certified = certify(strata, _labels(db, class_ids, counts, relabels))
     waiting = {cell for _, cells in drawn for cell in _waiting(cells)}
     seconds_a_tile = seconds_per_tile(db)
-    tiles = _tiles(db, image_ids, class_ids, states, accepted, strata, parts, certified)
+    tiles = _tiles(population, strata, parts, certified)
     waiting_of_class = Counter(class_id for class_id, _ in waiting)
     rows = _rows(all_classes, counts, strata, certified, waiting_of_class, tiles * seconds_a_tile)
     *of_classes, overall = (_with_reasons(row, relabels) for row in rows)
-    used = {part.aligned.audit.id: part.aligned.audit for part in parts if part.aligned.audit}
+    used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
     result = Certificate(
         classes=of_classes,
         overall=overall,
@@ -65,7 +73,7 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
         images=len(image_ids),
         seconds_a_tile=seconds_a_tile,
         last_decision_id=newest,
-        uncovered=max((part.aligned.uncovered for part in parts if part.aligned.audit), default=0),
+        uncovered=max((part.uncovered for part in parts if part.sample), default=0),
         lacks=[],
     )
     result.lacks.extend(lacks(result, target))
@@ -90,15 +98,35 @@ def seconds_per_tile(db: Database) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class _Population:
+    """All cells of the project, whose labels are read class by class: N bytes at a time instead of N x C.
+
+    image_ids    (N,) int64, ascending
+    class_ids    (C,) int64
+    """
+
+    db: Database
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+
+    def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """The labels of one class, (N,) int8, and what was auto-accepted as present, (N,) bool."""
+        class_id = int(self.class_ids[column])
+        accepted = audits.class_accepted(self.db, class_id, self.image_ids) == PRESENT
+        return audits.class_labels(self.db, class_id, self.image_ids), accepted
+
+
+@dataclass(frozen=True, eq=False)
 class _Aligned:
     """A sample in rows of the current images.
 
-    strata       (N,)
+    sample       None without an audit
+    strata       (N,) uint8
     rows         (n,) sampled rows, without relabels
     uncovered    images that were not there when it was drawn
     """
 
-    audit: Audit | None
+    sample: Sample | None
     strata: np.ndarray
     rows: np.ndarray
     uncovered: int
@@ -109,7 +137,8 @@ class _Part:
     """What one audit contributes to the strata of one class: rows (h,) are places in `Strata`."""
 
     column: int
-    aligned: _Aligned
+    sample: Sample | None
+    uncovered: int
     rows: np.ndarray
 
 
@@ -118,7 +147,7 @@ def _aligned(sample: Sample, image_ids: np.ndarray) -> _Aligned:
     strata = np.where(known, sample.strata[places], OUTSIDE)
     rows, _ = positions(sample.image_ids[sample.rows], image_ids)
     relabel = np.isin(strata[rows], (LOOK_PRESENT, LOOK_ABSENT))
-    return _Aligned(sample.audit, strata, rows[~relabel], int((~known).sum()))
+    return _Aligned(sample, strata, rows[~relabel], int((~known).sum()))
 
 
 def _unaudited(images: int) -> _Aligned:
@@ -140,25 +169,36 @@ def _sharpest(
     return [part for part, cells in zip(counted, blank, strict=True) if cells <= min(blank) + SLACK * images]
 
 
-def _strata(
-    samples: list[Sample], class_ids: np.ndarray, image_ids: np.ndarray, states: np.ndarray, accepted: np.ndarray
-) -> tuple[Strata, list[_Part]]:
-    """All strata of all classes, and which of them each audit contributed."""
+class CellCounts(NamedTuple):
+    """(C,) each: cells labeled present; without a present or absent label, and of these the auto-accepted ones."""
+
+    present: np.ndarray
+    accepted: np.ndarray
+    open: np.ndarray
+
+
+def _strata(samples: list[Sample], population: _Population) -> tuple[Strata, list[_Part], CellCounts]:
+    """All strata of all classes, which of them each audit contributed, and how many cells have which label."""
     strata: list[dict[str, np.ndarray]] = []
     parts: list[_Part] = []
-    length = 0
-    for column, class_id in enumerate(class_ids.tolist()):
-        of_class = [_aligned(sample, image_ids) for sample in samples if sample.class_id == class_id]
-        answered = [aligned for aligned in of_class if len(aligned.rows)] or [_unaudited(len(image_ids))]
-        counted = [(aligned, _counts(aligned, states[:, column], accepted[:, column])) for aligned in answered]
-        for number, (aligned, counts) in enumerate(_sharpest(counted, len(image_ids))):
+    images, length = len(population.image_ids), 0
+    cells = np.zeros((3, len(population.class_ids)), np.int64)
+    for column, class_id in enumerate(population.class_ids.tolist()):
+        states, accepted = population.of_class(column)
+        is_open = (states != PRESENT) & (states != ABSENT)
+        cells[:, column] = (states == PRESENT).sum(), (accepted & is_open).sum(), is_open.sum()
+        of_class = [_aligned(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
+        answered = [aligned for aligned in of_class if len(aligned.rows)] or [_unaudited(images)]
+        counted = [(aligned, _counts(aligned, states, accepted)) for aligned in answered]
+        for number, (aligned, counts) in enumerate(_sharpest(counted, images)):
             size = len(counts["code"])
             strata.append(counts | {"of_class": np.full(size, column), "audit": np.full(size, number)})
-            parts.append(_Part(column, aligned, np.arange(length, length + size)))
+            parts.append(_Part(column, aligned.sample, aligned.uncovered, np.arange(length, length + size)))
             length += size
     empty = np.zeros(0, np.int64)
     names = Strata.__dataclass_fields__
-    return Strata(**{name: np.concatenate([empty, *(counts[name] for counts in strata)]) for name in names}), parts
+    joined = {name: np.concatenate([empty, *(counts[name] for counts in strata)]) for name in names}
+    return Strata(**joined), parts, CellCounts(*cells)
 
 
 def _relabels(samples: list[Sample]) -> Relabels:
@@ -172,26 +212,6 @@ def _relabels(samples: list[Sample]) -> Relabels:
         absent=int((at_absent & sure).sum()),
         missed=int((at_absent & (states == PRESENT)).sum()),
     )
-
-
-class CellCounts(NamedTuple):
-    """(C,) each: cells labeled present; without a present or absent label, and of these the auto-accepted ones."""
-
-    present: np.ndarray
-    accepted: np.ndarray
-    open: np.ndarray
-
-
-def _cell_counts(states: np.ndarray, accepted: np.ndarray) -> CellCounts:
-    # Some rows at a time: each comparison would be another array of all cells.
-    counts = np.zeros((3, states.shape[1]), np.int64)
-    for start in range(0, len(states), ROWS_AT_ONCE):
-        part = states[start : start + ROWS_AT_ONCE]
-        is_open = (part != PRESENT) & (part != ABSENT)
-        counts[0] += (part == PRESENT).sum(0)
-        counts[1] += (accepted[start : start + ROWS_AT_ONCE] & is_open).sum(0)
-        counts[2] += is_open.sum(0)
-    return CellCounts(*counts)
 
 
 def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: Relabels) -> Labels:
@@ -227,39 +247,31 @@ def _waiting(cells: AuditCells) -> set[tuple[int, int]]:
     return set(zip(cells.class_id[waits].tolist(), cells.image_id[waits].tolist(), strict=True))
 
 
-def _tiles(
-    db: Database,
-    image_ids: np.ndarray,
-    class_ids: np.ndarray,
-    states: np.ndarray,
-    accepted: np.ndarray,
-    strata: Strata,
-    parts: list[_Part],
-    certified: Certified,
-) -> np.ndarray:
+def _tiles(population: _Population, strata: Strata, parts: list[_Part], certified: Certified) -> np.ndarray:
     """(C,) how many tiles a grid shows until FOUND of the missing positives are found; nan for an unaudited class.
 
     The missing positives of a stratum are distributed over its open cells in proportion to the current run's
     probabilities; grids show the likeliest cells first.
     """
+    image_ids, class_ids = population.image_ids, population.class_ids
     tiles = np.full(len(class_ids), np.nan)
-    predictions, probabilities, first = read_predictions(db), np.zeros((0, 0), np.float16), -COLUMNS_AT_ONCE
-    missing: dict[int, np.ndarray] = {}  # column -> expected positives of each open cell, summed over audits
-    for part in parts:
-        if part.aligned.audit is None:
-            continue
-        if part.column >= first + COLUMNS_AT_ONCE:  # parts come class by class
-            first = part.column
+    predictions, probabilities, first = read_predictions(population.db), np.zeros((0, 0), np.float16), -COLUMNS_AT_ONCE
+    for column, of_class in groupby((part for part in parts if part.sample), lambda part: part.column):
+        if column >= first + COLUMNS_AT_ONCE:
+            first = column
             some = class_ids[first : first + COLUMNS_AT_ONCE]
             probabilities = audit.probabilities_of(predictions, image_ids, some)
-        cells = np.flatnonzero((states[:, part.column] == OPEN) & ~accepted[:, part.column])
-        expected, codes = np.zeros(256), strata.code[part.rows]
-        expected[codes] = certified.in_strata[part.rows]
-        code = np.where(np.isin(part.aligned.strata[cells], codes), part.aligned.strata[cells], OUTSIDE)
-        weights = np.nan_to_num(probabilities[cells, part.column - first].astype(np.float64)) + 1e-4
-        shares = expected[code] * weights / np.maximum(np.bincount(code, weights, minlength=256)[code], 1e-12)
-        missing[part.column] = missing.get(part.column, 0) + shares
-    for column, shares in missing.items():
+        states, accepted = population.of_class(column)
+        cells = np.flatnonzero((states == OPEN) & ~accepted)
+        weights = np.nan_to_num(probabilities[cells, column - first].astype(np.float64)) + 1e-4
+        shares = np.zeros(len(cells))  # expected positives of each open cell, summed over audits
+        for part in of_class:
+            assert part.sample is not None
+            expected, codes = np.zeros(256), strata.code[part.rows]
+            expected[codes] = certified.in_strata[part.rows]
+            of_cells = _aligned(part.sample, image_ids).strata[cells]
+            code = np.where(np.isin(of_cells, codes), of_cells, OUTSIDE)
+            shares += expected[code] * weights / np.maximum(np.bincount(code, weights, minlength=256)[code], 1e-12)
         cumulative = np.cumsum(np.sort(shares)[::-1])
         total = cumulative[-1] if len(cumulative) else 0
         tiles[column] = 0 if total <= 0 else 1 + np.searchsorted(cumulative, FOUND * total)

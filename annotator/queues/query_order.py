@@ -79,7 +79,7 @@ def build(
     image_ids: np.ndarray,
     features: Rows,
     probabilities: Rows,
-    labels: np.ndarray,
+    labels: Rows,
     seed: int,
 ) -> dict[str, np.ndarray]:
     """Compute every query order but the random one: over the readable images that nobody has labeled or skipped, and
@@ -88,7 +88,7 @@ def build(
     image_ids        (N,) int64, in any order: the images of the rows of the other arrays
     features         (N, D) float16, on the disk or in memory
     probabilities    (N, C) float, nan where there is no model; read by rows
-    labels           (N, C) int8, models/labels.py
+    labels           (N, C) int8, models/labels.py; read by rows
     returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED
     """
     rng = np.random.default_rng(seed)

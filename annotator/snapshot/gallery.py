@@ -24,10 +24,12 @@ from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.store import classes, image_columns, runs, tiles
+from annotator.store.class_states import OPEN
 from annotator.store.database import Database
-from annotator.store.image_columns import OPEN, ImageColumns
+from annotator.store.image_columns import ImageColumns
 
-LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability
+LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability ...
+LISTING_BYTES = 64_000_000  # ... but no more than these together
 MOST_IDS = 5000
 SORTS = ("name", "decided", "captured", "labels", "probability")
 FEW = 16  # one image in so many
@@ -130,8 +132,9 @@ class _Listings:
     def keep(self, filter_: GalleryFilter, sorting: Sorting, listing: Listing) -> None:
         with self._lock:
             self._kept[filter_, sorting, listing.version] = listing
-            while len(self._kept) > LISTINGS_KEPT:
-                self._kept.popitem(last=False)
+            size = sum(kept.rows.size for kept in self._kept.values())
+            while len(self._kept) > LISTINGS_KEPT or (size > LISTING_BYTES and len(self._kept) > 1):
+                size -= self._kept.popitem(last=False)[1].rows.size
 
 
 def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
@@ -248,7 +251,7 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
     """(N,) bool: which images are shown; None: all."""
     masks: list[np.ndarray] = []
     for class_ids, state in ((filter_.has, PRESENT), (filter_.lacks, ABSENT), (filter_.open, OPEN)):
-        masks += [columns.states(db.sql, class_id) == state for class_id in class_ids]
+        masks += [columns.with_state(db.sql, class_id, state) for class_id in class_ids]
     for wanted, values in ((filter_.complete, columns.complete), (filter_.flagged, columns.flagged)):
         if wanted is not None:
             masks.append(values if wanted else ~values)

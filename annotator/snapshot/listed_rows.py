@@ -20,6 +20,11 @@ class SortedRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return self._rows.nbytes
+
     def part(self, start: int, stop: int) -> np.ndarray:
         """The rows from place `start` on, before `stop`; fewer at the end."""
         return self._rows[start:stop]
@@ -40,6 +45,10 @@ class RowsByValue(SortedRows):
         super().__init__(rows)
         self._values = values
         self._ends = np.cumsum(_counted(values), dtype=np.int32)  # rows of each value or a lower one
+
+    @property
+    def size(self) -> int:
+        return self._rows.nbytes + self._values.nbytes + self._ends.nbytes
 
     def part(self, start: int, stop: int) -> np.ndarray:
         stop = min(stop, len(self))

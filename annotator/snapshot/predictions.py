@@ -5,6 +5,7 @@ others are copied into memory.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,24 @@ class Predictions(Probabilities):
 
     run: Run
     stored_columns: np.ndarray | None = None
+
+
+class AlignedRows:
+    """Probabilities (N, C) float16 of other images and classes than a run's, nan where it has none, made for the rows
+    that are asked for (models.rows.Rows); all nan without a run."""
+
+    def __init__(self, predictions: Probabilities | None, image_ids: np.ndarray, class_ids: np.ndarray):
+        self._predictions, self._image_ids, self._class_ids = predictions, image_ids, class_ids
+        self.shape, self.dtype, self.ndim = (len(image_ids), len(class_ids)), np.dtype(np.float16), 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        wanted = self._image_ids[rows]
+        if self._predictions is None:
+            return np.full((len(wanted), self.shape[1]), np.nan, np.float16)
+        return self._predictions.aligned(self._predictions.probabilities, wanted, self._class_ids)
 
 
 def read_predictions(db: Database) -> Predictions | None:

@@ -24,7 +24,8 @@ RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
 DISAGREEMENTS = 10_000
 DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
 SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
-CELLS_AT_ONCE = 16_000_000  # read at once: 32 MB
+FEW_OF = 4  # changed classes, up to one in so many, that are counted together one by one
+CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while they are ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,30 +70,26 @@ class Ranker:
     """Makes rankings; after an update only the columns that changed are ranked again.
 
     image_ids, class_ids    as `build` takes them
-    probabilities           (N, C) float16, read at each ranking: their owner may change them in between
+    probabilities           (N, C) float16, read at each ranking, such as mapped ones: they may be replaced in between
     """
 
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray):
-        self._image_ids, self._class_ids, self._probabilities = image_ids, class_ids, probabilities
+        self._image_ids, self._class_ids, self.probabilities = image_ids, class_ids, probabilities
         rows, columns = probabilities.shape
         self._depth = ranked_per_class(rows, columns)
         self._by_class = np.full((columns, self._depth), -1, np.int32)
         self._scores = np.zeros((columns, self._depth), np.float16)
         self._expected = np.zeros(columns)
-        no_rows = np.zeros(0, np.int64)
+        no_rows = np.zeros(0, np.int32)
         self._closed = [no_rows] * columns
         self._present = [no_rows] * columns
         self._doubts = [np.zeros((0, 3))] * columns
+        self._together = np.zeros((columns, columns), np.int32)
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
         """Rank these columns, with the answers up to the decision `newest`."""
         columns = list(columns)
-        for column in columns:
-            places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
-            # Auto-accepted cells are closed like answered ones; they are no answers, though.
-            accepted = _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids)
-            self._closed[column], self._present[column] = np.union1d(places, accepted), places[states == PRESENT]
-            self._doubts[column] = _doubts(column, places, states, self._probabilities[places, column])
+        self._read_answers(db, newest, columns)
         counts = np.zeros((len(columns), merging.KEYS), np.int64)
         fits = len(columns) * len(self._image_ids) <= CELLS_AT_ONCE
         blocks = list(self._blocks(columns)) if fits else None
@@ -107,11 +104,29 @@ class Ranker:
             self._by_class[column], self._scores[column] = ranking.rows, ranking.scores
             self._expected[column] = ranking.expected
 
+    def go_on(self, db: Database, newest: int, stored: Rankings) -> None:
+        """Go on from rankings that were stored with these probabilities, with the answers up to the decision `newest`:
+        nothing is ranked again. Those of another depth are ranked."""
+        columns = range(len(self._class_ids))
+        if stored.by_class.shape != self._by_class.shape:
+            return self.rank(db, newest, columns)
+        self._read_answers(db, newest, columns)
+        self._by_class[:], self._scores[:], self._expected[:] = stored.by_class, stored.scores, stored.expected
+        return None
+
+    def _read_answers(self, db: Database, newest: int, columns: Collection[int]) -> None:
+        for column in columns:
+            places, states = _answers(db, int(self._class_ids[column]), newest, self._image_ids)
+            # Auto-accepted cells are closed like answered ones; they are no answers, though.
+            accepted = _auto_accepted_rows(db, int(self._class_ids[column]), self._image_ids)
+            closed, present = np.union1d(places, accepted), places[states == PRESENT]
+            self._closed[column], self._present[column] = closed.astype(np.int32), present.astype(np.int32)
+            self._doubts[column] = _doubts(column, places, states, self.probabilities[places, column])
+        self._count_together(columns)
+
     def rankings(self) -> Rankings:
         """The rankings; the next `rank` changes the arrays of single classes in place."""
-        best = np.full(len(self._image_ids), merging.CLOSED)
-        for first, keys in self._blocks(list(range(len(self._class_ids)))):
-            best[first : first + keys.shape[1]] = keys.min(0, initial=merging.CLOSED)
+        best = self._best()
         images = merging.Ranking(merging.count_keys(best), self._depth)
         images.take(best, 0)
         return Rankings(
@@ -121,14 +136,39 @@ class Ranker:
             images.scores,
             self._expected,
             _worst(self._doubts),
-            _cooccurrence(self._present),
+            self._together.copy(),
         )
+
+    def _best(self) -> np.ndarray:
+        """(N,) uint16: the key of the likeliest open cell of each image."""
+        best = np.full(len(self._image_ids), merging.CLOSED)
+        rows = max(CELLS_AT_ONCE // max(len(self._class_ids), 1), 1)
+        for first in range(0, len(best), rows):
+            # As they lie, image by image: turned by classes, as _blocks gives them, they take eight times as long.
+            keys = merging.keys_of(np.ascontiguousarray(self.probabilities[first : first + rows]))
+            for column, closed in enumerate(self._closed):
+                begin, end = np.searchsorted(closed, [first, first + rows])
+                keys[closed[begin:end] - first, column] = merging.CLOSED
+            best[first : first + rows] = keys.min(1, initial=merging.CLOSED)
+        return best
+
+    def _count_together(self, columns: Collection[int]) -> None:
+        """Count anew on how many images each of these classes was seen with each other."""
+        if FEW_OF * len(columns) > len(self._present):
+            self._together = _cooccurrence(self._present)
+            return
+        is_present = np.zeros(len(self._image_ids), bool)
+        for column in columns:
+            is_present[self._present[column]] = True
+            both = [np.count_nonzero(is_present[other]) for other in self._present]
+            self._together[column], self._together[:, column] = both, both
+            is_present[self._present[column]] = False
 
     def _blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
         """(first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
         rows = max(CELLS_AT_ONCE // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
-            block = self._probabilities[first : first + rows]
+            block = self.probabilities[first : first + rows]
             keys = merging.keys_of(
                 np.array((block if len(columns) == block.shape[1] else block[:, columns]).T, order="C")
             )

@@ -10,7 +10,7 @@ Database:
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them
     blocks.py tags.py                                              everything of some images at once; tagged exports
-    image_columns.py image_names.py tiles.py                       images as the Gallery filters, orders and shows them
+    image_columns.py class_states.py image_names.py tiles.py       images as the Gallery filters, orders and shows them
     comments.py image_history.py today.py                          comments, the history of an image, a person's day
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it

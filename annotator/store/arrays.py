@@ -4,11 +4,14 @@ The probabilities of a run are one .npy (N, C) float16 that the page maps into m
 own kind (features/).
 """
 
+import mmap
 import os
+import tempfile
 import time
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,10 @@ import numpy as np
 from annotator.errors import DiskFull
 from annotator.store.folders import sync_folder
 from annotator.store.place import make_room
+from models.rows import Rows
+
+ROWS = 16_384  # written at once
+SCRATCH_FROM = 32_000_000  # bytes from which on a scratch array is a file
 
 
 @contextmanager
@@ -67,6 +74,45 @@ def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
+    """Write one .npy of what is read by rows (models.rows.Rows), a few at a time, so that memory does not grow with
+    them; sync as in `replacing`. Raises DiskFull."""
+    # Written, not mapped: pages of a mapped file count as memory of the process, and a full disk ends it with SIGBUS.
+    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": rows.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(rows), ROWS):
+            file.write(np.ascontiguousarray(rows[start : start + ROWS], dtype).data)
+
+
+def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """A new array for what is large and seldom used: a mapped file without a name, which is gone with the array.
+
+    The system writes it out and takes its memory back when that is needed for something else. Small arrays, and all
+    where the disk has no room for them or the system offers no such files, are ordinary memory.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    if size >= SCRATCH_FROM and hasattr(os, "posix_fallocate"):
+        with suppress(OSError):
+            make_room(folder)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would end the process with SIGBUS
+                return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+    return np.zeros(shape, dtype)
+
+
 def open_array(path: Path) -> np.ndarray:
     """One .npy mapped into memory, read-only. Raises FileNotFoundError, or ValueError for a damaged file."""
     return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def let_go(array: np.ndarray | None) -> None:
+    """Count what was read of a mapped array no longer as memory of this process; the array stays as it is.
+
+    Its pages stay in the system's cache, from where they are mapped again when they are next read.
+    """
+    base: object = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)

@@ -4,7 +4,6 @@ The arrays are written first and the rows that point at them last, in one transa
 not at all.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -14,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from annotator.indexing import CellIndex, positions
-from annotator.records import PRESENT
-from annotator.store.arrays import open_array, save_array
+from annotator.store.arrays import open_array, save_array, save_rows
 from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.odd_rows import STATES, SURE
+from models.rows import Rows
 
 KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
 ABANDONED_AFTER = 3600.0  # seconds after which an audit that was never published is removed
@@ -67,18 +66,28 @@ class Population(CellIndex):
 
 
 def publish(
-    db: Database, population: Population, cells: Sequence[tuple[int, int, int, int]], run_id: int | None, newest: int
+    db: Database,
+    drawn_from: CellIndex,
+    strata: np.ndarray,
+    scores: Rows,
+    cells: Sequence[tuple[int, int, int, int]],
+    run_id: int | None,
+    newest: int,
 ) -> int:
     """Store an audit; returns its id. Raises DiskFull.
 
+    drawn_from, strata, scores    the Population; scores are read by rows
     cells     (class id, image id, stratum, place) of each
     newest    the newest decision that the population includes
     """
     with db.writing() as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)"
         audit_id = new_id(sql.execute(statement, [run_id, newest, time.time()]))
-    for field in fields(Population):
-        save_array(_folder(db, audit_id) / f"{field.name}.npy", getattr(population, field.name))
+    folder = _folder(db, audit_id)
+    save_array(folder / "image_ids.npy", drawn_from.image_ids)
+    save_array(folder / "class_ids.npy", drawn_from.class_ids)
+    save_array(folder / "strata.npy", strata)
+    save_rows(folder / "scores.npy", scores, np.float16)
     with db.writing() as sql:
         sql.conn.executemany(
             "INSERT INTO audit_cell (audit_id, class_id, image_id, stratum, place) VALUES (?, ?, ?, ?, ?)",
@@ -157,32 +166,34 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
     return _matrix(rows, image_ids, class_ids), newest
 
 
-def accepted_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """What was auto-accepted: (N, C) int8 as in `label_matrix`, OPEN where it has not."""
-    return _matrix(_accepted_rows(db), image_ids, class_ids)
+def class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """The labels of one class, a column of `label_matrix`: (N,) int8.
 
-
-def accepted_as_present(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """What was auto-accepted as present: (N, C) bool, not to be written to; without any it takes no memory."""
-    rows = [row for row in _accepted_rows(db) if row[1] == PRESENT]
-    if not rows:
-        return np.broadcast_to(np.zeros((), bool), (len(image_ids), len(class_ids)))
-    matrix = _matrix(rows, image_ids, class_ids)
-    np.equal(matrix, PRESENT, out=matrix.view(bool))
-    return matrix.view(bool)
-
-
-def _accepted_rows(db: Database) -> list[tuple[int, int, str]]:
-    """(class id, state, image ids with commas between)."""
-    return db.tuples(
-        f"SELECT class_id, state, group_concat(image_id) FROM accepted WHERE state {SURE} GROUP BY class_id, state"
+    Who goes over all cells of a large project takes one class after the other, inside one `Database.reading()`, and
+    holds N bytes at a time instead of N x C.
+    """
+    rows = db.tuples(
+        f"""SELECT class_id, state, group_concat(image_id) FROM label WHERE class_id = ? AND state {STATES}
+        GROUP BY state""",
+        [class_id],
     )
+    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
+
+
+def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """What was auto-accepted of one class: (N,) int8 as in `class_labels`, OPEN where it was not."""
+    rows = db.tuples(
+        f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state {SURE}
+        GROUP BY state""",
+        [class_id],
+    )
+    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
 
 
 def readable_images(db: Database) -> np.ndarray:
     """The images that can be shown, (n,) int64, ascending."""
-    ids = db.value("SELECT json_group_array(id) FROM image WHERE problem = ''")
-    return np.sort(np.array(json.loads(ids), np.int64))
+    ids = db.value("SELECT group_concat(id) FROM image WHERE problem = ''")
+    return np.sort(np.fromstring(ids or "", np.int64, sep=","))
 
 
 def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:

@@ -9,7 +9,7 @@ import atexit
 import json
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,15 @@ class Database:
         """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def each(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT one after the other, never all in memory. Raises AnnotatorError like `rows`."""
+        try:
+            cursor = self.sql.execute(statement, parameters)
+            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                yield from rows
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
 

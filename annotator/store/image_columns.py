@@ -19,15 +19,16 @@ import sqlite_utils
 from annotator.indexing import positions
 from annotator.records import PRESENT, STATE_NAMES
 from annotator.store import classes
+from annotator.store.class_states import ClassStates, places_of
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE
 from annotator.store.image_names import ImageNames
+from annotator.store.memory import give_back_freed
 from annotator.store.odd_rows import STATES
 
-OPEN = 2  # of a class's states: no label
 AT_ONCE = 20_000  # rows read, or images looked up, at a time
 REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
-CLASSES_KEPT = 200  # of which the states are kept: a byte an image each
+CLASSES_KEPT = 200  # of which the states are kept: two bits an image each
 
 
 class Stamp(NamedTuple):
@@ -118,7 +119,7 @@ class ImageColumns:
         self.people, self.sources = Membership(), Membership()
         self._class_ids: list[int] = []  # those that are not archived; the newest may be
         self._newest_class = self._restored = 0
-        self._states: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._states: OrderedDict[int, ClassStates] = OrderedDict()
         self._orders: dict[str, np.ndarray] = {}
         self._moved: dict[str, list[np.ndarray]] = {}  # rows whose place in an order is no longer right
 
@@ -164,19 +165,20 @@ class ImageColumns:
         if before == NOTHING:
             self.by_decision()
             self.by_capture()
+            give_back_freed()  # the names of all images, among others
 
-    def states(self, sql: sqlite_utils.Database, class_id: int) -> np.ndarray:
-        """(N,) int8: the labels of a class, OPEN where there is none. Read when first asked for."""
+    def with_state(self, sql: sqlite_utils.Database, class_id: int, state: int) -> np.ndarray:
+        """(N,) bool: on which images a class has a state; OPEN: no label. Its labels are read when first asked for."""
         if class_id not in self._states:
-            values = np.full(len(self), OPEN, np.int8)
-            for state in STATE_NAMES:
+            states = ClassStates(len(self))
+            for known in STATE_NAMES:
                 query = "SELECT image_id FROM label WHERE class_id = ? AND state = ?"
-                values[self._rows(sql, query, [class_id, state])] = state
-            self._states[class_id] = values
+                states.put(self._rows(sql, query, [class_id, known]), known)
+            self._states[class_id] = states
             if len(self._states) > CLASSES_KEPT:
                 self._states.popitem(last=False)
         self._states.move_to_end(class_id)
-        return self._states[class_id]
+        return self._states[class_id].where(state)
 
     def by_decision(self) -> np.ndarray:
         """(n,) int32: the rows with a decision, by their newest one."""
@@ -232,7 +234,8 @@ class ImageColumns:
         self.newest_at = _grown(self.newest_at, count, np.nan)
         self.people.grow(count)
         self.sources.grow(count)
-        self._states.update({class_id: _grown(states, count, OPEN) for class_id, states in self._states.items()})
+        for states in self._states.values():
+            states.grow(count)
 
     def _decided_since(self, sql: sqlite_utils.Database, after: int) -> np.ndarray:
         """The rows of the images of newer decisions."""
@@ -284,8 +287,9 @@ class ImageColumns:
         marks = ",".join(map(str, class_ids))
         for some in _parts(rows):
             self.positives[some], self.complete[some] = 0, False
+            where = places_of(some)
             for states in self._states.values():
-                states[some] = OPEN
+                states.open(where)
             query = """SELECT i.id FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value
                 WHERE i.stage = ?"""
             self.complete[self._rows(sql, query, [self._ids(some), COMPLETE])] = True
@@ -299,7 +303,7 @@ class ImageColumns:
         np.add.at(self.positives, rows[states == PRESENT], 1)
         for class_id in set(class_ids.tolist()) & self._states.keys():
             of_class = class_ids == class_id
-            self._states[class_id][rows[of_class]] = states[of_class]
+            self._states[class_id].put_few(rows[of_class], states[of_class])
 
     def _rows(self, sql: sqlite_utils.Database, query: str, parameters: list[object]) -> np.ndarray:
         """The different rows of the images that a SELECT names, (n,) int64, ascending."""

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,6 +134,11 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     return [BadFile(**row) for row in rows]
 
 
+def each_kept_out(db: Database) -> Iterator[BadFile]:
+    """All of them one after the other, which may be a million."""
+    return starmap(BadFile, db.each("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
+
+
 def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Files kept out by the kind of reason, the most frequent first: reason, files (how many), example.
 
@@ -156,6 +162,11 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
         [-1 if limit is None else limit],
     )
     return [BadFile(**row) for row in rows]
+
+
+def each_missing(db: Database) -> Iterator[BadFile]:
+    """All of them one after the other, which may be a million."""
+    return starmap(BadFile, db.each("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
 
 
 def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from annotator.settings import BUSY_STATUS
 from annotator.store import heartbeat, jobs, unfinished_imports
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
+from annotator.store.memory import give_back_freed
 from annotator.worker.context import Context, Stopped
 from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
@@ -105,6 +106,7 @@ class Worker:
     def train(self) -> Run:
         """Train now, and publish. Raises AnnotatorError when nothing can be learned yet."""
         run = self.training.train()
+        give_back_freed()
         self.heatmaps.forget_old_run()
         return run
 
@@ -114,6 +116,7 @@ class Worker:
             return False
         if self.training.train_or_note():
             self.heatmaps.forget_old_run()
+        give_back_freed()
         return True
 
     def _idle(self) -> None:

@@ -3,10 +3,12 @@
 import logging
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
+from annotator.indexing import positions
 from annotator.quality import auto_accept, guarantee
 from annotator.queues import query_order
 from annotator.records import Run
@@ -14,7 +16,7 @@ from annotator.settings import LEFT_OUT
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Probabilities, damaged
 from annotator.store import audits, configuration, odd_rows, runs
-from annotator.store.arrays import open_array, replacing, save_array
+from annotator.store.arrays import let_go, open_array, replacing, save_array, save_rows
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.worker import calibrate
@@ -23,8 +25,6 @@ from models.linear.training import Head
 from models.methods.base import Method
 from models.rows import Rows
 from models.trainers.base import Outcome
-
-ROWS = 16_384  # images whose probabilities are written at once
 
 log = logging.getLogger("annotator.worker")
 
@@ -84,25 +84,52 @@ def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: Fea
     scores    (N, C) float, calibrated, in the order of the cache; read by rows
     """
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
-    labels = np.zeros((len(cache.image_ids), len(known.class_ids)), np.int8)
-    labels[known.rows] = known.labels
+    labels = _Labels(known, len(cache.image_ids))
     query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, scores, labels, seed=run_id))
     order = np.argsort(cache.image_ids, kind="stable")
     image_ids = cache.image_ids[order]
     save_array(folder / "image_ids.npy", image_ids, sync=False)
-    with replacing(folder / "probabilities.npy", sync=False) as part:
-        # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
-        written = np.lib.format.open_memmap(part, "w+", np.float16, scores.shape)
-        for start in range(0, len(order), ROWS):
-            written[start : start + ROWS] = scores[order[start : start + ROWS]]
-        written.flush()
-        del written
+    # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
+    save_rows(folder / "probabilities.npy", _InOrder(scores, order), np.float16, sync=False)
     probabilities = np.asarray(open_array(folder / "probabilities.npy"))
     # Before the rankings, which leave out what is auto-accepted.
     auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
     rankings.save(folder, rankings.build(db, known.newest, image_ids, class_ids, probabilities))
+    let_go(probabilities)
     with replacing(folder / "head.safetensors") as part:
         head.save(part)
+
+
+class _InOrder:
+    """Rows (N, ...) in another order, read when they are asked for (models.rows.Rows)."""
+
+    def __init__(self, rows: Rows, order: np.ndarray):
+        self._rows, self._order = rows, order
+        self.shape, self.dtype, self.ndim = rows.shape, rows.dtype, rows.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        return self._rows[self._order[rows]]
+
+
+class _Labels:
+    """The labels (N, C) int8 of all images, 0 where nobody has answered, made for the rows that are asked for."""
+
+    def __init__(self, known: TrainingSet, images: int):
+        self._known = known
+        self.shape, self.dtype, self.ndim = (images, len(known.class_ids)), np.dtype(np.int8), 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        wanted = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows)
+        places, known = positions(wanted, self._known.rows)
+        result = np.zeros((len(wanted), self.shape[1]), np.int8)
+        result[known] = self._known.labels[places[known]]
+        return result
 
 
 def rows_left_out(db: Database) -> list[str]:

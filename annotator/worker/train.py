@@ -2,17 +2,20 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from annotator.errors import NothingToLearn
 from annotator.records import Run
 from annotator.store import runs
+from annotator.store.arrays import scratch_array
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.worker import outside, publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.training_set import training_set
+from models.ensemble.all_images import score_here
 from models.methods import make_method
 from models.trainers import make_trainer
 from models.trainers.base import TrainingLabels
@@ -68,9 +71,11 @@ def train(
         threshold=method.threshold,
     )
     images = ProjectImages(db, cache, backbone, load, regions or RegionCache())
-    labels = TrainingLabels(known.rows, known.labels, known.mask, known.unbiased)
+    mask = None if known.mask.all() else known.mask
+    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased)
     scores = [of_source for _, of_source in others.scores]
-    trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores)
+    scoring = partial(score_here, empty=partial(scratch_array, cache.folder))
+    trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)
     for epoch in trainer.epochs():
         between("training", epoch.number, epoch.of)
     outcome = trainer.outcome()

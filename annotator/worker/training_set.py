@@ -17,7 +17,8 @@ class TrainingSet:
 
     rows       (n,) rows of the feature cache: images with at least one certain answer
     labels     (n, C) int8, 1 present, -1 absent, 0 unanswered
-    mask       (n, C) bool, False where somebody was unsure: such a cell is not trained on, not even as unknown
+    mask       (n, C) bool, False where somebody was unsure: such a cell is not trained on, not even as unknown; not to
+               be written to, as without such cells it takes no memory
     class_ids  the classes of the columns
     unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
@@ -51,12 +52,14 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     sure = cells[:, 2] != UNSURE
     rows = np.unique(place[sure])
     labels = np.zeros((len(rows), len(class_ids)), np.int8)
-    mask = np.ones(labels.shape, bool)
     used = np.isin(place, rows)
     at, _ = positions(place[used], rows)
     columns, _ = positions(cells[used, 1], np.array(class_ids, np.int64))
     labels[at, columns] = np.where(sure[used], cells[used, 2], 0)
-    mask[at, columns] = sure[used]
+    mask = np.broadcast_to(np.ones((), bool), labels.shape)
+    if not sure[used].all():
+        mask = mask.copy()
+        mask[at, columns] = sure[used]
     unbiased = np.zeros(labels.shape, bool)
     unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
     return TrainingSet(rows, labels, mask, class_ids, unbiased, newest)

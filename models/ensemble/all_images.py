@@ -89,9 +89,13 @@ def score_here(
     known: Callable[[slice], Known],
     classes: int,
     tell: Callable[[], None],
+    empty: Callable[[tuple[int, ...], type[np.generic]], np.ndarray] = np.empty,
 ) -> np.ndarray:
-    """`Scoring` by this process."""
-    result = np.empty((len(features), classes), np.float32)
+    """`Scoring` by this process.
+
+    empty    makes the array of the result, such as one that lies on the disk
+    """
+    result = empty((len(features), classes), np.float32)
 
     def score(rows: slice) -> None:
         codes = None if region_codes is None else region_codes[rows]

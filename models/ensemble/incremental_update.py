@@ -8,6 +8,7 @@ Measured on hidden positives after 48 to 288 answers in grids of 24 (docs/learni
 rises in nearly every case, by up to 0.02 on 14 classes of cut-out scenes, and log loss falls by up to 0.01.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ SAMPLE = 2000  # images whose features say which directions matter
 ROWS = 2048  # images encoded or scored at once: a few MB, which a cache can hold
 WEIGHT_VARIANCE = 4.0  # how far a logit may move for images exactly like the answered one (before: mean 0)
 BIAS_VARIANCE = 0.05  # and for all images of the class: people are shown the likely ones, which says little of the rest
+Empty = Callable[[tuple[int, ...], type[np.generic]], np.ndarray]  # makes an array of this shape and type
 LEAST, MOST = 1e-6, 1 - 2**-12  # probabilities are clipped to what float16 can still tell from 0 and 1
 
 
@@ -63,14 +65,19 @@ class ImageCodes:
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return self.steps[chosen].float() * self.basis.scales
 
-    def joined(self, others: "ImageCodes") -> "ImageCodes":
-        """These images, then the others; both on the same basis."""
-        return ImageCodes(self.basis, torch.cat([self.steps, others.steps]))
+    def joined(self, others: "ImageCodes", empty: Empty = np.empty) -> "ImageCodes":
+        """These images, then the others; both on the same basis. empty: as of `encode`."""
+        steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
+        steps[: len(self)], steps[len(self) :] = self.steps, others.steps
+        return ImageCodes(self.basis, steps)
 
 
-def encode(basis: Basis, features: Features, first: int = 0) -> ImageCodes:
-    """The codes of images from row `first` on."""
-    codes = torch.empty(len(features) - first, basis.axes.shape[1], dtype=torch.int8)
+def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.empty) -> ImageCodes:
+    """The codes of images from row `first` on.
+
+    empty    makes the array that holds them, such as one that lies on the disk
+    """
+    codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
     for start in range(0, len(codes), ROWS):
         block = features[first + start : first + start + ROWS]
         codes[start : start + ROWS] = basis.steps(unit(root(as_tensor(block)), basis.centre).nan_to_num(0, 0, 0))

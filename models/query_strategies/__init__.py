@@ -44,7 +44,7 @@ def order(
     name: str,
     features: Rows | None,
     probabilities: Rows | None,
-    labels: np.ndarray,
+    labels: Rows,
     candidates: np.ndarray,
     rng: np.random.Generator,
 ) -> Ordered:

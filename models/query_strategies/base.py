@@ -8,7 +8,7 @@ A strategy is a function of numpy arrays:
                      without features
     probabilities    (N, C) float in [0, 1], calibrated, read by rows; nan where a class has no model yet (such cells
                      are left out); None before the first model
-    labels           (N, C) int8, 1 present, -1 absent, 0 unanswered
+    labels           (N, C) int8, 1 present, -1 absent, 0 unanswered; read by rows
     candidates       (n,) rows that may be chosen, in any order
     rng              breaks ties and draws random numbers; the order of the candidates plays no part
 
@@ -24,7 +24,7 @@ from models.labels import UNSEEN
 from models.rows import Rows
 
 Rank = Callable[
-    [Rows | None, Rows | None, np.ndarray, np.ndarray, np.random.Generator],
+    [Rows | None, Rows | None, Rows, np.ndarray, np.random.Generator],
     np.ndarray,
 ]
 
@@ -51,10 +51,15 @@ class Strategy:
 
 def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
     """Slices of at most `size` rows that cover all of them."""
-    return [slice(start, start + size) for start in range(0, len(rows), size)]
+    return slices(len(rows), size)
 
 
-def open_probabilities(probabilities: Rows, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def slices(count: int, size: int = BLOCK) -> list[slice]:
+    """The same of so many rows."""
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
     """(n, C) float32 probabilities of these rows, nan in answered cells and where there is no model."""
     chances = probabilities[rows].astype(np.float32)
     chances[labels[rows] != UNSEEN] = np.nan

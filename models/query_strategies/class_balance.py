@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.labels import PRESENT
-from models.query_strategies.base import Strategy, blocks, open_probabilities
+from models.query_strategies.base import Strategy, blocks, open_probabilities, slices
 
 GROWTH = 8  # a chosen block counts again after every eighth part of it
 
@@ -19,7 +19,9 @@ def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarra
         [open_probabilities(probabilities, labels, candidates[places]) for places in blocks(candidates)]
     )
     np.nan_to_num(chances, copy=False)
-    seen = 1.0 + (labels == PRESENT).sum(0)
+    seen = np.ones(labels.shape[1])
+    for places in slices(len(labels)):
+        seen += (labels[places] == PRESENT).sum(0)
     rest = rng.permutation(len(candidates))
     chosen: list[np.ndarray] = []
     while len(rest):

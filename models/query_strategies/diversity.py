@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.labels import UNSEEN
-from models.query_strategies.base import Strategy, blocks
+from models.query_strategies.base import Strategy, blocks, slices
 from models.rows import Rows
 
 CENTRES = 1000  # images chosen one by one; all others follow at random
@@ -20,7 +20,9 @@ def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
     CENTRES images the others follow at random: by then every region has been visited, and the next run begins anew.
     Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
     """
-    answered = np.flatnonzero((labels != UNSEEN).any(1))
+    answered = np.flatnonzero(
+        np.concatenate([np.zeros(0, bool), *((labels[places] != UNSEEN).any(1) for places in slices(len(labels)))])
+    )
     answered = answered[~np.isin(answered, candidates)]
     if len(answered) > ANSWERED_CENTRES:
         answered = rng.choice(answered, ANSWERED_CENTRES, replace=False)

@@ -1,0 +1,61 @@
+"""The labels of one class on all images in memory, two bits each: for filters over a million images.
+
+Rows are those of image_columns.py.
+"""
+
+import numpy as np
+
+from annotator.records import ABSENT, PRESENT, UNSURE
+
+OPEN = 2  # no label
+_CODES = {OPEN: 0, PRESENT: 1, ABSENT: 2, UNSURE: 3}
+
+
+class ClassStates:
+    """The state of each image in two planes of bits; all are open at first."""
+
+    def __init__(self, count: int):
+        self._count = 0
+        self._planes = np.zeros((2, 0), np.uint8)
+        self.grow(count)
+
+    def grow(self, count: int) -> None:
+        """So many images from now on; new ones are open."""
+        self._count = count
+        missing = -(-count // 8) - self._planes.shape[1]
+        self._planes = np.pad(self._planes, [(0, 0), (0, max(0, missing))])
+
+    def where(self, state: int) -> np.ndarray:
+        """(N,) bool: which images have a state."""
+        code = _CODES[state]
+        low, high = (plane if code >> bit & 1 else ~plane for bit, plane in enumerate(self._planes))
+        return np.unpackbits(low & high, count=self._count).view(bool)
+
+    def put(self, rows: np.ndarray, state: int) -> None:
+        """Give these images, which are open, a state."""
+        is_row = np.zeros(self._count, bool)
+        is_row[rows] = True
+        bits = np.packbits(is_row)
+        for bit, plane in enumerate(self._planes):
+            if _CODES[state] >> bit & 1:
+                plane |= bits
+
+    def put_few(self, rows: np.ndarray, states: np.ndarray) -> None:
+        """The same of a few images, which have different states (n,)."""
+        for row, state in zip(rows.tolist(), states.tolist(), strict=True):
+            for bit, plane in enumerate(self._planes):
+                if _CODES[state] >> bit & 1:
+                    plane[row >> 3] |= 128 >> (row & 7)
+
+    def open(self, where: tuple[np.ndarray, np.ndarray]) -> None:
+        """Make images open again; where: `places_of` them."""
+        places, others = where
+        self._planes[:, places] &= others
+
+
+def places_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes (n,) in which the bits of some rows lie, and the bits (n,) uint8 of other rows in them."""
+    places, number = np.unique(rows >> 3, return_inverse=True)
+    bits = np.zeros(len(places), np.uint8)
+    np.bitwise_or.at(bits, number, (128 >> (rows & 7)).astype(np.uint8))
+    return places, ~bits
