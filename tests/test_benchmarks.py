@@ -94,7 +94,9 @@ def test_a_click_is_a_true_label_and_one_an_image():
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training():
+@pytest.mark.parametrize("files", [freshness.FILES, 0])
+def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training(files, monkeypatch):
+    monkeypatch.setattr(freshness, "FILES", files)
     values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
     assert (values["images"], values["classes"], values["answers"]) == (240, 3, 3)
     for kind in freshness.KINDS:

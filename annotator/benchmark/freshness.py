@@ -2,7 +2,8 @@
 
 The project is generated: tiny images of random pixels, random features around one direction a class (1280 numbers,
 float16, in the cache, so that nothing is embedded), and one positive decision on every image, which is all that one
-click an image ever gives. The worker is the real one, in its own process, at its own priority.
+click an image ever gives. With more than FILES images none is a file, and some are answered whole (scale/made_up.py).
+The worker is the real one, in its own process, at its own priority.
 """
 
 import statistics
@@ -19,10 +20,14 @@ from annotator.benchmark.harness.processes import python, say, wait_for
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Run, Wanted, WantedGrids
+from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import suggestions
 from annotator.store import decisions, heartbeat, jobs, runs
 from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
 
+FILES = 100_000  # images that are files, at most
+PART = 50_000  # of more images so many are multiplied for the bare product
 AT_ONCE = 5000  # decisions in one transaction, and images whose features are computed together
 POLL = 0.005  # seconds between two queries of the store
 PATIENCE = 1800.0
@@ -43,8 +48,11 @@ def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repet
                        weights (1280, classes), the least that new probabilities cost
     """
     with scratch_folder() as folder:
-        db, features, truth = _make_project(folder, images, classes)
-        product = _bare_product(features, classes)
+        if images <= FILES:
+            db, features, truth = _make_project(folder, images, classes)
+        else:
+            db, features, truth = _without_files(folder, images, classes)
+        product = _bare_product(features, classes) * images / len(features)
         del features
         with python("annotator", "worker", db.paths.project) as process:
             say("waiting for the worker's first run")
@@ -216,6 +224,21 @@ def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Dat
     for start in range(0, image_count, AT_ONCE):
         decisions.decide(db, clicks[start : start + AT_ONCE])
     return db, features.astype(np.float32), truth
+
+
+def _without_files(folder: Path, image_count: int, class_count: int) -> tuple[Database, np.ndarray, np.ndarray]:
+    """The same of images that are features, region codes and labels only; the features of PART images."""
+    from annotator.benchmark.scale import steps  # loads torch
+    from annotator.benchmark.scale.made_up import read_made_up
+
+    say(f"making {image_count:,} images, {class_count:,} classes, without files")
+    size = steps.Size(folder, image_count, class_count, 0)
+    for step in (steps.rows, steps.embed, steps.answers):
+        step(size, lambda: None)
+    db = Database(size.project)
+    cache = FeatureCache(db.paths.features(DEFAULT_BACKBONE))
+    cache.refresh()
+    return db, cache.features[:PART].astype(np.float32), read_made_up(size.arrays).truth
 
 
 def _click(image_id: int, class_id: int) -> Decision:

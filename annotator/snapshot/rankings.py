@@ -286,6 +286,8 @@ def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.nda
 
 def _worst(doubts: list[np.ndarray]) -> np.ndarray:
     doubted = np.concatenate([np.zeros((0, 3)), *doubts])
+    if len(doubted) > DISAGREEMENTS:  # sorting all of them would take most of an update's time
+        doubted = doubted[doubted[:, 0] >= np.partition(doubted[:, 0], -DISAGREEMENTS)[-DISAGREEMENTS]]
     order = np.lexsort((doubted[:, 2], doubted[:, 1], -doubted[:, 0]))[:DISAGREEMENTS]
     return doubted[order, 1:].astype(np.int32)
 

@@ -42,7 +42,7 @@ from models.linear.training import (
 from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
-ROWS = 512  # images scored at once
+ROWS = 256  # images scored at once: their codes as float32 fit into a cache
 BLOCK = 2048  # images whose moments are made at once
 LARGE = (
     10_000  # labeled images; from there on torch uses all of its threads: single products are long enough to be shared

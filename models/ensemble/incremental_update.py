@@ -65,6 +65,14 @@ class ImageCodes:
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return self.steps[chosen].float() * self.basis.scales
 
+    def products(self, rows: np.ndarray, weights: Tensor) -> Tensor:
+        """(n, c) float32: coordinates of the images `rows` (n,) times weights (K, c)."""
+        if len(rows) and (np.diff(rows) == 1).all():  # neighbours, as all images of a run mostly are, are not copied
+            steps = self.steps[int(rows[0]) : int(rows[-1]) + 1]
+        else:
+            steps = self.steps[torch.from_numpy(rows)]
+        return steps.float() @ (self.basis.scales[:, None] * weights)
+
     def joined(self, others: "ImageCodes", empty: Empty = np.empty) -> "ImageCodes":
         """These images, then the others; both on the same basis. empty: as of `encode`."""
         steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
@@ -121,6 +129,6 @@ def corrected(codes: ImageCodes, images: np.ndarray, base: np.ndarray, correctio
     for start in range(0, len(base), ROWS):
         rows = slice(start, start + ROWS)
         chances = torch.from_numpy(np.ascontiguousarray(base[rows], np.float32))
-        logits = torch.logit(chances.clamp(LEAST, MOST)) + codes[images[rows]] @ weights + biases
+        logits = torch.logit(chances.clamp(LEAST, MOST)) + codes.products(images[rows], weights) + biases
         out[rows] = torch.sigmoid(logits).numpy()
     return out
