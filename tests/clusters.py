@@ -63,13 +63,13 @@ class Cluster:
         self._started.append(started)
         return started
 
-    def workers(self) -> list[int]:
-        """Processes in which images are embedded now."""
+    def workers(self, name: str = "Member") -> list[int]:
+        """Processes in which images are embedded now, or another task of this name runs."""
         mine = {started.pid for started in self._started}
         parents = {
             pid: _parent(pid) for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
         }
-        return [pid for pid in parents if _is_worker(pid) and mine & set(_ancestors(pid, parents))]
+        return [pid for pid in parents if _is_worker(pid, name) and mine & set(_ancestors(pid, parents))]
 
     def end(self) -> None:
         for started in reversed(self._started):
@@ -83,9 +83,9 @@ class Cluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _is_worker(pid: int) -> bool:
+def _is_worker(pid: int, name: str) -> bool:
     try:
-        return b"ray::Member" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return f"ray::{name}".encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

@@ -146,7 +146,8 @@ def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
 
 
 def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_without_the_project(birds, annotator):
-    from annotator.worker.embedding.node import Member, Work, versions
+    from annotator.cluster.versions import versions
+    from annotator.worker.embedding.node import Member, Work
     from models.backbones.pretrained import pretrained
 
     birds.set_setting("backbone", "efficientnet_lite0")

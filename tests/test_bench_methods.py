@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from annotator.benchmark.datasets import Part, load
 from annotator.benchmark.datasets.dataset import official
 from annotator.benchmark.methods import report, tune, work
+from annotator.benchmark.methods.cells import Cell, Trainings
 from annotator.benchmark.methods.data import everything
 from annotator.benchmark.methods.epochs import best_file, forget, state_file
 from annotator.benchmark.methods.finetune import Network, settings_of
@@ -171,17 +172,19 @@ def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smal
             assert all(value in method.tunable[key] for key, value in one.parameters.items())
 
 
-def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses():
-    scores = iter([0.2, 0.5, ValueError("these two do not go together"), 0.5])
+def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
+    best, scores = tune.tuned("an", 4, [0.2, 0.5, 0.0, 0.5])
+    assert scores == [0.2, 0.5, 0.0, 0.5] and best == tune.trials("an", 4)[1]
 
-    def score(choice):
-        value = next(scores)
-        if isinstance(value, ValueError):
-            raise value
-        return value
+    def refuses(*what):
+        raise ValueError("these two do not go together")
 
-    best, all_scores = tune.tuned("an", 4, score)
-    assert all_scores == [0.2, 0.5, 0.0, 0.5] and best == tune.trials("an", 4)[1]
+    trainings = Trainings(refuses, {1.0: [None]})
+    refused = trainings.result(Cell("trial", "an", 1.0, 0, best), tmp_path)
+    assert refused == {"refused": "these two do not go together", "val_map": 0.0}
+    for cell in (Cell("trial", "an", 1.0, 0, Choice()), Cell("result", "an", 1.0, 0, best)):
+        with pytest.raises(ValueError, match="do not go together"):
+            trainings.result(cell, tmp_path)
 
 
 def test_hidden_positives_of_images_without_any_label_count():

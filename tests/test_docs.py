@@ -26,7 +26,7 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
         "annotator/queues/autopilot",
     ),
     *("annotator/quality", "annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli"),
-    "annotator/benchmark",
+    *("annotator/cluster", "annotator/benchmark"),
     *("annotator/benchmark/methods", "annotator/benchmark/effort", "annotator/benchmark/harness"),
     *("models/backbones", "models/linear", "models/ensemble", "models/finetune", "models/statistics"),
     *("annotator/store/features", "models/query_strategies"),

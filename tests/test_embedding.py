@@ -12,6 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotator.cluster import connection
+from annotator.cluster.connection import Use
+from annotator.cluster.versions import versions
 from annotator.errors import AlreadyRunning
 from annotator.store import embedding
 from annotator.store.features.cache import FeatureCache
@@ -19,10 +22,9 @@ from annotator.store.files import NOT_READ
 from annotator.store.image_files import image_files, open_image_file
 from annotator.store.locations.location import Location
 from annotator.worker.context import Context
-from annotator.worker.embedding import cluster
 from annotator.worker.embedding.chunks import LOSSES, Chunks
 from annotator.worker.embedding.members import Share, shares
-from annotator.worker.embedding.node import Member, Work, versions
+from annotator.worker.embedding.node import Member, Work
 from annotator.worker.embedding.node_network import largest_useful_batch
 from annotator.worker.missing_features import MissingFeatures
 
@@ -141,9 +143,9 @@ def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
             "pip install 'multilabel-annotator[cluster]'" in annotator("embed", project, "--on", "ray", code=1).stderr
         )
         with pytest.raises(Exception, match="cannot be reached"):
-            cluster._check_head(f"ray://127.0.0.1:{port}")
+            connection._check_head(f"ray://127.0.0.1:{port}")
         with pytest.raises(Exception, match="cannot be reached"):
-            cluster._check_head(f"127.0.0.1:{port}")
+            connection._check_head(f"127.0.0.1:{port}")
     assert embedding.running(db) is None and "RAY_AUTH_TOKEN" not in os.environ
 
 
@@ -159,7 +161,7 @@ def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
     ],
 )
 def test_errors_of_ray_are_put_in_words(error, words):
-    assert words in str(cluster._in_words("ray://head:10001", RuntimeError(error)))
+    assert words in str(connection._in_words("ray://head:10001", RuntimeError(error), Use("", "", "")))
 
 
 def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):

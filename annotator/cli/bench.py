@@ -265,6 +265,7 @@ def bench_heatmaps(
         "annotator bench methods --images photos --truth truth.csv --share 0.05,0.2,1.0 --trials 20 --plot methods.png",
         "annotator bench methods --no-split --share 0.5 --methods an,em_apl,gr,auto",
         "annotator bench methods --dataset voc --root VOCdevkit --regime finetune --methods an,gr,role+linear_init",
+        "annotator bench methods --trials 20 --on ray://HEAD:10001",
     ),
 )
 def bench_methods(
@@ -301,6 +302,9 @@ def bench_methods(
     ),
     plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (png, svg, pdf).")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")] = None,
+    on: Annotated[
+        str, typer.Option("--on", metavar="local|ray|ray://HOST:PORT", help="Where methods are trained.")
+    ] = "local",
     as_json: AsJson = False,
 ) -> None:
     """Compare all methods on the same images and labels: test mAP, missing labels found, calibration, time.
@@ -311,13 +315,15 @@ def bench_methods(
     from annotator.benchmark.methods.measure import measure
     from annotator.benchmark.methods.options import Options
     from annotator.benchmark.methods.plot import check_ending, draw
+    from annotator.cluster.connection import check
 
     if plot:
         check_ending(plot)
     options = Options(
         names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work,
-        no_split,
+        no_split, on,
     )  # fmt: skip
+    check(on)
     command = f"annotator {shlex.join(sys.argv[1:])}"
     result = run_benchmark(measure, images, truth, dataset=dataset, root=root, options=options, command=command)
     if plot:

@@ -1,6 +1,7 @@
 """The commands that do in a script what people and the worker do in the app: embed, train, decide, undo."""
 
 import json
+import sys
 import uuid
 from enum import StrEnum
 from typing import Annotated
@@ -46,6 +47,7 @@ def worker(
         "annotator train birds",
         "annotator train birds --method em_apl",
         "annotator train birds --method em_apl --set alpha=0.1 --set warm_up=0.4",
+        "annotator train birds --on ray://HEAD:10001",
     )
 )
 def train(
@@ -55,17 +57,25 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the method; may be repeated."),
     ] = None,
+    on: Annotated[
+        str, typer.Option("--on", metavar="local|ray|ray://HOST:PORT", help="Where all images are scored.")
+    ] = "local",
 ) -> None:
     """Train now, and set the method and its parameters for this and later trainings.
 
-    --method resets the parameters to the method's defaults; --set alone changes the current method.
+    --method resets the parameters to the method's defaults; --set alone changes the current method. With --on ray the
+    training happens here, and the machines of a Ray cluster score the images: that one which RAY_ADDRESS names, else
+    one that is started here (docs/scale.md).
     """
     from annotator.store.private import files_for_owner_only
     from annotator.worker.train_now import train_now
 
     files_for_owner_only()
+    notes: list[str] = []
     with progress("Waiting for the worker") as show:
-        run = train_now(project, method, settings or (), progress=show)
+        run = train_now(project, method, settings or (), progress=show, on=on, note=notes.append)
+    for sentence in notes:
+        print(f"note: {sentence}", file=sys.stderr)
     print(f"Run {run.id}: {run.method}, {counted(run.epochs, 'epoch')} in {run.seconds:.2f} s.")
 
 

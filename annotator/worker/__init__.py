@@ -7,6 +7,7 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     missing_features.py training.py heatmaps.py         the duties of the loop; schedule.py: when to train
     update_thread.py missing_files.py layout.py         the duties with a thread of their own
     train.py training_set.py calibrate.py publish.py    one training, from labels to a published run (models/trainers)
+    scoring.py                                          all images scored by what was learned, on a Ray cluster
     outside.py                                          predictions of other models, as a training reads them
     project_images.py project_maps.py                   what trainers read of a project's images
     embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run

@@ -58,18 +58,25 @@ def code_regions(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -
 
 
 class StoredRegions:
-    """The region codes of a cache's images, read by rows from the disk (models.ensemble.regions.Regions)."""
+    """The region codes of a cache's images, read by rows from the disk (models.ensemble.regions.Regions).
+
+    codes, lengths    Rows (N, R, K) int8 and (N, R) float16
+    """
 
     def __init__(self, cache: FeatureCache, basis: StoredBasis):
         self.basis = as_basis(basis)
-        self._codes, self._lengths = cache.codes, cache.lengths
+        self.codes, self.lengths = cache.codes, cache.lengths
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self.codes)
 
     def __getitem__(self, rows: slice | np.ndarray) -> RegionCodes:
-        codes, lengths = torch.from_numpy(self._codes[rows]), torch.from_numpy(self._lengths[rows])
-        return RegionCodes(self.basis, codes, lengths.float()[..., None])
+        return as_codes(self.basis, self.codes[rows], self.lengths[rows])
+
+
+def as_codes(basis: Basis, codes: np.ndarray, lengths: np.ndarray) -> RegionCodes:
+    """Codes (n, R, K) and lengths (n, R) as a model takes them."""
+    return RegionCodes(basis, torch.from_numpy(codes), torch.from_numpy(lengths).float()[..., None])
 
 
 def stored(basis: Basis) -> StoredBasis:

@@ -9,7 +9,6 @@ it: the pass would wait, layer by layer, for the core a decoder has taken.
 
 import contextlib
 import io
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from annotator.cluster.connection import cores
 from annotator.errors import AnnotatorError
 from annotator.store.files import content_of
 from annotator.store.locations.location import Reading, Source, reading
@@ -193,8 +193,3 @@ def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[
     features, of_regions = backbone.features_and_regions(images)
     # Half precision ends at 65504; what is beyond would become infinite.
     return features.numpy(), of_regions.clamp(-65504, 65504).half().numpy()
-
-
-def cores() -> int:
-    """Cores this process may run on, which in a container can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
@@ -29,6 +30,9 @@ from annotator.worker.layout import Mapmaker
 from annotator.worker.missing_features import MissingFeatures
 from annotator.worker.training import Training
 
+if TYPE_CHECKING:
+    from models.ensemble.all_images import Scoring
+
 POLL_SECONDS = 0.1
 PATIENCE = 4.0  # seconds from a request to end until the process exits, as a thread on a stalled disk never ends
 PATIENCE_WATCHED = 1.5  # the same when the app has ended, which has little time itself
@@ -37,7 +41,7 @@ PATIENCE_WATCHED = 1.5  # the same when the app has ended, which has little time
 class Worker:
     """One worker at work on one project."""
 
-    def __init__(self, project: Path):
+    def __init__(self, project: Path, scoring: "Scoring | None" = None):
         """Take the project's worker lock. Raises AlreadyRunning when another worker holds it, AnnotatorError when
         there is no such project, or it may not be written."""
         self.db = Database(project)
@@ -54,7 +58,7 @@ class Worker:
         self.context = Context(self.db)
         self.heatmaps = Heatmaps(self.context)
         self.features = MissingFeatures(self.context, self._between)
-        self.training = Training(self.context, self._between)
+        self.training = Training(self.context, self._between, scoring)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
         jobs.requeue(self.db)
@@ -133,16 +137,17 @@ class Worker:
         self.heatmaps.draw_asked()
 
 
-def main(project: Path, *, once: bool = False, watched: bool = False) -> Run | None:
+def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "Scoring | None" = None) -> Run | None:
     """Be the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
 
     once       embed what is missing, train, publish, end
     watched    started by the app: end with it, however it ends
+    scoring    scores all images of a training; None: this process does
 
     Raises AlreadyRunning, or AnnotatorError when `once` has nothing to learn from.
     """
     try:
-        worker = Worker(project)
+        worker = Worker(project, scoring)
     except AlreadyRunning:
         if watched:  # the app tries again later and needs no message
             raise SystemExit(BUSY_STATUS) from None

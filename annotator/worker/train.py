@@ -15,7 +15,7 @@ from annotator.worker import outside, publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.training_set import training_set
-from models.ensemble.all_images import score_here
+from models.ensemble.all_images import Scoring, score_here
 from models.methods import make_method
 from models.trainers import make_trainer
 from models.trainers.base import TrainingLabels
@@ -33,6 +33,7 @@ def train(
     between: Callable[[str, int, int], None] = lambda state, done, of: None,
     load: Callable[[], "Backbone"] | None = None,
     regions: RegionCache | None = None,
+    scoring: Scoring | None = None,
 ) -> Run:
     """Train on everything decided so far and publish the result.
 
@@ -40,6 +41,7 @@ def train(
                its other duties there
     load       gives the backbone to a method that reads more than features; None: it is loaded by its name
     regions    keeps region codes from one training to the next; None: they are made for this one
+    scoring    scores all images by what was learned; None: this process does
 
     Raises NothingToLearn without a positive label, ValueError for an unknown method or inputs that it cannot be trained
     on, DiskFull. Rows of the database that make no sense are left out, and named in the status.
@@ -74,7 +76,7 @@ def train(
     mask = None if known.mask.all() else known.mask
     labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased)
     scores = [of_source for _, of_source in others.scores]
-    scoring = partial(score_here, empty=partial(scratch_array, cache.folder))
+    scoring = scoring or partial(score_here, empty=partial(scratch_array, cache.folder))
     trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)
     for epoch in trainer.epochs():
         between("training", epoch.number, epoch.of)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from annotator.cluster.connection import Use, check, connected
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.store import configuration, heartbeat, jobs, runs
@@ -17,18 +18,29 @@ def train_now(
     method: str | None = None,
     settings: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda done, of: None,
+    on: str = "local",
+    note: Callable[[str], None] = lambda sentence: None,
 ) -> Run:
     """Train on the decisions so far, even if none is newer than the last run.
 
     method      the method of this and later runs, with its own defaults; None: the current one with its parameters
     settings    `key=value`: parameters of this and later runs, which override those
+    on          where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py)
+    note        called with what a cluster could not do, one sentence each
 
     Raises AnnotatorError when there is nothing to learn from or the training failed; before anything is changed, for
     an unknown method or parameter, or a value that the method rejects.
     """
+    check(on)
     db = Database(project)
-    if method is not None or settings:
-        choose(db, method, settings)
+
+    def choose_first() -> None:
+        if method is not None or settings:
+            choose(db, method, settings)
+
+    if on != "local":
+        return _train_with_cluster(db, on, choose_first, note)
+    choose_first()
     from annotator.worker import process
 
     before = runs.current_run(db)
@@ -43,6 +55,30 @@ def train_now(
             if run:
                 return run
             time.sleep(1)  # it says nothing: it has ended, and this process can train, or it is only slow
+
+
+def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], note: Callable[[str], None]) -> Run:
+    """Train in this process, and have the images scored on a cluster. Raises AnnotatorError, also for a worker."""
+    again = "What is not published is trained again by the same command."
+    use = Use(on, f"annotator train {db.paths.project}", again)
+    with connected(use) as ray:
+        choose_first()
+        from annotator.worker import process
+        from annotator.worker.scoring import ScoringOnCluster
+
+        scoring = ScoringOnCluster(ray, use, db.paths.features(configuration.backbone(db)))
+        try:
+            run = process.main(db.paths.project, once=True, scoring=scoring)
+        except AlreadyRunning as error:
+            raise AlreadyRunning(
+                f"{error}\n    With --on this command trains by itself: end the app first, or leave out --on."
+            ) from error
+        finally:
+            for sentence in scoring.notes:
+                note(sentence)
+    if run is None:
+        raise AnnotatorError("Stopped before the run was finished.")
+    return run
 
 
 def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.records import Job, Run
@@ -11,15 +12,18 @@ from annotator.store import configuration, heartbeat, jobs
 from annotator.worker.context import Context, Stopped
 from annotator.worker.schedule import Basis, Schedule
 
+if TYPE_CHECKING:
+    from models.ensemble.all_images import Scoring
+
 log = logging.getLogger("annotator.worker")
 
 
 class Training:
     """Runs trainings and finishes the requests for them; each worker has one instance."""
 
-    def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called often during a training with (state, done, of)."""
-        self._context, self._db, self._between = context, context.db, between
+    def __init__(self, context: Context, between: Callable[[str, int, int], None], scoring: "Scoring | None" = None):
+        """between is called often during a training with (state, done, of); scoring is that of worker/train.py."""
+        self._context, self._db, self._between, self._scoring = context, context.db, between, scoring
         self._regions = None  # RegionCache: importing torch takes seconds
         self.schedule = Schedule()
 
@@ -81,6 +85,7 @@ class Training:
                 between=self._between,
                 load=self._context.backbone,
                 regions=self._regions,
+                scoring=self._scoring,
             )
         except ValueError as error:  # from models: invalid inputs, which the next run may not have
             raise AnnotatorError(f"{method} could not be trained: {error}") from error

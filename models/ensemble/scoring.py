@@ -3,19 +3,22 @@
 Regions are read once for all models, and nothing of a block is kept but its scores.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
+from models.ensemble.all_images import Known
 from models.ensemble.answered_head import REGIONS, AnsweredHead
 from models.ensemble.basis import as_tensor, root
 from models.ensemble.fit_ensemble import ROWS, Ensemble
 from models.ensemble.regions import RegionCodes, Regions
+from models.labels import UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import Array, Features
 from models.statistics.calibration import SUREST
-from models.statistics.stacker import Scores
+from models.statistics.stacker import Scores, Stacker, likely_others, sigmoid
 
 SUREST_LOGIT = float(np.log((1 - SUREST) / SUREST))
 
@@ -65,3 +68,71 @@ class Scorer:
 
         in_blocks(len(rows), ROWS, score, tell)
         return Scores(auto, known)
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleModel:
+    """The two models of `auto`, before there are answers to stack them by."""
+
+    ensemble: Ensemble
+
+    def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        return self.ensemble.probabilities(features, region_codes)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedScorer:
+    """All models of a training of `auto` with enough answers (stacking.py).
+
+    whole       the models of all images
+    halves      those that have not seen one half; None where there was nothing to learn or to score
+    stackers    of each round
+    """
+
+    whole: Scorer
+    halves: Sequence[Scorer | None]
+    stackers: Sequence[Stacker]
+
+    def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        scores = self.whole.of_images(features, region_codes)
+        scores = Scores(scores.auto, scores.known, known.outside)
+        return self.of_scores(scores, lambda rows: features[rows], lambda rows: _some(region_codes, rows), known)
+
+    def of_scores(
+        self,
+        scores: Scores,
+        features: Callable[[np.ndarray], np.ndarray],
+        region_codes: Callable[[np.ndarray], RegionCodes | None],
+        known: Known,
+    ) -> np.ndarray:
+        """The same with the scores of the first models at hand; features and region_codes give those of some images."""
+        labels = np.full(scores.known.shape, UNSEEN, np.int8)
+        labels[known.rows] = known.labels
+        others = likely_others(self.stackers[:-1], scores, labels)
+        probabilities = sigmoid(self.stackers[-1].logits(scores, others))
+        probabilities[np.isnan(scores.auto)] = np.nan
+        # Answered cells get the probabilities of models that had not seen the answer. The others would only repeat
+        # it, and wrong answers could not be found (Northcutt et al., "Confident Learning", JAIR 2021).
+        answered = np.flatnonzero(known.unbiased.any(1))
+        if len(answered):
+            rows = known.rows[answered]
+            held_out = self._held_out(rows, known.halves[answered], scores, features, region_codes)
+            unseen = sigmoid(self.stackers[-1].logits(held_out, others[rows]))
+            cells = known.unbiased[answered] & ~np.isnan(scores.auto[rows])
+            probabilities[rows] = np.where(cells, unseen, probabilities[rows])
+        return probabilities
+
+    def _held_out(self, rows, halves, scores, features, region_codes) -> Scores:
+        """Scores of these images, each by the models that have not seen its half; nan and 0 without any."""
+        auto = np.full((len(rows), scores.auto.shape[1]), np.nan, np.float32)
+        known = np.zeros_like(auto)
+        for half, scorer in enumerate(self.halves):
+            places = np.flatnonzero(halves == half)
+            if scorer is not None and len(places):
+                of_half = scorer.of_images(features(rows[places]), region_codes(rows[places]))
+                auto[places], known[places] = of_half.auto, of_half.known
+        return Scores(auto, known, [values[rows] for values in scores.outside])
+
+
+def _some(region_codes: RegionCodes | None, rows: np.ndarray) -> RegionCodes | None:
+    return None if region_codes is None else region_codes[rows]

@@ -32,6 +32,12 @@ class ComparedImages:
         self.features, self._regions = np.ascontiguousarray(both[:, 0]), both[:, 1:]
         self._train = len(dataset.train)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other machines: features, and region codes if they are read; maps stay with the files."""
+        if self._options.reads_regions:
+            _ = self._region_codes  # made once, here
+        return {name: value for name, value in vars(self).items() if name not in ("_regions", "_maps")}
+
     @property
     def memory(self) -> dict[str, Any]:
         """Nothing: a result must not depend on the trainings before it."""

@@ -11,10 +11,12 @@ import numpy as np
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data, tune
+from annotator.benchmark.methods.cells import Cell, Trainings
 from annotator.benchmark.methods.epochs import forget
+from annotator.benchmark.methods.on_cluster import OnCluster
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import FIGURES, FIRST, Choice, Task, task_of
-from annotator.benchmark.methods.trainers import Train, training_function
+from annotator.benchmark.methods.trainers import training_function
 from annotator.benchmark.methods.work import Work
 from annotator.errors import AnnotatorError
 from models.methods import METHODS
@@ -39,7 +41,7 @@ def measure(
                     labels of the first seed (1: the method's own). epochs, batch, size, linear_init: see
                     finetune.Network. work: a folder for features and finished results, taken up again. no_split: all
                     images are training images and the last epoch counts, as in a project; what is measured on test
-                    images is left out
+                    images is left out. on: "local", or the Ray cluster on which methods train (on_cluster.py)
     command         as it was typed, for the report
     returns         {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, and the mean over the
                     seeds of each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, what was chosen
@@ -52,7 +54,8 @@ def measure(
     for share, drawn in tasks.items():
         if not any(task.chance() > 0 for task in drawn):
             raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
-    rows = list(Comparison.of(compared, options).rows(tasks))
+    with OnCluster(options.on) as cluster:
+        rows = list(Comparison.of(compared, options, tasks, cluster).rows())
     return {"bench": "methods", "rows": rows, "setting": _setting(compared, options, tasks, command)}
 
 
@@ -61,66 +64,71 @@ DECIDING = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "dev
 
 @dataclass
 class Comparison:
-    """One comparison under way: how a method is trained, and where finished results are kept."""
+    """One comparison under way: what is to be trained, how, and where finished results are kept."""
 
     options: Options
     work: Work
-    train: Train
+    trainings: Trainings
+    tasks: dict[float, list[Task]]
+    cluster: OnCluster
 
     @classmethod
-    def of(cls, dataset: DataSet, options: Options) -> "Comparison":
+    def of(cls, dataset: DataSet, options: Options, tasks: dict[float, list[Task]], cluster: OnCluster) -> "Comparison":
         """The comparison of these options; makes the features if they are needed and not there yet."""
         basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
-        return cls(options, Work(options.work, basis), training_function(dataset, options))
+        trainings = Trainings(training_function(dataset, options), tasks)
+        return cls(options, Work(options.work, basis), trainings, tasks, cluster)
 
-    def rows(self, tasks: dict[float, list[Task]]) -> Iterator[dict]:
-        """The row of every share and method; each says on the way how it went and how long the rest will take."""
-        cells = [(share, name) for share in tasks for name in self.options.methods]
-        tuned = sum(not METHODS[name].as_it_is for _, name in cells) if self.options.trials > 1 else 0
-        clock = _Clock(len(cells) * self.options.seeds + tuned * self.options.trials)
-        for share, name in cells:
-            choice, scores = self.chosen(name, share, tasks[share][0], clock)
-            results = []
-            for seed, task in enumerate(tasks[share]):
-                result, cached = self.once("result", name, share, seed, choice, task)
-                results.append(result)
-                on_test = f"test mAP {100 * result['test_map']:.1f}, " if "test_map" in result else ""
-                scores_text = f"{on_test}hidden AP {100 * result['hidden_ap']:.1f}"
-                clock.tick(cached, f"share {share:g}, seed {seed}: {name} has {scores_text}")
-            yield _row(name, share, results) | {"chosen": asdict(choice), "trial_scores": scores}
+    def rows(self) -> Iterator[dict]:
+        """The row of every share and method; says on the way how it goes and how long the rest will take."""
+        pairs = [(share, name) for share in self.tasks for name in self.options.methods]
+        budget = self.options.trials
+        tuned = [pair for pair in pairs if budget > 1 and not METHODS[pair[1]].as_it_is]
+        self.clock = _Clock(len(pairs) * self.options.seeds + len(tuned) * budget)
+        tried = [Cell("trial", name, share, 0, choice) for share, name in tuned for choice in tune.trials(name, budget)]
+        scores = self.made(tried)
+        chosen: dict[tuple[float, str], tuple[Choice, list[float]]] = dict.fromkeys(pairs, (Choice(), []))
+        for place, (share, name) in enumerate(tuned):
+            of_pair = scores[place * budget : (place + 1) * budget]
+            chosen[share, name] = tune.tuned(name, budget, [result["val_map"] for result in of_pair])
+        seeds = range(self.options.seeds)
+        cells = [Cell("result", name, share, seed, chosen[share, name][0]) for share, name in pairs for seed in seeds]
+        results = self.made(cells)
+        for place, (share, name) in enumerate(pairs):
+            choice, of_trials = chosen[share, name]
+            of_pair = results[place * len(seeds) : (place + 1) * len(seeds)]
+            yield _row(name, share, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
 
-    def chosen(self, name: str, share: float, task: Task, clock: "_Clock") -> tuple[Choice, list[float]]:
-        """What tuning chose with the labels of the first seed, and the validation mAP of each trial."""
-        if self.options.trials == 1 or METHODS[name].as_it_is:
-            return Choice(), []
+    def made(self, cells: Sequence[Cell]) -> list[dict]:
+        """What each training gives, or has given earlier."""
+        results: dict[int, dict] = {}
+        waiting: list[int] = []
+        for place, cell in enumerate(cells):
+            finished = self.work.finished(cell.kind, cell.what)
+            if finished is None:
+                waiting.append(place)
+            else:
+                results[place] = finished
+                self.clock.tick(True, cell.said(finished))
+        for place, result in self._trained(cells, waiting):
+            cell = cells[place]
+            self.work.finish(cell.kind, cell.what, result)
+            forget(self._state(cell))
+            results[place] = result
+            self.clock.tick(False, cell.said(result))
+        return [results[place] for place in range(len(cells))]
 
-        def score(choice: Choice) -> float:
-            result, cached = self.once("trial", name, share, 0, choice, task)
-            clock.tick(cached, f"share {share:g}, trial: {name} has validation mAP {100 * result['val_map']:.1f}")
-            if "refused" in result:
-                raise ValueError(result["refused"])
-            return result["val_map"]
+    def _trained(self, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
+        """Each of these cells and its result: those that can be sent from the cluster, then the others from here."""
+        sent = [place for place in places if self.options.on != "local" and cells[place].can_be_sent]
+        if sent:
+            yield from self.cluster.results(self.trainings, cells, sent)
+        for place in places:
+            if place not in sent:
+                yield place, self.trainings.result(cells[place], self._state(cells[place]))
 
-        return tune.tuned(name, self.options.trials, score)
-
-    def once(self, kind: str, name: str, share: float, seed: int, choice: Choice, task: Task) -> tuple[dict, bool]:
-        """One training, or what it had given earlier. A trial is not asked for its figures on the test images."""
-        what = {"method": name, "share": share, "seed": seed, "choice": asdict(choice)}
-        state = self.work.place(kind, what)
-
-        def train() -> dict:
-            try:
-                trained = self.train(name, choice, task, seed, state)
-            except ValueError as error:
-                if kind == "trial" and choice != Choice():
-                    return {"refused": str(error), "val_map": 0.0}
-                raise
-            result = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if len(task.val) else {})
-            return result if kind == "trial" else result | task.figures(trained)
-
-        result, cached = self.work.once(kind, what, train)
-        forget(state)
-        return result, cached
+    def _state(self, cell: Cell) -> Path:
+        return self.work.place(cell.kind, cell.what)
 
 
 class _Clock:
@@ -158,7 +166,7 @@ def _setting(dataset: DataSet, options: Options, tasks: dict[float, list[Task]],
     truth = data.everything(dataset).truth
     chance = {share: float(np.mean([task.chance() for task in drawn])) for share, drawn in tasks.items()}
     choices = asdict(options) | {"methods": list(options.methods), "shares": list(options.shares)}
-    del choices["work"]
+    del choices["work"], choices["on"]
     return choices | {
         "command": command,
         "data": dataset.name,

@@ -30,11 +30,17 @@ class Options:
     linear_init: bool = False
     work: Path = Path("bench-methods")
     no_split: bool = False
+    on: str = "local"
 
     @property
     def network(self) -> str:
         """The backbone, or the one that the regime is usually compared on."""
         return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
+
+    @property
+    def reads_regions(self) -> bool:
+        """Whether one of the methods does."""
+        return any(METHODS[name].reads == "regions" for name in self.methods)
 
     def checked(self) -> "Options":
         """The same with "all", "auto" and None resolved. Raises AnnotatorError with everything that is wrong."""
@@ -58,6 +64,8 @@ class Options:
             wrong.append("without a split there are no validation images: it takes --regime linear and one trial")
         if not names or not self.shares:
             wrong.append("there must be at least one method and one share")
+        if whole and self.on != "local":
+            wrong.append("whole networks are trained on this machine: --on is for --regime linear")
         if self.work.exists() and not self.work.is_dir():
             wrong.append(f"--work {self.work} is a file; it must be a folder, or a name that is free")
         wrong += _no_device(self.device)

@@ -5,7 +5,7 @@ epochs, a batch size and the constants that the method calls tunable. The first 
 same for all methods, and a larger budget begins with the trials of a smaller one.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,20 +28,9 @@ def trials(name: str, budget: int) -> list[Choice]:
     return [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
 
 
-def tuned(name: str, budget: int, score: Callable[[Choice], float]) -> tuple[Choice, list[float]]:
-    """The choice with the highest score (validation mAP), the earlier one of equals, and the scores of all trials.
-
-    A choice that the method refuses (two constants that do not go together) scores 0 and is paid for like any other.
-    """
-    tried, scores = trials(name, budget), []
-    for choice in tried:
-        try:
-            scores.append(score(choice))
-        except ValueError:
-            if choice == tried[0]:
-                raise
-            scores.append(0.0)
-    return tried[int(np.argmax(scores))], scores
+def tuned(name: str, budget: int, scores: Sequence[float]) -> tuple[Choice, list[float]]:
+    """The choice of `trials` with the highest score (validation mAP), the earlier one of equals, and the scores."""
+    return trials(name, budget)[int(np.argmax(scores))], list(scores)
 
 
 def space() -> dict[str, list]:

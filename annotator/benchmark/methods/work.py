@@ -37,22 +37,21 @@ class Work:
         self.basis = basis
         folder.mkdir(parents=True, exist_ok=True)
 
-    def once(self, kind: str, what: dict[str, Any], make: Callable[[], dict]) -> tuple[dict, bool]:
-        """The result of that name, and whether it had been made before.
+    def finished(self, kind: str, what: dict[str, Any]) -> dict | None:
+        """The result of that name, None where there is none.
 
         kind    the first word of the file's name
         what    everything besides the basis that the result depends on, JSON values; with "method", its sources too
-        make    called if there is none; returns JSON values, nan included
         """
         path = self.place(kind, what, ".json")
-        if path.exists():
-            return json.loads(path.read_text(encoding="utf-8")), True
-        result = make()
-        write(path, json.dumps(result).encode())
-        return result, False
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def finish(self, kind: str, what: dict[str, Any], result: dict) -> None:
+        """Keep a result: JSON values, nan included."""
+        write(self.place(kind, what, ".json"), json.dumps(result).encode())
 
     def array(self, kind: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The same for one large array that depends on the basis alone."""
+        """One large array that depends on the basis alone; made if it is not there."""
         path = self.place(kind, {}, ".npy")
         if not path.exists():
             part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -42,6 +42,11 @@ class Part:
         """The same images are now in another file."""
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
+    def cut(self, start: int, stop: int) -> "Part":
+        """Some of the rows, wherever the process that reads them was started."""
+        path, arrays, kept = self._place
+        return Part(path.absolute(), arrays, kept[start:stop])
+
     def read(self, name: str, rows: np.ndarray, into: np.ndarray) -> None:
         """Read rows (m,), ascending, of this part into an array of bytes (m, bytes of a row). Raises AnnotatorError."""
         while True:
@@ -95,6 +100,18 @@ class Rows:
             unordered, found = found, np.empty_like(found)
             found[order] = unordered
         return found[0] if alone else found
+
+    def cut(self, start: int, stop: int) -> "Rows":
+        """Some neighbouring rows, unread: for a process that reads the same files."""
+        cut: list[Part] = []
+        for begin, part in zip(self._starts.tolist(), self._parts, strict=False):
+            some = part.cut(max(start - begin, 0), max(stop - begin, 0))
+            cut += [some] if len(some) else []
+        return Rows(self._name, cut, self.shape[1:], self.dtype.type)
+
+    def files(self) -> list[Path]:
+        """The files it is read from."""
+        return [part.path.absolute() for part in self._parts]
 
     def _numbers(self, rows: int | slice | np.ndarray | list[int]) -> tuple[np.ndarray, bool]:
         """Rows as numbers (m,) int64 in [0, N), and whether one was asked for alone."""

@@ -3,12 +3,12 @@
 embed_now.py is the place to begin. It claims the project (store/embedding.py), plans what is missing, hands chunks of
 images to an executor and writes what comes back; nothing but this process touches the project. What is here may import
 what the worker may; ray is imported inside of functions, because it is an extra that most machines do not have.
+annotator/cluster/ reaches the cluster.
 
     embed_now.py                  plan, claim, run, say how it went
     chunks.py                     the images that remain, cut into chunks; what happens to a lost chunk
     results.py progress.py        features and notes into the project; how fast it is, and how long it takes yet
     local.py                      the executor of this machine
-    cluster.py                    reach a Ray cluster, or start one here; its errors in words
     pool.py members.py            the executor of a cluster: which machine gets which chunk; its workers
     node.py node_network.py       what runs on a machine of the cluster: reads, embeds, returns; the network there
 

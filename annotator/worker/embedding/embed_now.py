@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from annotator.cluster.connection import Use, check, connected, without_program
+from annotator.cluster.versions import versions
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
 from annotator.store import configuration, embedding, images
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.image_files import ImageFiles, image_files
-from annotator.worker.embedding import cluster
 from annotator.worker.embedding.chunks import Chunks
 from annotator.worker.embedding.local import Local
 from annotator.worker.embedding.progress import Progress
@@ -25,6 +26,7 @@ from annotator.worker.embedding.results import Result, Results
 from annotator.worker.missing_features import AWAY_SECONDS
 
 TRIES = 3  # of images at an address that does not answer at all, AWAY_SECONDS apart
+GO_ON = "What is embedded is kept: the same command goes on from there."
 PROBES, PROBED = 3, 10_000  # images of each folder that a machine is asked to read, among the first so many
 
 
@@ -67,14 +69,14 @@ def embed_now(
 ) -> Embedded:
     """Embed the images of a project that have no features.
 
-    on      "local", "ray" or "ray://HOST:PORT" (cluster.py)
+    on      "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py)
     show    called with (images that have features, images, title)
 
     SIGINT and SIGTERM stop it: what is embedded is kept. Raises AnnotatorError: unknown `on`, no Ray, a head that does
     not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
     project; DiskFull.
     """
-    cluster.check(on)
+    check(on)
     db = Database(project)
     db.refuse_read_only()
     began = time.monotonic()
@@ -150,8 +152,9 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
             network = load_backbone(backbone)
         yield Local(db, network)
         return
-    with cluster.connected(on) as ray:
-        from annotator.worker.embedding.node import Work, versions
+    use = Use(on, "annotator embed PROJECT --on local", GO_ON)
+    with connected(use) as ray:
+        from annotator.worker.embedding.node import Work
         from annotator.worker.embedding.pool import Pool
         from models.backbones.pretrained import pretrained
 
@@ -159,9 +162,9 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
             source = pretrained(backbone)
         work = Work(backbone, lambda: None, versions(), 1, False, _probes(db, missing))
         try:
-            pool = Pool(ray, db, on, work, source, cache)
+            pool = Pool(ray, db, use, work, source, cache)
         except ImportError as error:
-            raise cluster.without_program(on, error) from error
+            raise without_program(use, error) from error
         yield pool
 
 

@@ -5,26 +5,23 @@ must be there is this program, in the same version: that is checked before the n
 """
 
 import os
-import platform
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
+from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
 from annotator.store.features.basis import StoredBasis
 from annotator.store.features.shards import Coded
 from annotator.store.image_files import ImageFiles, open_image_file, reading_image
 from annotator.store.locations.location import Reading
 from annotator.store.pixels import ImageFacts
-
-SAME = ("multilabel-annotator", "torch", "torchvision", "timm")  # packages whose versions must be the same everywhere
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Work:
 
     name      of the backbone
     network   -> the Pretrained that it is built of
-    versions  of the machine that asks (versions())
+    versions  of the machine that asks (annotator/cluster/versions.py)
     threads   images decoded at once
     gpu       whether the worker has a GPU, or a share of one
     probes    of each folder of images a few, to see whether this machine can read them
@@ -70,17 +67,6 @@ class Embedded:
     facts: list[tuple[int, ImageFacts]]
 
 
-def versions() -> dict[str, str]:
-    """Versions of what must be the same on all machines: of Python the minor one, of packages without the build."""
-    found = {"Python": ".".join(platform.python_version_tuple()[:2])}
-    for package in SAME:
-        try:
-            found[package] = metadata.version(package).partition("+")[0]
-        except metadata.PackageNotFoundError:  # it runs from its source
-            found[package] = ""
-    return found
-
-
 class Member:
     """One worker of the cluster; Ray calls its methods, `embed` for two chunks at once, so that it never waits."""
 
@@ -90,14 +76,8 @@ class Member:
     def start(self, work: Work) -> Ready:
         """Check versions, build the network, look which images can be read here."""
         host = socket.gethostname()
-        here = versions()
-        differing = [
-            f"{name} {here[name]} instead of {wanted}"
-            for name, wanted in work.versions.items()
-            if wanted and here[name] and here[name] != wanted
-        ]
-        if differing:
-            return Ready(os.getpid(), host, refusal=f"has {', '.join(differing)}")
+        if reason := refusal(work.versions):
+            return Ready(os.getpid(), host, refusal=reason)
         from annotator.worker.embedding.node_network import Network
 
         self._network = self._stack.enter_context(Network(work.name, work.network(), work.threads, work.gpu))

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from annotator.cluster.connection import Use, lost, without_program
 from annotator.errors import AnnotatorError, several
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.image_files import ImageFiles, image_files, reading_image
 from annotator.store.locations.location import AT_A_TIME
 from annotator.store.pixels import BadImage, open_rgb
-from annotator.worker.embedding import cluster
 from annotator.worker.embedding.chunks import LOSSES, Chunk, Chunks
 from annotator.worker.embedding.members import AHEAD, Machine, Member, Share, shares
 from annotator.worker.embedding.node import Embedded, Ready, Work
@@ -41,9 +41,9 @@ FATAL = f"{LOSSES} workers ended while they read it"
 class Pool:
     """Embeds on the machines of a cluster. note: what holds it up; workers: at work now."""
 
-    def __init__(self, ray: Any, db: Database, on: str, work: Work, network: Any, cache: FeatureCache):
+    def __init__(self, ray: Any, db: Database, use: Use, work: Work, network: Any, cache: FeatureCache):
         """network: the Pretrained of the backbone; it goes into the cluster once, each machine takes it from there."""
-        self._ray, self._db, self._on, self._cache = ray, db, on, cache
+        self._ray, self._db, self._use, self._cache = ray, db, use, cache
         self._basis: Any = None  # a reference, once there is a basis
         reference = ray.put(network)
         self._work = replace(work, network=_Network(reference))
@@ -81,9 +81,9 @@ class Pool:
                     yield from self._lose(member, chunks, "did not answer in time")
                 yield None
         except ConnectionError as error:
-            raise cluster.lost(self._on, error) from error
+            raise lost(self._use, error) from error
         except ImportError as error:  # through ray:// the head unpacks the worker's class before it is begun
-            raise cluster.without_program(self._on, error) from error
+            raise without_program(self._use, error) from error
         finally:
             for member in self._members:
                 self._kill(member)
@@ -110,10 +110,10 @@ class Pool:
                     self._start(machine, share)
         if self._machines and not self._members:
             problems = [f"{machine.name} {machine.reason}" for machine in self._machines.values()]
-            raise several(f"No machine of the cluster ({self._on}) can embed:", problems)
+            raise several(f"No machine of the cluster ({self._use.on}) can embed:", problems)
         if not self._machines and time.monotonic() - self._began > 30:
             raise AnnotatorError(
-                f"The cluster ({self._on}) offers no cores to work with. Machines join it with: "
+                f"The cluster ({self._use.on}) offers no cores to work with. Machines join it with: "
                 "ray start --address=HEAD:6379 --num-cpus=8"
             )
 

@@ -10,17 +10,30 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.worker.embed import cores
 
 ANSWER_SECONDS = 5.0  # within which a head must accept a connection
 CLIENT_PORT = 10001
 STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it holds chunks for moments
-GO_ON = "What is embedded is kept: the same command goes on from there."
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a command wants of a cluster, for messages.
+
+    on         where: as --on says
+    without    the command that does the same without a cluster
+    lost       what to do when the cluster has gone in the middle of the work
+    """
+
+    on: str
+    without: str
+    lost: str
 
 
 def check(on: str) -> None:
@@ -40,25 +53,25 @@ def check(on: str) -> None:
 
 
 @contextlib.contextmanager
-def connected(on: str) -> Iterator[Any]:
+def connected(use: Use) -> Iterator[Any]:
     """The module ray, connected; at the end it is disconnected, and a cluster that was started here is ended.
 
     Raises AnnotatorError when Ray is not installed, the head does not answer, or its versions are others.
     """
-    address = on if on != "ray" else os.environ.get("RAY_ADDRESS", "")
+    address = use.on if use.on != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")
     # Ray prints what it thinks of killed workers among the results of the command, whatever it is told.
     with _environment(is_own), Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
-        yield from _connected(address, is_own)
+        yield from _connected(address, is_own, use)
 
 
-def _connected(address: str, is_own: bool) -> Iterator[Any]:
+def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
     try:
         import ray
     except ImportError as error:
         raise AnnotatorError(
             f"Ray is not installed on this machine ({error}).\n    Install it with: pip install "
-            "'multilabel-annotator[cluster]'. Without it: annotator embed PROJECT --on local"
+            f"'multilabel-annotator[cluster]'. Without it: {use.without}"
         ) from error
     if ray.is_initialized():
         raise AnnotatorError("This process uses a Ray cluster already; end that use first (ray.shutdown()).")
@@ -78,7 +91,7 @@ def _connected(address: str, is_own: bool) -> Iterator[Any]:
     except Exception as error:  # Ray raises a dozen kinds, depending on how far it came
         with contextlib.suppress(Exception):
             ray.shutdown()
-        raise _in_words(address, error) from error
+        raise _in_words(address, error, use) from error
     try:
         yield ray
     finally:
@@ -116,17 +129,17 @@ def _environment(is_own: bool) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def without_program(on: str, error: Exception) -> AnnotatorError:
+def without_program(use: Use, error: Exception) -> AnnotatorError:
     """The head of a cluster that is reached through it cannot unpack what we send."""
     return AnnotatorError(
-        f"The head of the Ray cluster ({on}) has no complete annotator ({_first_line(error)}).\n"
+        f"The head of the Ray cluster ({use.on}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
     )
 
 
-def lost(on: str, error: Exception) -> AnnotatorError:
+def lost(use: Use, error: Exception) -> AnnotatorError:
     """The head of the cluster has gone in the middle of the work."""
-    return AnnotatorError(f"The Ray cluster ({on}) does not answer any more: {_first_line(error)}.\n    {GO_ON}")
+    return AnnotatorError(f"The Ray cluster ({use.on}) does not answer any more: {_first_line(error)}.\n    {use.lost}")
 
 
 def _with_port(address: str) -> str:
@@ -151,7 +164,7 @@ def _check_head(address: str) -> None:
         ) from error
 
 
-def _in_words(address: str, error: Exception) -> AnnotatorError:
+def _in_words(address: str, error: Exception, use: Use) -> AnnotatorError:
     text = str(error)
     if "version" in text.lower() and "match" in text.lower():
         return AnnotatorError(
@@ -162,7 +175,7 @@ def _in_words(address: str, error: Exception) -> AnnotatorError:
     if "No space left" in text:
         return AnnotatorError(
             f"Ray could not start: the disk of its folder for temporary files is full ({_first_line(error)}).\n"
-            "    Free some space there, or name another place: RAY_TMPDIR=/folder annotator embed ..."
+            "    Free some space there, or name another place: RAY_TMPDIR=/folder annotator ..."
         )
     if "uthenticat" in text or ("timeout" in text and address.startswith("ray://")):
         return AnnotatorError(
@@ -171,7 +184,7 @@ def _in_words(address: str, error: Exception) -> AnnotatorError:
             "RAY_AUTH_MODE=token,\n    and the token in RAY_AUTH_TOKEN, or in the file that RAY_AUTH_TOKEN_PATH names."
         )
     where = f"The Ray cluster at {address} cannot be used" if address else "Ray could not start a cluster here"
-    return AnnotatorError(f"{where}: {_first_line(error)}.\n    annotator embed PROJECT --on local works without it.")
+    return AnnotatorError(f"{where}: {_first_line(error)}.\n    {use.without} works without it.")
 
 
 def _first_line(error: Exception) -> str:
@@ -182,3 +195,8 @@ def _first_line(error: Exception) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line.strip()}" for line in text.strip().splitlines()[-8:])
+
+
+def cores() -> int:
+    """Cores this process may run on, which in a container can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,69 @@
+"""One training of a comparison: what it is called, whether another machine can do it, and what it gives."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.methods.task import Choice, Task
+from annotator.benchmark.methods.trainers import Train
+from models.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training.
+
+    kind      trial: of a choice, by validation mAP alone; result: for the table
+    method    of models.methods.METHODS
+    share     of the training images that have a label
+    seed      which labels and weights
+    """
+
+    kind: str
+    method: str
+    share: float
+    seed: int
+    choice: Choice
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What its result depends on (work.py)."""
+        return {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether the features are all that it learns from: the files of images are on this machine."""
+        return METHODS[self.method].reads in ("features", "regions")
+
+    def said(self, result: dict) -> str:
+        """How it went, in words."""
+        if self.kind == "trial":
+            return f"share {self.share:g}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
+        on_test = f"test mAP {100 * result['test_map']:.1f}, " if "test_map" in result else ""
+        hidden = f"hidden AP {100 * result['hidden_ap']:.1f}"
+        return f"share {self.share:g}, seed {self.seed}: {self.method} has {on_test}{hidden}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trainings:
+    """What all trainings of a comparison share: how a method is trained, and the labels of each share and seed."""
+
+    train: Train
+    tasks: dict[float, list[Task]]
+
+    def result(self, cell: Cell, state: Path) -> dict:
+        """Train, and judge: the figures of task.py, of a trial only what chooses it.
+
+        state    what the files of a long training are called (epochs.py)
+
+        Raises ValueError as the training does; a choice that the method refuses is a trial that scores 0.
+        """
+        task = self.tasks[cell.share][cell.seed]
+        try:
+            trained = self.train(cell.method, cell.choice, task, cell.seed, state)
+        except ValueError as error:
+            if cell.kind == "trial" and cell.choice != Choice():
+                return {"refused": str(error), "val_map": 0.0}
+            raise
+        result = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if len(task.val) else {})
+        return result if cell.kind == "trial" else result | task.figures(trained)

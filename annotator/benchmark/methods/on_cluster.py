@@ -1,0 +1,77 @@
+"""The trainings of a comparison on the machines of a Ray cluster: each is a call, and costs itself when it is lost.
+
+Features, region codes and labels go into the cluster once. A training takes one core, and as many run at a time as
+there are cores; results are written here as they come, so the same command goes on after whatever has ended it.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.methods.cells import Cell, Trainings
+from annotator.cluster.connection import Use, connected
+from annotator.cluster.tasks import Machine, Tasks
+from annotator.errors import AnnotatorError
+from models.linear.training import one_thread
+
+
+class OnCluster:
+    """The cluster that --on names, connected within the context; with "local" there is none."""
+
+    def __init__(self, on: str):
+        self._use = Use(
+            on, "annotator bench methods --on local", "What is finished is kept: the same command goes on from there."
+        )
+        self._connection = ExitStack()
+        self._ray: Any = None
+        self._tasks: Tasks | None = None
+
+    def __enter__(self) -> "OnCluster":
+        """Raises AnnotatorError when the cluster cannot be used."""
+        if self._use.on != "local":
+            self._ray = self._connection.enter_context(connected(self._use))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for sentence in self._tasks.left_out if self._tasks else ():
+            say(f"note: {sentence}")
+        self._connection.close()
+
+    def results(self, trainings: Trainings, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
+        """Each of these cells and its result, in the order in which they are ready; trainings is always the same.
+
+        Raises AnnotatorError when the cluster has gone, ValueError as a training does.
+        """
+
+        def argument(place: int, machine: Machine) -> Cell:
+            return cells[place]
+
+        if self._tasks is None:
+            self._tasks = Tasks(self._ray, self._use, result_of, trainings)
+        with closing(self._tasks.results(places, argument)) as results:
+            for done in results:
+                if done is None:
+                    continue
+                if done.error is not None:
+                    raise _in_words(cells[done.key], done.machine, done.error)
+                yield done.key, done.result
+
+
+def result_of(trainings: Trainings, cell: Cell) -> dict:
+    """On a machine of the cluster: what a training gives."""
+    with one_thread(), tempfile.TemporaryDirectory() as folder:
+        return trainings.result(cell, Path(folder) / "training")
+
+
+def _in_words(cell: Cell, machine: str, error: Exception) -> Exception:
+    cause = getattr(error, "cause", None)  # what the function raised
+    if isinstance(cause, (ValueError, AnnotatorError)):
+        return cause
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return AnnotatorError(
+        f"{cell.method} (share {cell.share:g}, seed {cell.seed}) could not be trained on {machine}: {lines[-1]}\n"
+        "    --on local trains it on this machine."
+    )

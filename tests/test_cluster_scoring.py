@@ -1,0 +1,188 @@
+"""Scoring and comparing methods on a real Ray cluster of two processes: as here, whatever is killed."""
+
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from clusters import Cluster
+from conftest import draw
+from typer.testing import CliRunner
+
+from annotator.benchmark.scale import steps
+from annotator.cli import app
+from annotator.cluster import tasks
+from annotator.cluster.connection import Use, connected
+from annotator.cluster.tasks import AHEAD, Tasks
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.store import configuration, runs
+from annotator.store.database import Database
+from annotator.worker import scoring
+from annotator.worker.process import Worker
+from annotator.worker.scoring import ScoringOnCluster
+from models.ensemble import stacking
+from models.ensemble.all_images import Known, score_here
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None,
+        reason="Ray is not installed: pip install 'multilabel-annotator[cluster]'",
+    ),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    started = Cluster()
+    started.add()
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def use(cluster, monkeypatch):
+    """What this process wants of the cluster; commands that run in it take its signals."""
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield Use("ray", "annotator", "")
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypatch, tmp_path):
+    monkeypatch.setattr(tasks, "STRAGGLING_SECONDS", 1.0)
+
+    def work(folder, number):
+        started = folder / f"{number}-{os.getpid()}"
+        hangs = number == 9 and not list(folder.glob("9-*"))
+        started.touch()
+        time.sleep(60 if hangs else 0.1)
+        if number == 5:
+            raise ValueError("five")
+        return 2 * number
+
+    made, done, killed = [], [], 0
+    with connected(use) as ray:
+        calls = Tasks(ray, use, work, tmp_path)
+        for call in calls.results(range(24), lambda number, machine: made.append(number) or number):
+            assert len(set(made)) - len(done) <= AHEAD * 2, "nothing is made before it can be sent"
+            done += [call] if call else []
+            if len(done) > 4 * (killed + 1) and killed < 2 and (workers := cluster.workers("work")):
+                os.kill(workers[0], signal.SIGKILL)
+                killed += 1
+    assert killed == 2 and sorted(call.key for call in done) == list(range(24))
+    assert {call.key: call.result for call in done if call.error is None} == {n: 2 * n for n in range(24) if n != 5}
+    assert [(call.key, "five" in str(call.error)) for call in done if call.error] == [(5, True)]
+    begun = Counter(int(path.name.partition("-")[0]) for path in tmp_path.iterdir())
+    assert sum(begun.values()) <= 24 + killed + 1, "only what was killed or hung was begun again"
+
+
+def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_here(cluster, use, tmp_path):
+    features, home = np.random.default_rng(0).random((9 * scoring.CHUNK + 100, 2)).astype(np.float16), os.getpid()
+
+    class Slow:
+        """Not of a module that the machines have: it travels as what it is."""
+
+        def probabilities(self, features, region_codes, known):
+            time.sleep(0.02)
+            if os.getpid() != home and (features[0] == broken).all():
+                raise ValueError("no such image")
+            return np.sqrt(features.astype(np.float32))
+
+    broken = features[3 * scoring.CHUNK]
+    given = (Slow(), features, None, lambda rows: Known.nothing(2), 2)
+    killed = []
+
+    def tell():
+        if not killed and (workers := cluster.workers("score_chunk")):
+            os.kill(workers[0], signal.SIGKILL)
+            killed.append(workers[0])
+
+    with connected(use) as ray:
+        there = ScoringOnCluster(ray, use, tmp_path)
+        np.testing.assert_array_equal(there(*given, tell), score_here(*given, lambda: None))
+    assert killed and len(there.notes) == 2
+    assert "could not score images" in there.notes[0] and "no such image" in there.notes[0]
+    assert f"{scoring.CHUNK:,} of {len(features):,} images were scored here" in there.notes[1]
+
+
+def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, monkeypatch):
+    monkeypatch.setattr(stacking, "STACKED", 2000)  # else so few images keep the scores that they were stacked by
+    monkeypatch.setattr(scoring, "CHUNK", 2 * scoring.ROWS)
+    read_there = ScoringOnCluster.__call__
+
+    def both(self, *given):
+        by_name = read_there(self, *given)
+        with monkeypatch.context() as patch:
+            patch.setattr(scoring._Images, "probes", lambda images: [])  # no machine sees the files: they are sent
+            np.testing.assert_array_equal(read_there(self, *given), by_name)
+        return by_name
+
+    monkeypatch.setattr(ScoringOnCluster, "__call__", both)
+    probabilities = []
+    for place, words in (("here", []), ("there", ["--on", cluster.client])):
+        (tmp_path / place).mkdir()
+        size = steps.Size(tmp_path / place, 2500, 5, 1)
+        for step in (steps.rows, steps.embed, steps.answers):
+            step(size, lambda: None)
+        db = Database(size.project)
+        ended = CliRunner().invoke(app, ["train", str(db.paths.project), *words], catch_exceptions=False)
+        assert ended.exit_code == 0 and "note:" not in ended.stderr
+        probabilities.append(np.load(db.paths.run(runs.current_run(db).id) / "probabilities.npy"))
+    np.testing.assert_allclose(*probabilities, atol=1e-3)
+    worker = Worker(db.paths.project)
+    with pytest.raises(AlreadyRunning, match="end the app first, or leave out --on"):
+        CliRunner().invoke(app, ["train", str(db.paths.project), "--on", "ray"], catch_exceptions=False)
+    worker.close()
+
+
+def test_methods_are_compared_on_the_cluster_as_here(cluster, use, tmp_path, monkeypatch):
+    rows = ["image,labels"]
+    for number in range(24):
+        draw(tmp_path / "images" / f"{number:02}.png", seed=number)
+        rows.append(f"{number:02}.png,{'|'.join('abc'[: 1 + number % 3])}")
+    (tmp_path / "truth.csv").write_text("\n".join(rows) + "\n")
+    line = ["bench", "methods", "--images", tmp_path / "images", "--truth", tmp_path / "truth.csv", "--seeds", "2",
+            "--share", "0.6", "--methods", "an,auto", "--trials", "2", "--epochs", "2",
+            "--backbone", "efficientnet_lite0", "--json"]  # fmt: skip
+    tables = []
+    for place, words in (("here", []), ("there", ["--on", "ray"])):
+        work = tmp_path / place
+        if tables:  # the same features
+            work.mkdir()
+            for path in (tmp_path / "here").glob("features*"):
+                path.rename(work / path.name)
+        ended = CliRunner().invoke(app, [str(word) for word in [*line, "--work", work, *words]], catch_exceptions=False)
+        tables.append(json.loads(ended.stdout.splitlines()[-1])["rows"])
+        assert "[6/6]" in ended.stderr
+        for row in tables[-1]:
+            del row["seconds"], row["seconds_std"]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("command", [["train"], ["bench", "methods", "--seeds", "1", "--work"]])
+def test_a_machine_without_ray_says_what_to_install(command, tmp_path, monkeypatch, photos):
+    words = [str(tmp_path / "work")]
+    if command == ["train"]:
+        set_up(tmp_path / "work", images_folder=photos)
+        words += ["--method", "em"]
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(AnnotatorError, match=r"pip install 'multilabel-annotator\[cluster\]'"):
+        CliRunner().invoke(app, [*command, *words, "--on", "ray"], catch_exceptions=False)
+    assert command != ["train"] or configuration.method(Database(tmp_path / "work")) == "auto", "nothing is changed"
+
+
+def test_whole_networks_are_compared_on_this_machine(tmp_path):
+    line = ["bench", "methods", "--regime", "finetune", "--work", str(tmp_path), "--on", "ray"]
+    with pytest.raises(AnnotatorError, match="--on is for --regime linear"):
+        CliRunner().invoke(app, line, catch_exceptions=False)
