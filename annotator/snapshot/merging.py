@@ -9,6 +9,7 @@ vol. 3, sec. 5.2), and each block then gives the few cells of it that are kept, 
 import numpy as np
 
 ONE = 0x3C00  # the bits of 1.0 as float16
+INFINITY, SIGNLESS = 0x7C00, 0x7FFF  # the bits of infinity, nan beyond; all bits but the sign
 KEYS = ONE + 1
 CLOSED = np.uint16(0xFFFF)  # of a cell that is not ranked
 SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every probability occurs
@@ -16,9 +17,12 @@ SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every pr
 
 def keys_of(chances: np.ndarray) -> np.ndarray:
     """Keys uint16 that fall as the probability rises, of float16 in [0, 1]; CLOSED for nan."""
-    # The bits of positive floats, read as integers, have the order of the floats.
-    keys = np.uint16(ONE) - np.abs(chances).view(np.uint16)
-    keys[np.isnan(chances)] = CLOSED
+    # The bits of positive floats, read as integers, have the order of the floats. numpy's abs and isnan of float16 go
+    # through float32, and take seven times as long as all of this.
+    bits = chances.view(np.uint16) & np.uint16(SIGNLESS)
+    keys, is_nan = np.uint16(ONE) - bits, bits > INFINITY
+    if is_nan.any():
+        keys[is_nan] = CLOSED
     return keys
 
 
