@@ -27,6 +27,7 @@ from annotator.store.place import make_room
 from annotator.worker.embed import embedding_threads
 from models.backbones.feature_maps import FeatureMaps
 from models.finetune.augment import strong_view
+from models.finetune.last_stages import StageInputs
 
 WEAK, STRONG = 2, 2  # views of an image that is trained on: unchanged and mirrored; strongly augmented
 AT_ONCE = 8  # views a thread makes between two checks of should_stop
@@ -39,11 +40,12 @@ class MapFiles:
     """The maps of images by one backbone, in one folder.
 
     network     computes the maps
+    strong      how many strong views an image has beside the WEAK weak ones
     bytes_each  bytes of one view of one image
     """
 
-    def __init__(self, folder: Path, network: FeatureMaps):
-        self.folder, self.network = folder, network
+    def __init__(self, folder: Path, network: FeatureMaps | StageInputs, strong: int = STRONG):
+        self.folder, self.network, self.strong = folder, network, strong
         self.bytes_each = 2 * int(np.prod(network.shape))
         sweep(folder)
 
@@ -86,7 +88,7 @@ class MapFiles:
         meanwhile.
         """
         missing = [(key, path) for key, path in items if not self.has(key, views)]
-        needed = len(missing) * self.bytes_each * (WEAK + STRONG if views else 1)
+        needed = len(missing) * self.bytes_each * (WEAK + self.strong if views else 1)
         check_room(self.folder, needed)
         done = len(items) - len(missing)
         for batch, made in self.stream(missing, views, should_stop):
@@ -103,7 +105,7 @@ class MapFiles:
 
         A result is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
-        each = max(1, AT_ONCE // (WEAK + STRONG)) if views else AT_ONCE
+        each = max(1, AT_ONCE // (WEAK + self.strong)) if views else AT_ONCE
         batches = iter([items[start : start + each] for start in range(0, len(items), each)])
         pending: deque[tuple[list[Key], Future[dict[Key, np.ndarray | str]]]] = deque()
         with embedding_threads() as pool:
@@ -129,18 +131,18 @@ class MapFiles:
             except (BadImage, AnnotatorError) as error:
                 made[key] = str(error)
                 continue
-            made[key] = self.network(torch.stack(views_of(plain, key) if views else [plain])).numpy()
+            made[key] = self.network(torch.stack(views_of(plain, key, self.strong) if views else [plain])).numpy()
         return made
 
 
-def views_of(plain: torch.Tensor, key: int | str) -> list[torch.Tensor]:
-    """The views of an image (3, S, S) uint8: WEAK weak ones, the first as it is, and STRONG strong ones.
+def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) -> list[torch.Tensor]:
+    """The views of an image (3, S, S) uint8: WEAK weak ones, the first as it is, and so many strong ones.
 
     key     seeds the strong views: an image always gets the same ones
     """
     mirrored = plain.flip(2)
     strong = []
-    for number in range(STRONG):
+    for number in range(strong_views):
         random = Random(f"{key}/{number}")
         start = (mirrored if random.random() < 0.5 else plain).permute(1, 2, 0).numpy()
         changed = strong_view(Image.fromarray(np.ascontiguousarray(start)), random)

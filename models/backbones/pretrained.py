@@ -32,6 +32,7 @@ from models.plugins import PluginWarning, package_of
 # Where no answer comes within this time, the weights are taken from the local cache or not at all. Left alone,
 # huggingface_hub tries again and again for the better part of a minute before it admits that there is no network.
 REACH_SECONDS = 3.0
+LOCAL_DIR = "local-dir:"  # timm's own prefix of networks in a folder
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Pretrained:
 def pretrained(name: str) -> Pretrained:
     """The network of that name with its published weights, on the CPU and in eval mode.
 
-    name  a key of PACKAGED (works offline), else a timm name (optionally name.tag), else a torchvision
+    name  a key of PACKAGED (works offline), else "local-dir:" and a folder in timm's form, else a timm name (optionally name.tag), else a torchvision
           classification model, else that of a plug-in
 
     Raises ValueError when no library knows the name (near names are listed), when the weights cannot be had, or when
@@ -61,6 +62,8 @@ def pretrained(name: str) -> Pretrained:
     """
     if name in PACKAGED:
         return _from_package(name)
+    if name.startswith(LOCAL_DIR):
+        return _from_folder(Path(name.removeprefix(LOCAL_DIR)))
     is_timm = timm.is_model(name)
     if is_timm or name in torchvision.models.list_models(torchvision.models):
         _warn_of_clash(name, "timm" if is_timm else "torchvision")
@@ -164,6 +167,18 @@ def _from_timm(name: str) -> Pretrained:
     return _described_by_timm(network)
 
 
+def _from_folder(folder: Path) -> Pretrained:
+    """A network as timm writes it: config.json and model.safetensors; weights in other forms are not read."""
+    missing = [name for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"There is no network in {folder}: it has no {' and no '.join(missing)}, as timm writes them.")
+    try:
+        network = timm.create_model(f"{LOCAL_DIR}{folder}", pretrained=True)
+    except Exception as error:  # json, safetensors, a wrong shape, an unknown architecture
+        raise ValueError(f"The network in {folder} cannot be loaded: {_reason(error)}.") from error
+    return _described_by_timm(network)
+
+
 def _described_by_timm(network: nn.Module) -> Pretrained:
     data = resolve_model_data_config(network)
     interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
@@ -211,8 +226,11 @@ def _offline_choice() -> str:
 
 
 def _no_weights(name: str, error: Exception) -> str:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    return f"The weights of {name} cannot be had ({reason}). Is this machine offline? {_offline_choice()}"
+    return f"The weights of {name} cannot be had ({_reason(error)}). Is this machine offline? {_offline_choice()}"
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 @contextlib.contextmanager

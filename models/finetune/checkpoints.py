@@ -1,22 +1,26 @@
 """The state of a long training in one file, written after every epoch and read to continue the training.
 
-The file is in torch's format and read with weights_only: tensors, numbers, strings, lists and dictionaries, no objects
-that could run code. It is replaced atomically: after a kill it is the old or the new one.
+The file is of safetensors: tensors, and in its metadata, as JSON, where they belong and what else there is (numbers,
+strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is the old or
+the new one.
 """
 
+import json
 import os
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from models.losses.base import Loss
 from models.methods.base import Method
 
+FORMAT = "training, version 1"
 PLAIN = (int, float, bool, str, type(None))
 
 
@@ -43,13 +47,14 @@ def give_back(method: Method | Loss, state: Mapping[str, Any]) -> None:
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Replace the file atomically. Raises OSError when it cannot be written."""
+    """Replace the file atomically. Raises OSError when it cannot be written, TypeError for what it cannot keep."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    tensors: dict[str, Tensor] = {}
+    tree = json.dumps(_flattened(state, tensors))
     try:
-        with part.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
+        save_file(tensors, part, {"format": FORMAT, "state": tree})
+        with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
     except BaseException:
@@ -67,9 +72,9 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = _read(path)
         stored = state["identity"]
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise ValueError(
             f"{path} is not a checkpoint of ours, or it is damaged ({reason}). Delete it to begin anew."
@@ -84,6 +89,42 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
             f"{path} is of another training: {'; '.join(differ)}. Delete it to begin anew, or name another file."
         )
     return state
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        if metadata.get("format") != FORMAT:
+            raise ValueError(f"its format is {metadata.get('format')!r}, not {FORMAT!r}")
+        return _nested(json.loads(metadata["state"]), file)
+
+
+def _flattened(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """A nested value as JSON, each tensor in it replaced by its name in `tensors`."""
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, Tensor):
+        tensors[name := str(len(tensors))] = value.detach().cpu().clone().contiguous()
+        return {"tensor": name}
+    if isinstance(value, list | tuple):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_flattened(item, tensors) for item in value]}
+    if isinstance(value, Mapping):
+        return {"dict": [[_flattened(key, tensors), _flattened(item, tensors)] for key, item in value.items()]}
+    raise TypeError(f"A checkpoint cannot keep a {type(value).__name__}.")
+
+
+def _nested(flat: Any, file: Any) -> Any:
+    """What `_flattened` was given."""
+    if not isinstance(flat, dict):
+        return flat
+    [(kind, held)] = flat.items()
+    if kind == "tensor":
+        return file.get_tensor(held)
+    if kind == "dict":
+        return {_nested(key, file): _nested(item, file) for key, item in held}
+    items = [_nested(item, file) for item in held]
+    return tuple(items) if kind == "tuple" else items
 
 
 def _is_function(value: Any) -> bool:
@@ -104,6 +145,8 @@ def _packed(value: Any, where: str) -> Any:
             "attributes": state_of(value),
             "tensors": {name: tensor.cpu() for name, tensor in value.state_dict().items()},
         }
+    if isinstance(value, Method):
+        return {"inner": state_of(value)}
     if isinstance(value, nn.Module):
         return {"module": {name: tensor.detach().cpu() for name, tensor in value.state_dict().items()}}
     if isinstance(value, list | tuple):
@@ -135,6 +178,9 @@ def _unpacked(packed: Any, current: Any) -> Any:
     if kind == "attributes":
         give_back(current, held)
         current.load_state_dict(packed["tensors"])
+        return current
+    if kind == "inner":
+        give_back(current, held)
         return current
     if kind == "module":
         current.load_state_dict(held)

@@ -1,0 +1,123 @@
+"""What adapting a network brings: test mAP of a linear head on frozen features, against the adapted network.
+
+A share of all cells of the training images is answered, drawn at random, present or absent. Rows of the table, all told
+the same answers:
+
+    frozen head      a linear head on the features of the pretrained network
+    adapted          the adapted network with its own classifier
+    head on adapted  a linear head on the features of the adapted network, which is what a project trains on afterwards
+
+and the same told all cells. Test images take no part in any decision, but for the intervals: a paired bootstrap over them.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from annotator.benchmark.datasets import folder as folder_of_images
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.errors import AnnotatorError
+from annotator.worker.map_cache import Kept, MapFiles
+from models.backbones.networks import DEFAULT_BACKBONE, Backbone
+from models.backbones.pretrained import pretrained
+from models.finetune.adapt import EPOCHS, WEAK_VIEWS, adapt, features_of, settings_of
+from models.finetune.answers import Answers, loss_for
+from models.finetune.last_stages import StageInputs, split
+from models.finetune.views import MapExamples
+from models.linear.training import Head, fit
+from models.methods import make_method
+from models.statistics.metrics import mean_average_precision
+from models.statistics.paired import compare
+
+
+def measure(
+    images: Path,
+    truth: Path,
+    *,
+    share: float = 0.3,
+    epochs: int = EPOCHS,
+    seeds: range = range(1),
+    backbone: str = DEFAULT_BACKBONE,
+    device: str = "cpu",
+    bound: bool = True,
+) -> dict[str, Any]:
+    """Adapt, and compare on test images. share: of the training cells that is answered; bound: also told all cells.
+
+    returns     {"bench", "figures": {name: mean over the seeds}}; shares of 1 and minutes
+
+    Raises AnnotatorError for images or a truth that do not fit, ValueError for a network that cannot be adapted.
+    """
+    data = folder_of_images.read(images, truth)
+    train_paths = [*data.train.paths, *data.val.paths]
+    shown = np.concatenate([data.train.truth, data.val.truth])
+    figures: dict[str, list[float]] = {}
+    with scratch_folder() as scratch:
+        source = pretrained(backbone)
+        inputs, _, _ = split(Backbone(backbone, source, device), source)
+        began = time.perf_counter()
+        train = _cached(scratch / "train", inputs, train_paths, views=True, device=device)
+        test = _cached(scratch / "test", inputs, list(data.test.paths), views=False, device=device)
+        figures["inputs minutes"] = [(time.perf_counter() - began) / 60]
+        for seed in seeds:
+            answered = np.random.default_rng(seed).random(shown.shape) < share
+            told = np.where(shown, 1, -1).astype(np.int8)
+            results = _one(inputs, backbone, train, test, np.where(answered, told, 0), data.test.truth, epochs, seed, "")
+            if bound:
+                results |= _one(inputs, backbone, train, test, told, data.test.truth, epochs, seed, ", all cells told")
+            for name, value in results.items():
+                figures.setdefault(name, []).append(value)
+    facts = {"training images": len(train_paths), "test images": len(data.test), "classes": len(data.classes)}
+    facts |= {"answered": share, "epochs": epochs, "seeds": len(seeds)}
+    means = {name: float(np.mean(values)) for name, values in figures.items()}
+    return {"bench": "adapting", "backbone": backbone, "figures": facts | means}
+
+
+def _cached(folder: Path, inputs: StageInputs, paths: list[Path], *, views: bool, device: str) -> MapExamples:
+    files = MapFiles(folder, inputs, strong=0)
+    items = list(enumerate(paths))
+    for _, failures in files.make(items, views):
+        for key, reason in failures.items():
+            raise AnnotatorError(f"{paths[key]} cannot be read: {reason}")
+    return MapExamples(Kept(files, range(len(paths))), weak=WEAK_VIEWS, device=device)
+
+
+def _one(
+    inputs: StageInputs, name: str, train: MapExamples, test: MapExamples, labels: np.ndarray, truth: np.ndarray,
+    epochs: int, seed: int, suffix: str,
+) -> dict[str, float]:  # fmt: skip
+    source = pretrained(name)
+    _, last_stages, _ = split(Backbone(name, source, str(inputs.backbone.device)), source)
+    unbiased, mask, method = labels != 0, np.ones(labels.shape, bool), make_method("auto")
+    last_stages.to(train.device)
+
+    def by_head() -> np.ndarray:
+        features, of_test = (features_of(last_stages, examples, lambda: False) for examples in (train, test))
+        head = Head(features.shape[1], labels.shape[1])
+        answers = Answers(loss_for(method), torch.from_numpy(unbiased))
+        for _ in fit(head, features, labels, answers, mask=mask, seed=seed):
+            pass
+        return head.probabilities(of_test)
+
+    scores = {"frozen head": by_head()}
+    began = time.perf_counter()
+    training = adapt(last_stages, train, labels, mask, unbiased, method, settings_of(epochs), seed=seed)
+    for _ in training:
+        pass
+    minutes = (time.perf_counter() - began) / 60
+    scores["adapted"] = training.predict(test)
+    scores["head on adapted"] = by_head()
+    results = {f"{name} test mAP{suffix}": mean_average_precision(score, truth) for name, score in scores.items()}
+    known = np.where(truth, 1, -1)
+    for better in ("adapted", "head on adapted"):
+        compared = compare(scores["frozen head"], scores[better], known)
+        results |= {
+            f"{better} over frozen head{suffix}": compared.ap.value,
+            f"{better} over frozen head, low{suffix}": compared.ap.low,
+            f"{better} over frozen head, high{suffix}": compared.ap.high,
+            f"log loss of {better}{suffix}": compared.log_loss.second,
+        }
+        results[f"log loss of frozen head{suffix}"] = compared.log_loss.first
+    return results | {f"training minutes{suffix}": minutes}

@@ -1,0 +1,62 @@
+"""A network in a folder of its own, in timm's form: config.json and model.safetensors. Adapted networks are kept so.
+
+`timm.create_model("local-dir:FOLDER", pretrained=True)` loads it in any program, and pretrained.py does here.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+from torch import Tensor, nn
+
+from models.backbones.pretrained import Pretrained
+
+TOLERANCE = 1e-4
+
+
+def save_network(
+    folder: Path, source: Pretrained, network: nn.Module, weight: Tensor, bias: Tensor, class_names: list[str]
+) -> None:
+    """Write a network, with a linear classifier on its pooled features, into a folder.
+
+    source          says how its images are prepared: squashed to a square, as in models/backbones/networks.py
+    network         one of timm without a classifier; left as it is
+    weight, bias    (C, D) and (C,), the classifier; class_names: C of them
+
+    Raises ValueError when what was written does not give what the network gives, OSError when it cannot be written.
+    """
+    whole: Any = copy.deepcopy(network).cpu().to(memory_format=torch.contiguous_format).eval()
+    size = source.input_size
+    example = torch.zeros(1, 3, size, size)
+    example[:, :, ::3, 1::2] = 1
+    with torch.no_grad():
+        features = whole.forward_head(whole.forward_features(example), pre_logits=True)
+        expected = nn.functional.linear(features, weight, bias)
+    whole.reset_classifier(len(class_names))
+    classifier = whole.get_classifier()
+    with torch.no_grad():
+        classifier.weight.copy_(weight.view_as(classifier.weight))
+        classifier.bias.copy_(bias)
+    whole.pretrained_cfg = dict(whole.pretrained_cfg) | {
+        "input_size": (3, size, size),
+        "mean": source.mean,
+        "std": source.std,
+        "interpolation": source.interpolation,
+        "crop_pct": 1.0,
+        "crop_mode": "squash",
+        "num_classes": len(class_names),
+        "classifier": (whole.pretrained_cfg or {}).get("classifier"),
+    }
+    timm.models.save_for_hf(whole, str(folder), {"label_names": class_names}, safe_serialization=True)
+    again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
+    with torch.no_grad():
+        if not torch.allclose(again(example), expected, rtol=TOLERANCE, atol=TOLERANCE):
+            raise ValueError(f"{folder} does not give what the network gives: its architecture has unknown arguments.")
+
+
+def licence_of(source: Pretrained) -> str:
+    """What timm says of the licence of the weights; "" when nothing."""
+    described = getattr(source.network, "pretrained_cfg", None) or {}
+    return str(described.get("license") or "")

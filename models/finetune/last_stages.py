@@ -1,0 +1,227 @@
+"""The last stages of a pretrained network, which are adapted, apart from those before, which stay as they are.
+
+The frozen part runs once for each image, in its fastest form (StageInputs); what it gives is kept on the disk, and is all
+that the trained part (LastStages) needs, in every epoch. Which stages are trained:
+
+    EfficientNet, MobileNet, ...    the last three of their seven stages, and the convolution after them
+    ViT, DeiT, EVA, ...             the last third of their blocks
+    others with four stages         the last one
+
+Of what is trained, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
+tokens belong to what is frozen, because they act before it.
+"""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.backbones import fast
+from models.backbones.networks import Backbone
+from models.backbones.pretrained import Pretrained
+
+BATCH_NORM = nn.modules.batchnorm._BatchNorm
+FEW_STAGES = 4  # a network with more counts its stages as EfficientNets do
+TRAINED_STAGES = 3  # of those
+TRAINED_BLOCKS = 3  # one of so many blocks of a transformer
+TOLERANCE = 1e-3
+
+
+class LastStages(nn.Module):
+    """What is trained: inputs of the first trained stage to pooled features (B, D)."""
+
+    network: Any  # a timm network without what is frozen
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+        for name, parameter in network.named_parameters():
+            # A parameter of the network itself is a class token or a position embedding.
+            parameter.requires_grad_("." in name)
+
+    def train(self, mode: bool = True) -> "LastStages":
+        """As in torch, except that batch norm keeps its statistics."""
+        super().train(mode)
+        for module in self.modules():
+            if isinstance(module, BATCH_NORM):
+                module.eval()
+        return self
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(B, ...) inputs of the first trained stage -> (B, D)."""
+        return self.network.forward_head(self.network.forward_features(inputs), pre_logits=True)
+
+
+class StageInputs:
+    """Images to inputs of the first trained stage, in the fastest form this machine offers.
+
+    backbone    prepares the images
+    shape       of what it gives of one image
+    """
+
+    def __init__(self, backbone: Backbone, front: nn.Module):
+        self.backbone = backbone
+        self._forward, _, self._chunk = fast.fastest(front, backbone.input_size, backbone.device)
+        size = backbone.input_size
+        self.shape = tuple(self(torch.zeros(1, 3, size, size, dtype=torch.uint8)).shape[1:])
+
+    @torch.inference_mode()
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, 3, S, S), uint8 in 0..255 -> (N, ...) float16 on the CPU; from several threads at once, too."""
+        parts = [self._forward(self.backbone.normalised(part)).float() for part in images.split(self._chunk)]
+        # Half precision ends at 65504; what is beyond would become infinite.
+        return torch.cat(parts).clamp_(-65504, 65504).half().contiguous().cpu()
+
+
+def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
+    """The frozen part, the trained part, and in words what is trained.
+
+    source      as `backbone` was made of it; left as it is
+
+    Raises ValueError for a network whose stages are not known, or that does more than pass one on to the next.
+    """
+    network: Any = source.network
+    if source.library != "timm":
+        raise ValueError(
+            f"{backbone.name} cannot be adapted: only networks of timm can, because their stages are known."
+        )
+    first = _first_trained(network, backbone.name)
+    example = torch.zeros(1, 3, source.input_size, source.input_size, device=backbone.device)
+    example[:, :, ::3, 1::2] = 1
+    called = _called_before(network, first, example)
+    front, rest = _front(network, first), _rest(network, first, called)
+    with torch.no_grad():
+        whole = LastStages(copy.deepcopy(network)).eval()(example)
+        try:
+            joined = rest.eval()(front(example))
+            same = joined.shape == whole.shape and torch.allclose(joined, whole, rtol=TOLERANCE, atol=TOLERANCE)
+        except (RuntimeError, TypeError, ValueError, AttributeError):
+            same = False
+    if not same:
+        raise ValueError(
+            f"{backbone.name} cannot be adapted: its stages need more than what the stage before gives. "
+            "Choose another network (annotator backbones lists some)."
+        )
+    return StageInputs(backbone, front), rest, f"{first} and what follows"
+
+
+def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
+    """A copy of the whole network with its trained part; on the CPU, in eval mode."""
+    whole = copy.deepcopy(source.network).cpu()
+    missing = whole.load_state_dict({name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False)
+    assert not missing.unexpected_keys  # the trained part has the names of the whole
+    return whole.eval()
+
+
+class _Caught(Exception):
+    """Carries the input of the first trained stage out of the network."""
+
+    def __init__(self, inputs: Tensor):
+        super().__init__()
+        self.inputs = inputs
+
+
+class _Catch(nn.Module):
+    """Stands where the first trained stage was."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        raise _Caught(inputs)
+
+
+class _Front(nn.Module):
+    """The frozen part: images to the input of the first trained stage."""
+
+    network: Any
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: Tensor) -> Tensor:
+        try:
+            self.network.forward_features(images)
+        except _Caught as caught:
+            return caught.inputs
+        raise ValueError("the first trained stage was not reached")
+
+
+def _first_trained(network: Any, name: str) -> str:
+    """The path of the first trained stage in the network."""
+    for container in ("blocks", "stages", "layers"):
+        stages = getattr(network, container, None)
+        if isinstance(stages, nn.Sequential | nn.ModuleList) and len(stages) > 1:
+            if container == "blocks" and not isinstance(stages[0], nn.Sequential):
+                trained = max(1, len(stages) // TRAINED_BLOCKS)
+            else:
+                trained = 1 if len(stages) <= FEW_STAGES else TRAINED_STAGES
+            return f"{container}.{len(stages) - trained}"
+    for last in ("layer4", "s4"):
+        if isinstance(getattr(network, last, None), nn.Module):
+            return last
+    raise ValueError(
+        f"{name} cannot be adapted: where the stages of {type(network).__name__} begin is not known. Choose an "
+        "EfficientNet, a ResNet, a ConvNeXt or a vision transformer."
+    )
+
+
+@torch.no_grad()
+def _called_before(network: Any, first: str, example: Tensor) -> set[str]:
+    """Paths of modules that are called before the first trained stage, and are not around it."""
+    called: list[str] = []
+    hooks = []
+    reached = False
+
+    def note(path: str) -> Any:
+        def hook(*_: Any) -> None:
+            nonlocal reached
+            reached |= path == first
+            if not reached and not first.startswith(f"{path}."):
+                called.append(path)
+
+        return hook
+
+    try:
+        for path, module in network.named_modules():
+            if path:
+                hooks.append(module.register_forward_pre_hook(note(path)))
+        network.forward_features(example)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return set(called)
+
+
+def _front(network: nn.Module, first: str) -> _Front:
+    """A copy that ends before the first trained stage; what comes later is dropped."""
+    ours = copy.deepcopy(network).requires_grad_(False)
+    container, _, number = first.rpartition(".")
+    if container:
+        stages: Any = ours.get_submodule(container)
+        for place in range(int(number) + 1, len(stages)):
+            stages[place] = nn.Identity()
+        stages[int(number)] = _Catch()
+    else:
+        setattr(ours, first, _Catch())
+    return _Front(ours).eval()
+
+
+def _rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
+    """A copy in which all that is called before the first trained stage passes on what it gets."""
+    ours: Any = copy.deepcopy(network).requires_grad_(True)
+    for path in called:
+        parent, _, child = path.rpartition(".")
+        if any(path.startswith(f"{other}.") for other in called):
+            continue  # goes with the one that it is in
+        holder = ours.get_submodule(parent) if parent else ours
+        if isinstance(holder, nn.Sequential | nn.ModuleList):
+            holder[int(child)] = nn.Identity()
+        else:
+            setattr(holder, child, nn.Identity())
+    if hasattr(ours, "_pos_embed"):  # adds class token and positions: the inputs have them
+        ours._pos_embed = _same
+    return LastStages(ours)
+
+
+def _same(inputs: Tensor) -> Tensor:
+    return inputs

@@ -1,0 +1,98 @@
+"""Whether one scoring is better than another on the same images: a paired bootstrap over images.
+
+Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron and
+Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.statistics.metrics import alike
+
+DRAWS = 1000
+TAIL = 0.025  # left out at either end: an interval of 95 %
+FEWEST = 3  # answers of either state that a class needs to be judged
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much larger a figure is with the second scoring: a figure of each, the difference, its interval of 95 %."""
+
+    first: float
+    second: float
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        return self.second - self.first
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two scorings on the same answers.
+
+    ap, log_loss    mean average precision over `classes` classes in [0, 1]; mean log loss of a cell, in nats
+    """
+
+    ap: Difference
+    log_loss: Difference
+    images: int
+    answers: int
+    classes: int
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the second ranks better by more than its interval, and its probabilities are not worse by more."""
+        return self.ap.low > 0 and self.log_loss.low <= 0
+
+
+def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int = 0, draws: int = DRAWS) -> Comparison:
+    """Compare two scorings of N images.
+
+    first, second    (N, C) probabilities
+    labels           (N, C), 1 present, -1 absent, 0 not answered; a class takes part from FEWEST of either state on
+
+    Raises ValueError when the shapes differ, or no class can be judged.
+    """
+    first, labels = alike("compare", first, labels)
+    second, _ = alike("compare", second, labels)
+    first, second = (np.clip(np.nan_to_num(scores, nan=1e-6), 1e-6, 1 - 1e-6) for scores in (first, second))
+    judged = np.flatnonzero(((labels > 0).sum(0) >= FEWEST) & ((labels < 0).sum(0) >= FEWEST))
+    if not len(judged):
+        raise ValueError(f"No class has {FEWEST} answers of either state: nothing can be compared.")
+    known = labels[:, judged] != 0
+    images = np.flatnonzero(known.any(1))
+    first, second, labels = (array[images][:, judged] for array in (first, second, labels))
+    random = np.random.default_rng(seed)
+    weights = random.multinomial(len(images), np.full(len(images), 1 / len(images)), draws).astype(np.float64)
+    weights = np.concatenate([np.ones((1, len(images))), weights])  # the first: as it is
+    ap, losses = (np.stack([figure(s, labels, weights) for s in (first, second)]) for figure in (_mean_ap, _log_loss))
+    return Comparison(_difference(ap), _difference(losses), len(images), int((labels != 0).sum()), len(judged))
+
+
+def _difference(figures: np.ndarray) -> Difference:
+    """figures: (2, 1 + draws), the first column of all images as they are."""
+    differences = figures[1, 1:] - figures[0, 1:]
+    low, high = np.nanquantile(differences, [TAIL, 1 - TAIL])
+    return Difference(float(figures[0, 0]), float(figures[1, 0]), float(low), float(high))
+
+
+def _mean_ap(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(draws,), images weighted by how often they were drawn; a class without a positive in a draw is left out of it."""
+    each = np.full((labels.shape[1], len(weights)), np.nan)
+    for column in range(labels.shape[1]):
+        answered = np.flatnonzero(labels[:, column])
+        order = answered[np.argsort(-scores[answered, column], kind="stable")]
+        drawn = weights[:, order]
+        hits = drawn * (labels[order, column] > 0)
+        precision = np.cumsum(hits, 1) / np.maximum(np.cumsum(drawn, 1), 1)
+        positives = hits.sum(1)
+        each[column] = np.where(positives > 0, (hits * precision).sum(1) / np.maximum(positives, 1), np.nan)
+    return np.nanmean(each, 0)
+
+
+def _log_loss(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    costs = -np.log(np.where(labels > 0, scores, 1 - scores)) * (labels != 0)
+    return weights @ costs.sum(1) / np.maximum(weights @ (labels != 0).sum(1), 1)

@@ -1,0 +1,192 @@
+"""Adapting a network: which stages, the same features when put together, learning, going on after a kill, the file."""
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+
+from models.backbones.local_dir import save_network
+from models.backbones.networks import Backbone, load_backbone
+from models.backbones.pretrained import Pretrained
+from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
+from models.finetune.answers import Answers, loss_for
+from models.finetune.last_stages import put_back, split
+from models.finetune.views import MapExamples
+from models.methods import make_method
+from models.statistics.paired import compare
+
+SIZE = 64
+
+
+def tiny(architecture: str) -> Pretrained:
+    torch.manual_seed(0)
+    network = timm.create_model(architecture, pretrained=False, **({"img_size": SIZE} if "vit" in architecture else {}))
+    network.pretrained_cfg = dict(network.pretrained_cfg) | {"input_size": (3, SIZE, SIZE)}
+    return Pretrained(network.eval(), "timm", SIZE, (0.5,) * 3, (0.5,) * 3, "bilinear")
+
+
+def pixels(count: int, seed: int = 0) -> torch.Tensor:
+    return torch.randint(0, 256, (count, 3, SIZE, SIZE), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+
+
+def coloured(count: int) -> tuple[torch.Tensor, np.ndarray]:
+    """Noise in which class c is a brighter channel c; labels 1 and -1."""
+    shows = np.random.default_rng(0).random((count, 3)) < 0.4
+    images = pixels(count).float() * 0.6
+    images += 60 * torch.from_numpy(shows)[:, :, None, None]
+    return images.to(torch.uint8), np.where(shows, 1, -1).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "first"),
+    [
+        ("test_efficientnet", "blocks.2"),
+        ("test_vit", "blocks.4"),
+        ("test_resnet", "layer4"),
+        ("test_convnext", "stages.3"),
+        ("test_byobnet", "stages.3"),
+    ],
+)
+def test_frozen_and_trained_part_together_are_the_network(architecture, first):
+    source = tiny(architecture)
+    backbone = Backbone("tiny", source)
+    inputs, last_stages, what = split(backbone, source)
+    assert what.startswith(first)
+    examples = MapExamples(list(inputs(pixels(5))[:, None].numpy()))
+    features = features_of(last_stages, examples, lambda: False)
+    assert np.allclose(features, backbone.features(pixels(5)).numpy(), atol=0.02)
+    trained = [name for name, p in last_stages.named_parameters() if p.requires_grad]
+    assert trained and not any("pos_embed" in name or "cls_token" in name or "stem" in name for name in trained)
+
+
+def cached(source: Pretrained, images: torch.Tensor):
+    inputs, last_stages, _ = split(Backbone("tiny", source), source)
+    views = torch.stack([inputs(images), inputs(images.flip(3))], 1).numpy()
+    return MapExamples(list(views), weak=WEAK_VIEWS), last_stages
+
+
+def training(source: Pretrained, checkpoint=None, epochs: int = 3):
+    images, labels = coloured(48)
+    labels[::3, 1:] = 0  # of every third image one class was looked at
+    unbiased = labels != 0
+    unbiased[::2] = False
+    labels[::2][labels[::2] < 0] = 0  # every other image was only clicked on
+    examples, last_stages = cached(source, images)
+    whole = np.ones(labels.shape, bool)
+    return last_stages, adapt(
+        last_stages, examples, labels, whole, unbiased, make_method("auto"), settings_of(epochs), seed=1,
+        checkpoint=checkpoint,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit"])
+def test_it_learns_and_goes_on_after_a_kill_as_if_nothing_had_been(architecture, tmp_path):
+    source = tiny(architecture)
+    Backbone("tiny", source)
+    _, whole = training(source)
+    history = list(whole)
+    assert history[-1].loss < history[0].loss
+    _, killed = training(source, tmp_path / "checkpoint.safetensors")
+    next(killed)
+    del killed
+    _, resumed = training(source, tmp_path / "checkpoint.safetensors")
+    assert [epoch.loss for epoch in list(resumed)] == [epoch.loss for epoch in history[1:]]
+    there, here = whole.weights(), resumed.weights()
+    assert all(torch.equal(there[name], here[name]) for name in there)
+    with pytest.raises(ValueError, match="of another training"):
+        training(source, tmp_path / "checkpoint.safetensors", epochs=4)
+
+
+def test_the_checkpoint_is_safetensors_and_a_damaged_one_is_named(tmp_path):
+    source = tiny("test_efficientnet")
+    Backbone("tiny", source)
+    path = tmp_path / "checkpoint.safetensors"
+    next(training(source, path)[1])
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        assert "identity" in file.metadata()["state"]
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(ValueError, match="damaged"):
+        training(source, path)
+
+
+@pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit", "test_convnext"])
+def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture, tmp_path):
+    source = tiny(architecture)
+    Backbone("tiny", source)
+    last_stages, trained = training(source, epochs=1)
+    list(trained)
+    weights = trained.weights()
+    folder = tmp_path / "adapted"
+    save_network(
+        folder, source, put_back(source, last_stages), weights["classifier.weight"], weights["classifier.bias"],
+        ["red", "green", "blue"],
+    )  # fmt: skip
+    again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
+    assert again.num_classes == 3
+    images, _ = coloured(2)
+    examples, _ = cached(source, images)
+    backbone = load_backbone(f"local-dir:{folder}")
+    assert (backbone.input_size, backbone.mean) == (SIZE, (0.5,) * 3)
+    expected = features_of(last_stages, examples, lambda: False)
+    assert np.allclose(backbone.features(images).numpy(), expected, atol=0.02)
+    with torch.no_grad():
+        logits = again(backbone.normalised(images))
+    assert np.allclose(logits, expected @ weights["classifier.weight"].numpy().T + weights["classifier.bias"].numpy(), atol=0.05)
+    (folder / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load_backbone(f"local-dir:{folder}")
+    with pytest.raises(ValueError, match="no config.json"):
+        load_backbone(f"local-dir:{tmp_path}")
+
+
+def test_only_networks_of_timm_are_adapted():
+    source = Pretrained(torch.nn.Flatten(), "", 8, (0.5,) * 3, (0.5,) * 3, "bilinear")
+    with pytest.raises(ValueError, match="only networks of timm"):
+        split(Backbone("plain", source), source)
+
+
+def test_unanswered_cells_of_images_with_unbiased_answers_teach_nothing():
+    labels = torch.tensor([[1, -1, 0], [1, 0, 0], [1, -1, 0]])
+    unbiased = torch.tensor([[False, True, False], [False, False, False], [False, True, False]])
+    method = Answers(loss_for(make_method("auto")), unbiased)
+    method.begin(labels, torch.tensor([[True] * 3, [True, True, False], [False] * 3]), 3, torch.Generator())
+    method.begin_epoch(1)
+    logits = torch.zeros(3, 3, requires_grad=True)
+    method.loss(logits, torch.arange(3)).backward()
+    assert (logits.grad != 0).tolist() == [[True, True, False], [True, True, False], [False] * 3]
+    assert logits.grad[0, 0] < 0 < logits.grad[0, 1]
+
+
+def test_methods_that_keep_something_of_each_image_lend_no_loss():
+    assert loss_for(make_method("em")).name == "em"
+    assert {loss_for(make_method(name)).name for name in ("auto", "role", "lagc", "oracle")} == {"gr"}
+
+
+def test_a_scoring_is_better_only_beyond_chance():
+    random = np.random.default_rng(0)
+    labels = np.where(random.random((200, 4)) < 0.3, 1, -1)
+    labels[random.random(labels.shape) < 0.5] = 0
+    noise = random.normal(size=(3, 200, 4))
+    poor, same, good = (1 / (1 + np.exp(-(strength * labels + n))) for strength, n in zip((0.5, 0.5, 2), noise, strict=True))
+    better = compare(poor, good, labels)
+    assert better.is_better and 0 < better.ap.low < better.ap.value < better.ap.high
+    assert not compare(poor, same, labels).is_better
+    assert not compare(good, poor, labels).is_better
+    from sklearn.metrics import average_precision_score
+
+    known = labels != 0
+    expected = np.mean([average_precision_score(labels[k, c] > 0, good[k, c]) for c, k in enumerate(known.T)])
+    assert better.ap.second == pytest.approx(expected)
+    with pytest.raises(ValueError, match="No class"):
+        compare(poor, good, np.abs(labels))
+
+
+def test_squashed_pictures_are_what_it_sees():
+    """The cached inputs are of the picture as the worker prepares it."""
+    source = tiny("test_resnet")
+    backbone = Backbone("tiny", source)
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (50, 90, 3), np.uint8))
+    assert backbone.preprocess(picture).shape == (3, SIZE, SIZE)
