@@ -119,6 +119,15 @@ class Paths:
         """The feature cache of one backbone; for "", the folder of all of them."""
         return self.project / "features" / _file_name(backbone)
 
+    def adapted(self, name: str) -> Path:
+        """The folder of an adapted network; for "", the folder of all of them."""
+        return self.project / "adapted" / _file_name(name)
+
+    @property
+    def adapting(self) -> Path:
+        """What an adapting that is not over needs to go on: plan, inputs, checkpoint."""
+        return self.project / "adapting"
+
     def map(self, backbone: str) -> Path:
         """The map of the images by the features of one backbone; for "", the folder of all of them."""
         return self.project / "map" / _file_name(backbone)

@@ -1,6 +1,6 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), work.py (worker, embed, train), show.py (status, history, methods), export.py,
+project.py (init, serve, demo), work.py (worker, embed, train), adapt.py, show.py (status, history, methods), export.py,
 predictions.py, import_.py, classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py
 are what they share.
 
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import accept, bench, certify, classes, export, import_, predictions, project, show, work
+from annotator.cli import accept, adapt, bench, certify, classes, export, import_, predictions, project, show, work
 
 app = typer.Typer(
     name="annotator",
@@ -35,7 +35,7 @@ def _root(
         raise typer.Exit
 
 
-for module in (project, import_, work, show, export, predictions, certify, accept):
+for module in (project, import_, work, adapt, show, export, predictions, certify, accept):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")
 app.add_typer(predictions.tokens, name="tokens")

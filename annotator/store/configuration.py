@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.settings import DEFAULT_BACKBONE, DEFAULT_METHOD
+from annotator.store.adapted import NEXT
 from annotator.store.database import Database
 from models import catalogue
 
@@ -88,8 +89,10 @@ def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None
 
 
 def choose_backbone(db: Database, name: str) -> None:
-    """Use this network from now on; its features are computed where they are missing."""
-    db.set_setting("backbone", name)
+    """Use this network from now on; its features are computed where they are missing. None is prepared any more."""
+    with db.writing():
+        db.set_setting("backbone", name)
+        db.set_setting(NEXT, "")
 
 
 def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:

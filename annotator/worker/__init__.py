@@ -13,4 +13,5 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run
     coding.py region_cache.py map_cache.py backbone.py  what is kept of regions and maps; whether a network can be had
     train_now.py embedding/                             `annotator train`; `annotator embed`, here or on a cluster
+    adapting/                                           `annotator adapt`: the network learns from answers, too
 """

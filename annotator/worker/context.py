@@ -4,11 +4,11 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from annotator.errors import AnnotatorError
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.store import configuration, heartbeat
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.worker.backbone import backbone_of
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
@@ -54,12 +54,7 @@ class Context:
         name = self.backbone_name()
         if self._network is None or self._network[0] != name:
             self.say("loading the network")
-            from models.backbones.networks import load_backbone
-
-            try:
-                self._network = (name, load_backbone(name))
-            except ValueError as error:
-                raise AnnotatorError(str(error)) from error
+            self._network = (name, backbone_of(self.db, name))
         return self._network[1]
 
     def features(self) -> FeatureCache:
@@ -69,3 +64,7 @@ class Context:
             self.cache = FeatureCache(folder)
             self.cache.refresh()
         return self.cache
+
+    def forget(self) -> None:
+        """Free the network and the features."""
+        self._network, self.cache = None, None

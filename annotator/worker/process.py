@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from annotator.store import heartbeat, jobs, unfinished_imports
 from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.memory import give_back_freed
+from annotator.worker.adapting.switching import NextBackbone, Starter
 from annotator.worker.context import Context, Stopped
 from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
@@ -59,6 +61,8 @@ class Worker:
         self.heatmaps = Heatmaps(self.context)
         self.features = MissingFeatures(self.context, self._between)
         self.training = Training(self.context, self._between, scoring)
+        self.next_backbone = NextBackbone(self.context, self._between)
+        self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
         jobs.requeue(self.db)
@@ -68,6 +72,7 @@ class Worker:
 
     def close(self) -> None:
         """Record that the worker has ended, and release its lock."""
+        self.adapting.close()
         with contextlib.suppress(AnnotatorError):  # a full disk must not keep the lock
             self.context.say("stopped")
         self._lock.release()
@@ -80,6 +85,7 @@ class Worker:
         """Embed what is missing, train on whatever there is, publish. Raises AnnotatorError when nothing can be
         learned yet."""
         self.features.embed()
+        self.next_backbone.prepare()
         return self.train()
 
     def run_forever(self) -> None:
@@ -102,6 +108,8 @@ class Worker:
         while not self.context.stop.is_set():
             try:
                 self.features.embed(self._train_if_due)
+                self.adapting.start_if_wanted()
+                self.next_backbone.prepare(self._train_if_due)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
             except Stopped:
@@ -135,6 +143,27 @@ class Worker:
         self.context.say(state, done, of)
         self.context.check_stop()
         self.heatmaps.draw_asked()
+
+
+def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -> bool:
+    """Compute the features of the network that is to be used next, and use it; False where a worker does it already.
+
+    progress    called with (images done, of)
+    """
+    try:
+        worker = Worker(project)
+    except AlreadyRunning:
+        return False
+
+    def between(state: str, done: int, of: int) -> None:
+        worker.context.say(state, done, of)
+        progress(done, of)
+
+    try:
+        NextBackbone(worker.context, between).prepare()
+    finally:
+        worker.close()
+    return True
 
 
 def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "Scoring | None" = None) -> Run | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from annotator.errors import AnnotatorError
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.worker.backbone import backbone_of
 from annotator.worker.region_cache import RegionCache
 from models.ensemble.regions import Regions
 from models.rows import Rows
@@ -48,9 +49,8 @@ class ProjectImages:
         from annotator.worker.map_cache import MapFiles
         from annotator.worker.project_maps import ProjectMaps
         from models.backbones.feature_maps import FeatureMaps
-        from models.backbones.networks import load_backbone
 
-        backbone = self._load() if self._load else load_backbone(self._backbone)
+        backbone = self._load() if self._load else backbone_of(self._db, self._backbone)
         try:
             network = FeatureMaps(backbone)
         except ValueError as error:

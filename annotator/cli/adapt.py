@@ -1,0 +1,160 @@
+"""The commands that adapt a project's network to its answers, and that list and take home what came of it."""
+
+import json
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import printable, progress
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+from annotator.store.adapted import Adapted
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator adapt birds --estimate",
+        "annotator adapt birds",
+        "annotator adapt birds --on ray://10.0.0.5:10001 --storage s3://bucket/adapting --json",
+    )
+)
+def adapt(
+    project: Project,
+    on: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="local, ray (RAY_ADDRESS, else a cluster started here), ray://HOST:10001."),
+    ] = "local",
+    epochs: Annotated[int | None, typer.Option(help="Passes over the answered images [default: 4].", min=1)] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say how long it would take.")] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="Forget an adapting that was begun and stopped.")] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="For a cluster of several machines: a folder or s3:// address that all of them reach."),
+    ] = None,
+    as_json: AsJson = False,
+    watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
+) -> None:
+    """Let the last stages of the network learn from the answers of the project, and use it if that is better.
+
+    Better on unbiased answers of images that were held out, by more than chance. Then all images are analyzed with it
+    while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
+    """
+    from annotator.store.private import files_for_owner_only
+    from annotator.worker.adapting.adapt_now import adapt_now
+    from annotator.worker.process import prepare_next_backbone
+
+    files_for_owner_only()
+    if watched:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    with progress("Reading the project") as show:
+        done = adapt_now(
+            project,
+            on,
+            epochs,
+            estimate_only=estimate,
+            anew=anew,
+            storage=storage,
+            show=show,
+            say=lambda sentence: print(printable(sentence), file=sys.stderr),
+        )
+    waits = False
+    if done.in_use and not watched:
+        with progress("Analyzing all images with it") as show:
+            waits = not prepare_next_backbone(project, show)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "network": None if done.network is None else asdict(done.network),
+                    "in_use": done.in_use,
+                    "seconds": round(done.seconds, 3),
+                    "estimate_seconds": round(done.estimate.seconds, 3),
+                    "epochs": done.epochs_done,
+                }
+            )
+        )
+    elif done.network is not None:
+        _print(done.network)
+        if done.in_use:
+            print("The worker analyzes all images with it, and then it is used." if waits else "It is used from now on.")
+    elif not estimate:
+        print(f"Stopped after {counted(done.epochs_done, 'epoch')}. The same command goes on from there.")
+    if done.network is None and not estimate:
+        raise typer.Exit(130)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator adapted birds",
+        "annotator adapted birds efficientnet_lite2.adapted1 --export birds-network",
+        "annotator adapted birds efficientnet_lite2.adapted1 --use",
+    )
+)
+def adapted(
+    project: Project,
+    name: Annotated[str | None, typer.Argument(help="One of the adapted networks.", show_default=False)] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Copy it with its model card to this new folder, for timm to load.")
+    ] = None,
+    use: Annotated[bool, typer.Option("--use", help="Analyze all images with it, and then use it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the adapted networks of a project; take one home, or use one that was not found to be better."""
+    from annotator.store import adapted as store
+    from annotator.store import configuration
+    from annotator.store.database import Database
+
+    db = Database(project)
+    networks = store.networks(db)
+    if (export or use) and name is None:
+        raise AnnotatorError("Name the network: annotator adapted PROJECT NAME --export FOLDER")
+    if name is not None:
+        networks = [network for network in networks if network.name == name]
+        if not networks or export:
+            store.export(db, name, export or Path())
+        if export:
+            print(f'{printable(str(export))}: timm.create_model("local-dir:{printable(str(export))}", pretrained=True)')
+        if use:
+            store.prepare(db, name)
+            print("The worker analyzes all images with it, and then it is used.")
+        if export or use:
+            return
+    current = configuration.backbone(db)
+    if as_json:
+        print(json.dumps([asdict(network) | {"in_use": network.name == current} for network in networks]))
+        return
+    for network in networks:
+        _print(network)
+        if network.name == current:
+            print("  in use")
+    if not networks:
+        print("No network was adapted in this project yet: annotator adapt PROJECT")
+
+
+def _print(network: Adapted) -> None:
+    verdict = "better" if network.is_better else "not better beyond chance, so it is kept but not used"
+    print(printable(f"{network.name}: {verdict} than {network.parent} on held-out answers."))
+    print(
+        f"  mean AP {network.ap_before:.3f} -> {network.ap_after:.3f} (95 % interval of the difference "
+        f"{network.ap_low:+.3f} to {network.ap_high:+.3f}), log loss {network.log_loss_before:.3f} -> "
+        f"{network.log_loss_after:.3f}; {counted(network.held_out_answers, 'answer')} about "
+        f"{counted(network.held_out_images, 'image')}, {network.judged_classes} of {network.classes} classes"
+    )
+    print(printable(f"  fitted to {counted(network.answers, 'answer')} about {counted(network.images, 'image')}"))
+
+
+def _end_with_parent() -> None:
+    """The worker that started this process has ended: so does this, as after a signal to stop."""
+    import os
+    import signal
+
+    while sys.stdin.buffer.read(4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

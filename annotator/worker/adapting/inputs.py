@@ -1,0 +1,86 @@
+"""The inputs of the first trained stage, of the images of a plan, on the disk: two views of what is trained on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, NothingToLearn
+from annotator.store import images
+from annotator.store.database import Database
+from annotator.store.locations.location import Source
+from annotator.worker.adapting.plan import Plan, check
+from annotator.worker.map_cache import Kept, MapFiles
+from models.finetune.adapt import WEAK_VIEWS
+from models.finetune.last_stages import StageInputs
+from models.finetune.views import MapExamples
+
+MOST_BYTES = 40 << 30  # of inputs on the disk: 400,000 images of the default network
+FOLDER = "inputs"
+
+
+def files_of(folder: Path, inputs: StageInputs) -> MapFiles:
+    """Where the inputs lie in the folder of an adapting."""
+    return MapFiles(folder / FOLDER, inputs, strong=0)
+
+
+def within_room(plan: Plan, bytes_each: int, most: int = MOST_BYTES) -> Plan:
+    """The plan, with fewer images to train on where the inputs of all would be more than `most` bytes: those with
+    unbiased answers before others, and by chance among them. Held-out images all stay."""
+    fitted = plan.fitted
+    room = max((most - len(plan.judging) * bytes_each) // (WEAK_VIEWS * bytes_each), 0)
+    if len(fitted) <= room:
+        return plan
+    chance = np.random.default_rng(0).random(len(fitted))
+    order = np.lexsort([chance, ~plan.unbiased[fitted].any(1)])
+    smaller = plan.only(np.sort(np.concatenate([plan.judging, fitted[order[:room]]])))
+    check(smaller)
+    return smaller
+
+
+def make_inputs(
+    db: Database, plan: Plan, files: MapFiles, progress: Callable[[int, int], None], should_stop: Callable[[], bool]
+) -> Plan:
+    """Make what is missing; returns the plan without images whose file cannot be read, each of which gets a note.
+
+    progress    called with (images done, of)
+    should_stop may raise
+
+    Raises DiskFull, NothingToLearn when too few images can be read.
+    """
+    unread: set[int] = set()
+    done = 0
+    for rows, views in ((plan.judging, False), (plan.fitted, True)):
+        items: list[tuple[int, Source]] = []
+        for image_id in plan.image_ids[rows].tolist():
+            if files.has(image_id, views):
+                continue
+            try:
+                items.append((image_id, images.image_source(db, image_id)))
+            except AnnotatorError as error:
+                images.mark_problem(db, image_id, str(error))
+                unread.add(image_id)
+        have = done + len(rows) - len(items)
+        for made, failures in files.make(items, views, should_stop):
+            for image_id, reason in failures.items():
+                images.mark_problem(db, image_id, reason)
+                unread.add(image_id)
+            progress(have + made, len(plan.image_ids))
+            should_stop()
+        done += len(rows)
+    read = np.array([image_id not in unread for image_id in plan.image_ids.tolist()], bool)
+    if not plan.is_settled:
+        plan = replace(plan.only(np.flatnonzero(read)), is_settled=True)
+        check(plan)
+    elif not read.all():
+        raise NothingToLearn(
+            f"{int((~read).sum())} images of the adapting that was begun cannot be read any more (annotator status "
+            "names them). Bring them back, or begin anew: annotator adapt PROJECT --anew"
+        )
+    return plan
+
+
+def examples_of(plan: Plan, rows: np.ndarray, files: MapFiles, device: str) -> MapExamples:
+    """The inputs of some images of the plan as training reads them."""
+    return MapExamples(Kept(files, plan.image_ids[rows].tolist()), weak=WEAK_VIEWS, device=device)

@@ -1,0 +1,221 @@
+"""One adapting, on this machine: estimate, inputs, epochs, and what is kept at the end."""
+
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional as F
+
+from annotator.errors import AnnotatorError
+from annotator.store import adapted
+from annotator.store.adapted import Adapted
+from annotator.store.arrays import save_array
+from annotator.store.database import Database
+from annotator.store.folders import make_folder, sync_folder
+from annotator.worker.adapting.card import card
+from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
+from annotator.worker.adapting.judge import judge
+from annotator.worker.adapting.plan import Plan
+from annotator.worker.adapting.work import Estimate, Paused, Work, low_priority
+from annotator.worker.backbone import network_of
+from models.backbones.local_dir import licence_of, save_network
+from models.backbones.networks import Backbone
+from models.finetune.adapt import WEAK_VIEWS, adapt, settings_of
+from models.finetune.last_stages import put_back, split
+from models.methods import make_method
+from models.statistics.paired import Comparison
+
+if TYPE_CHECKING:
+    from models.finetune.fit_network import NetworkTraining
+
+CHECKPOINT = "checkpoint.safetensors"
+PROBED = 16  # images whose inputs, and features, are timed
+SEED = 0
+
+
+class Training:
+    """The work on one plan. epochs_done: so far."""
+
+    def __init__(self, db: Database, plan: Plan, folder: Path, work: Work):
+        """Loads the network. Raises AnnotatorError when it cannot be had, or adapted."""
+        self._db, self.plan, self.folder, self._work = db, plan, folder, work
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if self.device == "cpu":
+            low_priority()
+        self.source = network_of(db, plan.parent)
+        try:
+            self.backbone = Backbone(plan.parent, self.source, self.device)
+            self.inputs, self.last_stages, self.what = split(self.backbone, self.source)
+            self.method = make_method(plan.method, **plan.parameters)
+        except (ValueError, TypeError) as error:
+            raise AnnotatorError(str(error)) from error
+        self.files = files_of(folder, self.inputs)
+        if not plan.is_settled:
+            self.plan = within_room(plan, self.files.bytes_each)
+        self.epochs_done = 0
+        self.seconds_a_step = 0.0
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+    def estimate(self, all_images: int) -> Estimate:
+        """Time a few images and one step. all_images: of the project, for the time to analyze them."""
+        self._work.say("timing one step")
+        settings, plan = settings_of(self.plan.epochs), self.plan
+        size = self.backbone.input_size
+        pixels = torch.zeros(PROBED, 3, size, size, dtype=torch.uint8)
+        workers = max(1, torch.get_num_threads())
+        inputs_each = _timed(lambda: self.inputs(pixels)) / PROBED
+        features_each = _timed(lambda: self.backbone.features_and_regions(pixels)) / PROBED
+        batch = min(settings.batch, len(plan.fitted))
+        self.seconds_a_step = self._step_seconds(batch)
+        steps = -(-len(plan.fitted) // batch) * plan.epochs
+        views = WEAK_VIEWS * len(plan.fitted) + len(plan.judging)
+        ahead = 2 * len(plan.fitted) * self.seconds_a_step / batch / 3  # start and judging: forward passes only
+        return Estimate(
+            views * inputs_each,
+            steps * self.seconds_a_step + ahead,
+            all_images * features_each,
+            len(plan.image_ids),
+            plan.epochs,
+            "a GPU" if self.device == "cuda" else f"this machine's {'CPU' if workers == 1 else f'{workers} CPU cores'}",
+        )
+
+    def make_inputs(self) -> Plan:
+        """Settle the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
+        if not self.plan.is_settled:
+            self.plan.write(self.folder)
+        doing = "preparing images"
+        self._work.say(doing, 0, len(self.plan.image_ids))
+        settled = make_inputs(
+            self._db, self.plan, self.files, lambda done, of: self._work.say(doing, done, of), self._work.check
+        )
+        if not self.plan.is_settled:
+            settled.write(self.folder)
+        self.plan = settled
+        return settled
+
+    def train(self) -> None:
+        """All epochs that remain. Raises Paused, AnnotatorError."""
+        plan, rows = self.plan, self.plan.fitted
+        self._work.say("starting from the linear head")
+        try:
+            training = adapt(
+                self.last_stages,
+                examples_of(plan, rows, self.files, self.device),
+                plan.labels[rows],
+                plan.mask[rows],
+                plan.unbiased[rows],
+                self.method,
+                settings_of(plan.epochs),
+                seed=SEED,
+                checkpoint=self.checkpoint,
+                should_stop=self._work.check,
+            )
+            self.follow(training)
+        except ValueError as error:
+            raise AnnotatorError(f"{plan.parent} could not be adapted: {error}") from error
+
+    def follow(self, training: "NetworkTraining") -> None:
+        """Step through the epochs and say how far it is."""
+        self.epochs_done = len(training.history)
+        self._say_epoch()
+        for epoch in training:
+            self.epochs_done = epoch.number
+            self._say_epoch()
+        if self.epochs_done < self.plan.epochs:
+            raise Paused
+        weights = training.weights()
+        self.weight, self.bias = weights["classifier.weight"], weights["classifier.bias"]
+
+    def _say_epoch(self) -> None:
+        plan = self.plan
+        steps = (plan.epochs - self.epochs_done) * -(-len(plan.fitted) // settings_of().batch)
+        self._work.ends_in(steps * self.seconds_a_step)
+        self._work.say("training", self.epochs_done, plan.epochs, at_once=True)
+
+    def keep(self, seconds: float) -> Adapted:
+        """Judge, and publish the network as a folder of the project. Raises AnnotatorError, DiskFull."""
+        plan = self.plan
+        fitted, judging = (examples_of(plan, rows, self.files, self.device) for rows in (plan.fitted, plan.judging))
+        try:
+            compared = judge(self._db, plan, self.method, self.last_stages, fitted, judging, self._work.check)
+        except ValueError as error:
+            raise AnnotatorError(f"The adapted network could not be judged: {error}") from error
+        facts = self._adapted(compared, seconds)
+        target = self._db.paths.adapted(plan.name)
+        part = target.with_name(f".{plan.name}.{uuid.uuid4().hex[:8]}.part")
+        make_folder(part)
+        try:
+            save_network(
+                part, self.source, put_back(self.source, self.last_stages), self.weight, self.bias, plan.class_names
+            )
+            save_array(part / adapted.SEEN, plan.image_ids[plan.fitted])
+            (part / "README.md").write_text(card(facts, self.source, plan.class_names), encoding="utf-8")
+            adapted.write_facts(part, facts)
+            sync_folder(part)
+            part.replace(target)
+            sync_folder(target.parent)
+        except (ValueError, OSError) as error:
+            raise AnnotatorError(f"The adapted network could not be kept: {error}") from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return facts
+
+    def _adapted(self, compared: Comparison, seconds: float) -> Adapted:
+        plan = self.plan
+        return Adapted(
+            name=plan.name,
+            parent=plan.parent,
+            what=self.what,
+            licence=licence_of(self.source),
+            created_at=time.time(),
+            epochs=plan.epochs,
+            seconds=round(seconds, 1),
+            images=len(plan.fitted),
+            answers=int(((plan.labels[plan.fitted] != 0) & plan.mask[plan.fitted]).sum()),
+            newest_decision=plan.newest_decision,
+            ap_before=compared.ap.first,
+            ap_after=compared.ap.second,
+            ap_low=compared.ap.low,
+            ap_high=compared.ap.high,
+            log_loss_before=compared.log_loss.first,
+            log_loss_after=compared.log_loss.second,
+            held_out_images=compared.images,
+            held_out_answers=compared.answers,
+            judged_classes=compared.classes,
+            classes=len(plan.class_ids),
+            is_better=compared.is_better,
+        )
+
+    def _step_seconds(self, batch: int) -> float:
+        """Of one step on random inputs; the weights are set back."""
+        before = {name: tensor.clone() for name, tensor in self.last_stages.state_dict().items()}
+        network = self.last_stages.to(self.device).train()
+        inputs = torch.randn(batch, *self.inputs.shape, generator=torch.Generator().manual_seed(0)).to(self.device)
+        optimiser = torch.optim.AdamW(network.parameters(), lr=0.0)
+
+        def step() -> None:
+            loss = F.softplus(network(inputs)).mean()
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            float(loss)
+
+        seconds = _timed(step)
+        self.last_stages.load_state_dict(before)
+        return seconds
+
+
+def _timed(work: Callable[[], object]) -> float:
+    work()  # memory is taken, and kernels are chosen
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+

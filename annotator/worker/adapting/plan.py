@@ -1,0 +1,154 @@
+"""What an adapting works on, settled when it begins: images, their answers, and which of them are held out.
+
+The plan is a file, so that answers of later change nothing in a training that goes on after a kill. Which images are held
+out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from annotator.errors import NothingToLearn
+from annotator.shares import counted
+from annotator.store import adapted, classes, configuration, images
+from annotator.store.arrays import replacing
+from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.worker.training_set import training_set
+
+PLAN = "plan.safetensors"
+ONE_OF = 5  # images is held out
+FEWEST_IMAGES = 20  # to train on
+FEWEST = 3  # unbiased answers of either state that a class needs among held-out images
+AT_ONCE = 10_000  # images looked up
+ARRAYS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_ids")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The images of an adapting.
+
+    image_ids       (n,) int64
+    labels          (n, C) int8, 1 present, -1 absent, 0 unanswered; mask, unbiased (n, C) bool as in TrainingSet
+    held_out        (n,) bool, images that judge and are not trained on
+    class_ids       (C,) int64; class_names: their names
+    name, parent    of the network that comes out, and of the one that goes in
+    method          whose loss single positives go through, with its parameters
+    is_settled      whether the inputs of all these images were made
+    """
+
+    image_ids: np.ndarray
+    labels: np.ndarray
+    mask: np.ndarray
+    unbiased: np.ndarray
+    held_out: np.ndarray
+    class_ids: np.ndarray
+    class_names: list[str]
+    name: str
+    parent: str
+    method: str
+    parameters: dict[str, Any]
+    epochs: int
+    newest_decision: int
+    is_settled: bool = False
+
+    @property
+    def fitted(self) -> np.ndarray:
+        """Rows that are trained on."""
+        return np.flatnonzero(~self.held_out)
+
+    @property
+    def judging(self) -> np.ndarray:
+        """Rows that are held out."""
+        return np.flatnonzero(self.held_out)
+
+    @property
+    def held_out_labels(self) -> np.ndarray:
+        """The unbiased answers of images that are held out: (m, C) int8."""
+        rows = self.judging
+        return np.where(self.unbiased[rows] & self.mask[rows], self.labels[rows], 0).astype(np.int8)
+
+    def judged_classes(self) -> int:
+        """How many classes have FEWEST unbiased answers of either state on images that are held out."""
+        held = self.held_out_labels
+        return int((((held > 0).sum(0) >= FEWEST) & ((held < 0).sum(0) >= FEWEST)).sum())
+
+    def only(self, rows: np.ndarray) -> "Plan":
+        """The plan of these rows."""
+        arrays = {name: getattr(self, name)[rows] for name in ARRAYS if name != "class_ids"}
+        return replace(self, **arrays)
+
+    def write(self, folder: Path) -> None:
+        """Keep it. Raises DiskFull."""
+        arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
+        facts = {name: value for name, value in asdict(self).items() if name not in ARRAYS}
+        with replacing(folder / PLAN) as temporary:
+            save_file(arrays, temporary, {"plan": json.dumps(facts)})
+
+
+def read_plan(folder: Path) -> Plan | None:
+    """The plan that is being followed; None where there is none, or a damaged one."""
+    try:
+        file: Any = safe_open(folder / PLAN, framework="numpy")
+        with file as opened:
+            arrays = {name: opened.get_tensor(name) for name in ARRAYS}
+            return Plan(**arrays, **json.loads((opened.metadata() or {})["plan"]))
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+
+
+def make_plan(db: Database, parent: str, epochs: int) -> Plan:
+    """The plan of an adapting that begins now. Raises NothingToLearn when it could not be judged, or has too little."""
+    cache = FeatureCache(db.paths.features(parent))
+    cache.refresh()
+    known = training_set(db, cache)
+    image_ids = cache.image_ids[known.rows]
+    names = {class_.id: class_.name for class_ in classes.all_classes(db)}
+    plan = Plan(
+        image_ids=image_ids,
+        labels=known.labels,
+        mask=known.mask,
+        unbiased=known.unbiased,
+        held_out=_held_out(db, image_ids),
+        class_ids=np.array(known.class_ids, np.int64),
+        class_names=[names[class_id] for class_id in known.class_ids],
+        name=adapted.free_name(db, parent),
+        parent=parent,
+        method=configuration.method(db),
+        parameters=configuration.parameters(db),
+        epochs=epochs,
+        newest_decision=known.newest,
+    )
+    check(plan)
+    return plan
+
+
+def check(plan: Plan) -> None:
+    """Raises NothingToLearn when there is too little to train on, or to judge by."""
+    fitted = plan.fitted
+    if len(fitted) < FEWEST_IMAGES or not (plan.labels[fitted] > 0).any():
+        raise NothingToLearn(
+            f"There are {counted(len(fitted), 'image')} with answers and features to adapt the network to; it takes "
+            f"{FEWEST_IMAGES}, and some labels 'present'. Label more images first."
+        )
+    if not plan.judged_classes():
+        raise NothingToLearn(
+            f"Whether an adapted network is better could not be judged: no class has {FEWEST} unbiased answers "
+            f"'present' and {FEWEST} 'absent' on the images that are held out for that (one of {ONE_OF}).\n"
+            "    Unbiased are answers that were not chosen by the model: complete images, audits, exploration. Complete "
+            "some more images."
+        )
+
+
+def _held_out(db: Database, image_ids: np.ndarray) -> np.ndarray:
+    held_out = np.zeros(len(image_ids), bool)
+    for start in range(0, len(image_ids), AT_ONCE):
+        ids = image_ids[start : start + AT_ONCE].tolist()
+        registered = images.images(db, ids)
+        held_out[start : start + len(ids)] = [int(registered[i].sha256[:12], 16) % ONE_OF == 0 for i in ids]
+    return held_out

@@ -1,0 +1,94 @@
+"""From one network to the next: its features are computed while people go on with the old one, then it is used.
+
+Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates meanwhile.
+"""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from annotator.errors import AnnotatorError
+from annotator.store import adapted, adapting, configuration, heartbeat
+from annotator.worker.context import Context
+from annotator.worker.missing_features import MissingFeatures
+
+AGAIN_SECONDS = 60.0  # after a process that ended with an error, until it may be started again
+
+
+class NextContext(Context):
+    """A worker's context, for the network that is being prepared; heartbeat and stop are those of the worker."""
+
+    def __init__(self, context: Context):
+        super().__init__(context.db)
+        self.stop = context.stop
+        self.say = context.say
+
+    def backbone_name(self) -> str:
+        """The network that is being prepared."""
+        return adapted.next_backbone(self.db) or configuration.backbone(self.db)
+
+
+class NextBackbone:
+    """Prepares the next network; each worker has one instance."""
+
+    def __init__(self, context: Context, between: Callable[[str, int, int], None]):
+        """between is called after every batch with (state, done, of)."""
+        self._db = context.db
+        self._next = NextContext(context)
+        self._missing = MissingFeatures(self._next, between)
+
+    def prepare(self, train: Callable[[], bool] | None = None) -> bool:
+        """Compute features of the next network that are missing, and use it when all are there: True then.
+
+        train    as in MissingFeatures.embed
+        """
+        name = adapted.next_backbone(self._db)
+        if not name:
+            return False
+        try:
+            self._missing.embed(train)
+            self._next.features().refresh()
+        except AnnotatorError as error:
+            adapted.prepare(self._db, "")
+            heartbeat.note_error(self._db, f"{name} is not used: {error}")
+            return False
+        if self._missing.missing() or adapted.next_backbone(self._db) != name:
+            return False
+        configuration.choose_backbone(self._db, name)
+        self._next.forget()
+        return True
+
+
+class Starter:
+    """Starts `annotator adapt` where the Settings page asks for it; each worker has one instance."""
+
+    def __init__(self, context: Context):
+        self._db, self._process = context.db, None
+        self._again_at = 0.0
+
+    def start_if_wanted(self) -> None:
+        """Start what is wanted, unless it is at work."""
+        if self._process is not None and self._process.poll() is not None:
+            if self._process.returncode:
+                self._again_at = time.monotonic() + AGAIN_SECONDS
+            self._process = None
+        wanted = adapting.wanted(self._db)
+        if wanted not in ("run", "estimate") or self._process is not None or time.monotonic() < self._again_at:
+            return
+        if adapting.running(self._db) is not None:
+            return
+        words = ["--estimate"] if wanted == "estimate" else []
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotator", "adapt", str(self._db.paths.project), *words, "--watched"],
+            stdin=subprocess.PIPE,  # its end is the end of this process
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def close(self) -> None:
+        """End what was started: it goes on from its last epoch with the next worker."""
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                self._process.terminate()

@@ -1,0 +1,83 @@
+"""One adapting as it goes on: heartbeats, progress, the wish to stop, and how long it takes."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from annotator.settings import HEARTBEAT_SECONDS
+from annotator.store import adapting
+from annotator.store.database import Database
+
+Show = Callable[[int, int, str], None]
+
+
+class Paused(Exception):
+    """Somebody wants it to stop; what is done so far is kept."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long it takes, measured on a few images and one step: seconds of each part."""
+
+    inputs: float
+    training: float
+    features: float
+    images: int
+    epochs: int
+    device: str
+
+    @property
+    def seconds(self) -> float:
+        return self.inputs + self.training + self.features
+
+
+class Work:
+    """Heartbeats, progress and the wish to stop of one adapting."""
+
+    def __init__(self, db: Database, claim: adapting.Adapting, show: Show):
+        self.db, self._state, self._show = db, claim, show
+        self.stop = threading.Event()
+        self._reported_at = self._looked_at = 0.0
+        self._ends_at: float | None = None
+
+    def ends_in(self, seconds: float) -> None:
+        """From now on it will take so long."""
+        self._ends_at = time.monotonic() + seconds
+
+    def say(self, doing: str, done: int = 0, of: int = 0, *, at_once: bool = False) -> None:
+        """Report how far it is; on the disk once in HEARTBEAT_SECONDS."""
+        seconds = time.monotonic()
+        is_new = doing != self._state.doing
+        left = None if self._ends_at is None else max(self._ends_at - seconds, 0.0)
+        self._state = replace(
+            self._state, doing=doing, done=done, of=of, heartbeat_at=time.time(), seconds_left=left
+        )
+        self._show(done, of, doing[:1].upper() + doing[1:])
+        if is_new or at_once or seconds - self._reported_at >= HEARTBEAT_SECONDS:
+            self._reported_at = seconds
+            adapting.report(self.db, self._state)
+
+    def should_stop(self) -> bool:
+        """Whether somebody wants it to stop; looks into the project once a second, and writes a heartbeat."""
+        if time.monotonic() - self._looked_at > 1.0:
+            self._looked_at = time.monotonic()
+            if adapting.wanted(self.db) == "pause":
+                self.stop.set()
+            self.say(self._state.doing, self._state.done, self._state.of)
+        return self.stop.is_set()
+
+    def check(self) -> bool:
+        """The same, as an exception. Raises Paused."""
+        if self.should_stop():
+            raise Paused
+        return False
+
+
+def low_priority() -> None:
+    """People's pages, and the worker, go first."""
+    if hasattr(os, "nice"):
+        with contextlib.suppress(OSError):
+            os.nice(15)

@@ -1,0 +1,226 @@
+"""`annotator adapt` on a real project with a tiny network: plan, kill and go on, judge, keep, switch, no peeking."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+from conftest import CLASSES, draw
+from safetensors.numpy import load_file
+
+from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
+from annotator.exchange.setup import set_up
+from annotator.records import Decision
+from annotator.store import adapted, adapting, configuration, decisions, runs
+from annotator.store.database import Database
+from annotator.worker.adapting import inputs
+from annotator.worker.adapting.adapt_now import adapt_now
+from annotator.worker.adapting.plan import make_plan, read_plan
+from annotator.worker.backbone import backbone_of
+from annotator.worker.process import Worker, prepare_next_backbone
+
+IMAGES, SIZE = 72, 64
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory) -> Path:
+    """A network of random weights, as timm keeps it."""
+    folder = tmp_path_factory.mktemp("network")
+    torch.manual_seed(0)
+    made = timm.create_model("test_efficientnet", pretrained=False)
+    made.pretrained_cfg = dict(made.pretrained_cfg) | {"input_size": (3, SIZE, SIZE), "license": "mit"}
+    timm.models.save_for_hf(made, str(folder), safe_serialization=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("adapt") / "photos"
+    for number in range(IMAGES):
+        draw(folder / f"{number:03}.jpg", shown(number), seed=number)
+    return folder
+
+
+def shown(number: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in enumerate(CLASSES) if (number * 7 + 1) >> bit & 1)
+
+
+@pytest.fixture
+def db(tmp_path, drawn, class_file, network):
+    """A project whose images are all complete and have features."""
+    set_up(tmp_path / "project", images_folder=drawn, class_file=class_file)
+    opened = Database(tmp_path / "project")
+    configuration.choose_backbone(opened, f"local-dir:{network}")
+    for number in range(IMAGES):
+        made = [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=number + 1,
+                         class_id=CLASSES.index(name) + 1, state=1) for name in shown(number)]  # fmt: skip
+        decisions.decide(opened, [*made, Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=number + 1)])
+    worker = Worker(tmp_path / "project")
+    worker.features.embed()
+    worker.close()
+    return opened
+
+
+def adapt(db: Database, *words: str, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "annotator", "adapt", str(db.paths.project), "--json", *words],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def weights(db: Database, name: str) -> dict[str, np.ndarray]:
+    return load_file(db.paths.adapted(name) / "model.safetensors")
+
+
+def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
+    said: list[str] = []
+    done = adapt_now(db.paths.project, epochs=2, say=said.append)
+    made = done.network
+    assert made is not None and made == adapted.networks(db)[0]
+    assert "This takes about" in said[0] and adapting.running(db) is None
+    assert made.parent == configuration.backbone(db) and made.licence == "mit"
+    assert (made.name, made.epochs, made.classes) == (f"{Path(made.parent).name}.adapted1", 2, 3)
+    held = {i for i in range(1, IMAGES + 1)} - set(adapted.seen(db, made.name).tolist())
+    assert made.held_out_images == len(held) > 3 and made.images == IMAGES - len(held)
+    assert made.is_better == (made.ap_low > 0) == done.in_use
+    adapted.export(db, made.name, tmp_path / "mine")
+    whole = timm.create_model(f"local-dir:{tmp_path / 'mine'}", pretrained=True)
+    assert whole.num_classes == 3
+    card = (tmp_path / "mine" / "README.md").read_text()
+    assert "mit" in card and "fox" in card and sorted(p.name for p in (tmp_path / "mine").iterdir()) == [
+        "README.md", "config.json", "model.safetensors",
+    ]  # fmt: skip
+    assert not db.paths.adapting.exists(), "what only the training needs is gone"
+
+
+def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
+    whole = adapt_now(db.paths.project, epochs=3).network
+    assert whole is not None
+    adapted.prepare(db, "")
+    process = adapt(db, "--epochs", "3")
+    processes.append(process)
+    checkpoint = db.paths.adapting / "checkpoint.safetensors"
+    while process.poll() is None and not checkpoint.exists():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    if read_plan(db.paths.adapting) is None:
+        pytest.skip("it was over before it was killed")
+    decisions.undo(db, "Ann")  # what is decided meanwhile changes nothing in it
+    with pytest.raises(AnnotatorError, match="--anew"):
+        adapt_now(db.paths.project, epochs=5)
+    said: list[str] = []
+    again = adapt_now(db.paths.project, say=said.append).network
+    assert again is not None and "Going on" in said[0]
+    there, here = weights(db, whole.name), weights(db, again.name)
+    assert all(np.array_equal(there[name], here[name]) for name in there)
+    assert again.ap_after == whole.ap_after
+
+
+def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, processes):
+    process = adapt(db, "--epochs", "400")
+    processes.append(process)
+    while process.poll() is None and not (db.paths.adapting / "checkpoint.safetensors").exists():
+        time.sleep(0.01)
+    with pytest.raises(AlreadyRunning, match="being adapted already"):
+        adapting.claim(db, "local")
+    state = adapting.running(db)
+    assert state is not None and state.doing == "training" and state.of == 400
+    adapting.want(db, "pause")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and 0 < json.loads(out)["epochs"] < 400
+    assert adapting.wanted(db) == "" and adapting.result(db)["kind"] == "paused"
+    assert (db.paths.adapting / "checkpoint.safetensors").exists()
+
+
+def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
+    made = adapt_now(db.paths.project, epochs=1).network
+    assert made is not None
+    worker = Worker(db.paths.project)
+    before = worker.train()
+    adapted.prepare(db, made.name)
+    assert configuration.backbone(db) == made.parent == before.backbone
+    assert worker.next_backbone.prepare() and configuration.backbone(db) == made.name
+    assert adapted.next_backbone(db) == ""
+    worker.features.embed()
+    after = worker.train()
+    assert after.backbone == made.name and after.images == IMAGES
+    assert runs.current_run(db).id == after.id
+    backbone = backbone_of(db, made.name)
+    features = worker.context.features()
+    worker.close()
+    assert backbone.dimensions == features.features.shape[1] and features.folder == db.paths.features(made.name)
+    # Answers of images that it was fitted to say nothing of how far its scores are to be believed.
+    from annotator.worker.train import _unseen
+    from annotator.worker.training_set import training_set
+
+    known = training_set(db, features)
+    fitted = np.isin(features.image_ids[known.rows], adapted.seen(db, made.name))
+    assert known.unbiased.all() and fitted.any() and not fitted.all()
+    unseen = _unseen(known, adapted.seen(db, made.name), features).unbiased
+    assert not unseen[fitted].any() and unseen[~fitted].all()
+
+
+def test_what_is_not_better_is_kept_and_not_used(db):
+    made = adapt_now(db.paths.project, epochs=1).network
+    assert made is not None
+    worse = json.loads((db.paths.adapted(made.name) / "facts.json").read_text()) | {"is_better": False}
+    assert adapted.Adapted(**worse).is_better is False
+    if not made.is_better:
+        assert adapted.next_backbone(db) == "" and configuration.backbone(db) == made.parent
+    adapted.prepare(db, made.name)
+    configuration.choose_backbone(db, made.parent)  # somebody chooses: nothing is prepared any more
+    assert adapted.next_backbone(db) == "" and prepare_next_backbone(db.paths.project, lambda done, of: None)
+    assert configuration.backbone(db) == made.parent
+
+
+def test_the_plan_holds_out_the_same_images_and_refuses_what_it_cannot_judge(db, tmp_path, drawn, class_file, network):
+    plan = make_plan(db, configuration.backbone(db), 2)
+    assert 0 < plan.held_out.sum() < IMAGES / 2
+    again = make_plan(db, configuration.backbone(db), 2)
+    assert np.array_equal(plan.held_out, again.held_out)
+    plan.write(tmp_path)
+    read = read_plan(tmp_path)
+    assert read is not None and np.array_equal(read.labels, plan.labels) and read.class_names == list(CLASSES)
+    fewer = inputs.within_room(plan, 10, 10 * (2 * 30 + int(plan.held_out.sum())))
+    assert len(fewer.fitted) == 30 and len(fewer.judging) == plan.held_out.sum()
+    set_up(tmp_path / "empty", images_folder=drawn, class_file=class_file)
+    empty = Database(tmp_path / "empty")
+    configuration.choose_backbone(empty, f"local-dir:{network}")
+    with pytest.raises(NothingToLearn, match="0 images with answers"):
+        adapt_now(empty.paths.project)
+    assert adapting.result(empty)["kind"] == "error" and adapting.running(empty) is None
+
+
+def test_the_estimate_trains_nothing(db):
+    done = adapt_now(db.paths.project, estimate_only=True)
+    assert done.network is None and done.estimate.seconds > 0
+    assert not db.paths.adapting.exists() and adapting.result(db)["kind"] == "estimate"
+
+
+def test_the_worker_starts_what_the_page_asks_for(db):
+    from annotator.worker.adapting.switching import Starter
+    from annotator.worker.context import Context
+
+    starter = Starter(Context(db))
+    adapting.want(db, "estimate")
+    until = time.monotonic() + 60
+    while adapting.result(db).get("kind") != "estimate" and time.monotonic() < until:
+        starter.start_if_wanted()
+        time.sleep(0.05)
+    assert adapting.result(db)["images"] == IMAGES
+    while adapting.wanted(db) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert adapting.wanted(db) == ""
+    starter.close()
