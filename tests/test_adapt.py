@@ -6,19 +6,17 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 from pathlib import Path
 
 import numpy as np
 import pytest
 import timm
-import torch
-from conftest import CLASSES, draw
+from adaptable import IMAGES, draw_all, make_network, make_project
+from conftest import CLASSES
 from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.setup import set_up
-from annotator.records import Decision
 from annotator.store import adapted, adapting, configuration, decisions, runs
 from annotator.store.database import Database
 from annotator.worker.adapting import inputs
@@ -27,46 +25,20 @@ from annotator.worker.adapting.plan import make_plan, read_plan
 from annotator.worker.backbone import backbone_of
 from annotator.worker.process import Worker, prepare_next_backbone
 
-IMAGES, SIZE = 72, 64
-
 
 @pytest.fixture(scope="session")
 def network(tmp_path_factory) -> Path:
-    """A network of random weights, as timm keeps it."""
-    folder = tmp_path_factory.mktemp("network")
-    torch.manual_seed(0)
-    made = timm.create_model("test_efficientnet", pretrained=False)
-    made.pretrained_cfg = dict(made.pretrained_cfg) | {"input_size": (3, SIZE, SIZE), "license": "mit"}
-    timm.models.save_for_hf(made, str(folder), safe_serialization=True)
-    return folder
+    return make_network(tmp_path_factory.mktemp("network"))
 
 
 @pytest.fixture(scope="session")
 def drawn(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("adapt") / "photos"
-    for number in range(IMAGES):
-        draw(folder / f"{number:03}.jpg", shown(number), seed=number)
-    return folder
-
-
-def shown(number: int) -> tuple[str, ...]:
-    return tuple(name for bit, name in enumerate(CLASSES) if (number * 7 + 1) >> bit & 1)
+    return draw_all(tmp_path_factory.mktemp("adapt") / "photos")
 
 
 @pytest.fixture
-def db(tmp_path, drawn, class_file, network):
-    """A project whose images are all complete and have features."""
-    set_up(tmp_path / "project", images_folder=drawn, class_file=class_file)
-    opened = Database(tmp_path / "project")
-    configuration.choose_backbone(opened, f"local-dir:{network}")
-    for number in range(IMAGES):
-        made = [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=number + 1,
-                         class_id=CLASSES.index(name) + 1, state=1) for name in shown(number)]  # fmt: skip
-        decisions.decide(opened, [*made, Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=number + 1)])
-    worker = Worker(tmp_path / "project")
-    worker.features.embed()
-    worker.close()
-    return opened
+def db(tmp_path, drawn, network):
+    return make_project(tmp_path / "project", drawn, network)
 
 
 def adapt(db: Database, *words: str, **environment: str) -> subprocess.Popen:
@@ -91,7 +63,7 @@ def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
     assert "This takes about" in said[0] and adapting.running(db) is None
     assert made.parent == configuration.backbone(db) and made.licence == "mit"
     assert (made.name, made.epochs, made.classes) == (f"{Path(made.parent).name}.adapted1", 2, 3)
-    held = {i for i in range(1, IMAGES + 1)} - set(adapted.seen(db, made.name).tolist())
+    held = set(range(1, IMAGES + 1)) - set(adapted.seen(db, made.name).tolist())
     assert made.held_out_images == len(held) > 3 and made.images == IMAGES - len(held)
     assert made.is_better == (made.ap_low > 0) == done.in_use
     adapted.export(db, made.name, tmp_path / "mine")

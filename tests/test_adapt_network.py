@@ -27,7 +27,9 @@ def tiny(architecture: str) -> Pretrained:
 
 
 def pixels(count: int, seed: int = 0) -> torch.Tensor:
-    return torch.randint(0, 256, (count, 3, SIZE, SIZE), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+    return torch.randint(
+        0, 256, (count, 3, SIZE, SIZE), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8
+    )
 
 
 def coloured(count: int) -> tuple[torch.Tensor, np.ndarray]:
@@ -134,11 +136,13 @@ def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture
     assert np.allclose(backbone.features(images).numpy(), expected, atol=0.02)
     with torch.no_grad():
         logits = again(backbone.normalised(images))
-    assert np.allclose(logits, expected @ weights["classifier.weight"].numpy().T + weights["classifier.bias"].numpy(), atol=0.05)
+    assert np.allclose(
+        logits, expected @ weights["classifier.weight"].numpy().T + weights["classifier.bias"].numpy(), atol=0.05
+    )
     (folder / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(ValueError, match="cannot be loaded"):
         load_backbone(f"local-dir:{folder}")
-    with pytest.raises(ValueError, match="no config.json"):
+    with pytest.raises(ValueError, match=r"no config\.json"):
         load_backbone(f"local-dir:{tmp_path}")
 
 
@@ -170,7 +174,9 @@ def test_a_scoring_is_better_only_beyond_chance():
     labels = np.where(random.random((200, 4)) < 0.3, 1, -1)
     labels[random.random(labels.shape) < 0.5] = 0
     noise = random.normal(size=(3, 200, 4))
-    poor, same, good = (1 / (1 + np.exp(-(strength * labels + n))) for strength, n in zip((0.5, 0.5, 2), noise, strict=True))
+    poor, same, good = (
+        1 / (1 + np.exp(-(strength * labels + n))) for strength, n in zip((0.5, 0.5, 2), noise, strict=True)
+    )
     better = compare(poor, good, labels)
     assert better.is_better and 0 < better.ap.low < better.ap.value < better.ap.high
     assert not compare(poor, same, labels).is_better

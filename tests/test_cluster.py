@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from adaptable import draw_all, make_network, make_project
 from clusters import ROOT, TOKEN, Cluster
 from conftest import draw
 
 from annotator.errors import AlreadyRunning
 from annotator.exchange.setup import set_up
-from annotator.store import embedding
+from annotator.store import adapted, adapting, embedding
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 
@@ -169,6 +170,43 @@ def test_it_stops_at_a_signal_and_goes_on_later(cluster, db, embed):
     killed.wait()
     ended(embed("--on", "ray", environment=cluster.environment))
     assert times_in_shards(db) == each_once(db)
+
+
+def test_two_machines_adapt_a_network_together_and_a_lost_worker_costs_an_epoch(cluster, tmp_path, processes):
+    network = make_network(tmp_path / "network")
+    db = make_project(tmp_path / "project", draw_all(tmp_path / "photos"), network)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "annotator",
+            "adapt",
+            str(db.paths.project),
+            "--on",
+            "ray",
+            "--epochs",
+            "8",
+            "--json",
+        ],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | cluster.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    processes.append(process)
+    while process.poll() is None and ((state := adapting.running(db)) is None or not (state.of == 8 and state.done)):
+        time.sleep(0.05)
+    workers = cluster.workers("RayTrainWorker")
+    if workers:
+        os.kill(workers[-1], signal.SIGKILL)
+    out, err = ended(process)
+    assert len(workers) == 2, "it was over before, or not both machines worked"
+    result = json.loads(out.splitlines()[-1])
+    assert result["epochs"] == 8 and "with 2 processes" in err
+    made = adapted.networks(db)[0]
+    assert result["network"]["name"] == made.name and made.ap_after > 0.5
+    assert not db.paths.adapting.exists()
 
 
 def test_a_machine_that_cannot_embed_is_left_out_and_named(cluster, db, embed, tmp_path):

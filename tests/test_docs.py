@@ -22,6 +22,7 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
         "annotator/ui",
         "annotator/worker",
         "annotator/worker/embedding",
+        "annotator/worker/adapting",
         "annotator/queues",
         "annotator/queues/autopilot",
     ),

@@ -7,7 +7,8 @@ the same answers:
     adapted          the adapted network with its own classifier
     head on adapted  a linear head on the features of the adapted network, which is what a project trains on afterwards
 
-and the same told all cells. Test images take no part in any decision, but for the intervals: a paired bootstrap over them.
+and the same told all cells. Test images take no part in any decision, but for the intervals: a paired bootstrap over
+them.
 """
 
 import time
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from annotator.benchmark.datasets import folder as folder_of_images
 from annotator.benchmark.harness.scratch import scratch_folder
@@ -24,10 +24,9 @@ from annotator.worker.map_cache import Kept, MapFiles
 from models.backbones.networks import DEFAULT_BACKBONE, Backbone
 from models.backbones.pretrained import pretrained
 from models.finetune.adapt import EPOCHS, WEAK_VIEWS, adapt, features_of, settings_of
-from models.finetune.answers import Answers, loss_for
 from models.finetune.last_stages import StageInputs, split
+from models.finetune.probe import head_scores
 from models.finetune.views import MapExamples
-from models.linear.training import Head, fit
 from models.methods import make_method
 from models.statistics.metrics import mean_average_precision
 from models.statistics.paired import compare
@@ -64,7 +63,9 @@ def measure(
         for seed in seeds:
             answered = np.random.default_rng(seed).random(shown.shape) < share
             told = np.where(shown, 1, -1).astype(np.int8)
-            results = _one(inputs, backbone, train, test, np.where(answered, told, 0), data.test.truth, epochs, seed, "")
+            results = _one(
+                inputs, backbone, train, test, np.where(answered, told, 0), data.test.truth, epochs, seed, ""
+            )
             if bound:
                 results |= _one(inputs, backbone, train, test, told, data.test.truth, epochs, seed, ", all cells told")
             for name, value in results.items():
@@ -72,7 +73,7 @@ def measure(
     facts = {"training images": len(train_paths), "test images": len(data.test), "classes": len(data.classes)}
     facts |= {"answered": share, "epochs": epochs, "seeds": len(seeds)}
     means = {name: float(np.mean(values)) for name, values in figures.items()}
-    return {"bench": "adapting", "backbone": backbone, "figures": facts | means}
+    return {"bench": "adapting", "backbone": backbone, "figures": facts | means, "ratios": {}}
 
 
 def _cached(folder: Path, inputs: StageInputs, paths: list[Path], *, views: bool, device: str) -> MapExamples:
@@ -91,15 +92,10 @@ def _one(
     source = pretrained(name)
     _, last_stages, _ = split(Backbone(name, source, str(inputs.backbone.device)), source)
     unbiased, mask, method = labels != 0, np.ones(labels.shape, bool), make_method("auto")
-    last_stages.to(train.device)
 
     def by_head() -> np.ndarray:
         features, of_test = (features_of(last_stages, examples, lambda: False) for examples in (train, test))
-        head = Head(features.shape[1], labels.shape[1])
-        answers = Answers(loss_for(method), torch.from_numpy(unbiased))
-        for _ in fit(head, features, labels, answers, mask=mask, seed=seed):
-            pass
-        return head.probabilities(of_test)
+        return head_scores(features, labels, mask, unbiased, of_test)
 
     scores = {"frozen head": by_head()}
     began = time.perf_counter()

@@ -83,7 +83,9 @@ def adapt(
     elif done.network is not None:
         _print(done.network)
         if done.in_use:
-            print("The worker analyzes all images with it, and then it is used." if waits else "It is used from now on.")
+            print(
+                "The worker analyzes all images with it, and then it is used." if waits else "It is used from now on."
+            )
     elif not estimate:
         print(f"Stopped after {counted(done.epochs_done, 'epoch')}. The same command goes on from there.")
     if done.network is None and not estimate:

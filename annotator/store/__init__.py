@@ -28,6 +28,7 @@ Database:
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
     pixels.py whole_jpeg.py colours.py originals.py copies.py memory.py    the only decoder, and copies for the browser
     runs.py jobs.py heartbeat.py embedding.py arrays.py            what workers leave for the page; array files
+    adapting.py adapted.py                                         adapting a network, and the networks that came of it
     features/                                                      features of images, in shards
     without_pandas.py                                              imported first: sqlite_utils, without pandas
 """

@@ -9,6 +9,7 @@ A network whose features are being computed while people go on with another is t
 
 import json
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -102,10 +103,8 @@ def seen(db: Database, name: str) -> np.ndarray:
     by_name = {network.name: network for network in networks(db)}
     while name in by_name and name not in known:
         known.add(name)
-        try:
+        with suppress(OSError, ValueError):
             ids.append(np.asarray(open_array(db.paths.adapted(name) / SEEN), np.int64))
-        except (OSError, ValueError):
-            pass
         name = by_name[name].parent
     return np.unique(np.concatenate(ids))
 

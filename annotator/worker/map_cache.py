@@ -7,13 +7,15 @@ Files are written atomically and never expire, because an image is identified by
 where it ended, and the next run makes only the maps of images labeled since.
 """
 
+import io
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -41,11 +43,18 @@ class MapFiles:
 
     network     computes the maps
     strong      how many strong views an image has beside the WEAK weak ones
+    opened      what is given to `make` for an image -> what the decoder reads of it
     bytes_each  bytes of one view of one image
     """
 
-    def __init__(self, folder: Path, network: FeatureMaps | StageInputs, strong: int = STRONG):
-        self.folder, self.network, self.strong = folder, network, strong
+    def __init__(
+        self,
+        folder: Path,
+        network: FeatureMaps | StageInputs,
+        strong: int = STRONG,
+        opened: Callable[[Any], Path | io.BytesIO] = partial(open_source, patient=True),
+    ):
+        self.folder, self.network, self.strong, self.opened = folder, network, strong, opened
         self.bytes_each = 2 * int(np.prod(network.shape))
         sweep(folder)
 
@@ -127,7 +136,7 @@ class MapFiles:
         made: dict[Key, np.ndarray | str] = {}
         for key, path in batch:
             try:
-                plain = backbone.preprocess(open_rgb(open_source(path, patient=True), at_least=size))
+                plain = backbone.preprocess(open_rgb(self.opened(path), at_least=size))
             except (BadImage, AnnotatorError) as error:
                 made[key] = str(error)
                 continue

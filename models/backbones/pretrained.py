@@ -54,8 +54,8 @@ class Pretrained:
 def pretrained(name: str) -> Pretrained:
     """The network of that name with its published weights, on the CPU and in eval mode.
 
-    name  a key of PACKAGED (works offline), else "local-dir:" and a folder in timm's form, else a timm name (optionally name.tag), else a torchvision
-          classification model, else that of a plug-in
+    name  a key of PACKAGED (works offline), else "local-dir:" and a folder in timm's form, else a timm name
+          (optionally name.tag), else a torchvision classification model, else that of a plug-in
 
     Raises ValueError when no library knows the name (near names are listed), when the weights cannot be had, or when
     a packaged file is not the one that was published; the message names the networks that need no download.

@@ -11,16 +11,18 @@ of the last stages are trained with it: AdamW, one cycle of the learning rate, i
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.finetune.answers import Answers, loss_for
 from models.finetune.fit_network import NetworkTraining, fit_network
 from models.finetune.last_stages import LastStages
-from models.finetune.linear_start import linear_start, pooled_features
+from models.finetune.linear_start import linear_start
+from models.finetune.together import Together
 from models.finetune.views import Examples
 from models.finetune.whole_network import WholeNetwork
 from models.methods.base import Method
@@ -28,6 +30,7 @@ from models.methods.published import EndToEnd
 
 WEAK_VIEWS = 2  # the image and its mirror image
 LR, BATCH, EPOCHS, WEIGHT_DECAY = 3e-4, 32, 4, 0.01
+BATCH_OF_FEATURES = 64
 
 
 def settings_of(epochs: int = EPOCHS) -> EndToEnd:
@@ -49,6 +52,7 @@ def adapt(
     seed: int = 0,
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
+    together: Together | None = None,
 ) -> NetworkTraining:
     """Train the last stages, one epoch at each step of what is returned; they are changed.
 
@@ -57,31 +61,62 @@ def adapt(
                 unbiased (N, C) bool, answers that were not chosen by their state
     method      of the project: single positives go through its loss (answers.py)
 
+    together    with other processes, each of which holds some of the images and calls this alike
+
     All else, and what is raised, as in fit_network; a training that goes on from a checkpoint ends with the same
     weights on a CPU as one that was not interrupted.
     """
     answers = Answers(loss_for(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool)))
-    network = with_classifier(last_stages, examples, labels.shape[1], seed)
+    network = with_classifier(last_stages, examples, labels.shape[1], seed, together)
     stopped = should_stop or (lambda: False)
     if checkpoint is None or not checkpoint.exists():
-        linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped)
+        pooled = None if together is None else partial(_pooled_together, last_stages, examples, together)
+        linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped, pooled=pooled)
     return fit_network(
-        network, examples, labels, answers, settings, mask=mask, seed=seed, checkpoint=checkpoint, should_stop=stopped
+        network,
+        examples,
+        labels,
+        answers,
+        settings,
+        mask=mask,
+        seed=seed,
+        checkpoint=checkpoint,
+        should_stop=stopped,
+        together=together,
     )
 
 
-def with_classifier(last_stages: LastStages, examples: Examples, classes: int, seed: int) -> WholeNetwork:
+def _pooled_together(last_stages: LastStages, examples: Examples, together: Together) -> Tensor:
+    """The features of all images, of which each process computes its own."""
+    own = torch.from_numpy(features_of(last_stages, examples, lambda: False, together.own)).float()
+    return together.gathered(own).to(examples.device)
+
+
+def with_classifier(
+    last_stages: LastStages, examples: Examples, classes: int, seed: int, together: Together | None = None
+) -> WholeNetwork:
     """The last stages with a classifier of random weights behind them, on the device of the examples."""
     last_stages.to(examples.device).eval()
     with torch.no_grad():
-        one = examples.batch(torch.zeros(1, dtype=torch.int64), 1, False, torch.Generator())
-        dimensions = last_stages(one).shape[1]
+        first = torch.zeros(1, dtype=torch.int64) if together is None else together.own[:1]
+        dimensions = last_stages(examples.batch(first, 1, False, torch.Generator())).shape[1]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return WholeNetwork(last_stages, nn.Linear(dimensions, classes))
 
 
-def features_of(last_stages: LastStages, examples: Examples, should_stop: Callable[[], bool]) -> np.ndarray:
-    """The features of images by the adapted network, (N, D) float16; should_stop may raise to end it."""
-    network = WholeNetwork(last_stages, nn.Linear(1, 1))
-    return pooled_features(network, examples, should_stop, None).cpu().numpy().astype(np.float16)
+@torch.no_grad()
+def features_of(
+    last_stages: LastStages, examples: Examples, should_stop: Callable[[], bool], rows: Tensor | None = None
+) -> np.ndarray:
+    """The features of images by the last stages as they are now, (n, D) float16.
+
+    rows            (n,) int64, which images; None: all
+    should_stop     called before every batch; may raise to end it
+    """
+    last_stages.to(examples.device).eval()
+    features: list[np.ndarray] = []
+    for part in (torch.arange(len(examples)) if rows is None else rows).split(BATCH_OF_FEATURES):
+        should_stop()
+        features.append(last_stages(examples.batch(part, 1, False, torch.Generator())).cpu().numpy())
+    return np.concatenate(features).astype(np.float16)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from models.finetune import checkpoints
 from models.finetune.linear_start import linear_start, pooled_features
 from models.finetune.optimisers import Steps, average_into, new_optimiser
+from models.finetune.together import Together
 from models.finetune.views import Examples, in_order
 from models.linear.training import Array, Epoch, check_labels
 from models.losses.base import no_such
@@ -49,6 +50,7 @@ def fit_network(
     best: Callable[[], dict[str, Tensor] | None] | None = None,
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
+    together: Together | None = None,
 ) -> "NetworkTraining":
     """Train `network` from its current weights, one epoch at each step of the iterator.
 
@@ -71,6 +73,8 @@ def fit_network(
     checkpoint      a file: if it exists, the training continues from it; it is replaced after every epoch
     should_stop     called before every batch; once it returns True, the iterator ends without finishing the epoch
 
+    together        with other processes, each of which calls this alike; should_stop must not differ between them
+
     Raises ValueError at once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser
     or precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss is not
     finite.
@@ -81,7 +85,7 @@ def fit_network(
             f"There must be at least one epoch and one image a batch, not {settings.epochs} and {settings.batch}."
         )
     positive(lr=settings.lr)
-    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, drop_last, precision)
+    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, drop_last, precision, together)
     training.best, training.should_stop = best, should_stop or (lambda: False)
     if learned is not None:
         training.take_over(learned)
@@ -99,9 +103,11 @@ class NetworkTraining(Iterator[Epoch]):
     history     the finished epochs, including those before a kill
     """
 
-    def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision):
+    def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision, together=None):
         self.device = examples.device
         self.network: nn.Module = network.to(self.device)
+        self.together: Together | None = together
+        self.forward: nn.Module = self.network if together is None else together.wrapped(self.network)
         self.examples, self.method, self.settings, self.drop_last = examples, method, settings, drop_last
         self.best: Callable[[], dict[str, Tensor] | None] | None = None
         self.should_stop: Callable[[], bool] = lambda: False
@@ -211,7 +217,7 @@ class NetworkTraining(Iterator[Epoch]):
             for rows in parts:
                 if self.should_stop():
                     return None
-                total += self._step(next(batches), rows.to(self.device)) * len(rows)
+                total += self._step(next(batches), rows) * len(rows)
                 images += len(rows)
         mean = float(total) / images
         if not np.isfinite(mean):
@@ -223,11 +229,16 @@ class NetworkTraining(Iterator[Epoch]):
         return mean
 
     def _parts(self, order: Tensor) -> list[Tensor]:
+        if self.together is not None:
+            return self.together.parts(order, self.batch)
         parts = list(order.split(self.batch))
         return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
         """The inputs of the network or, in a frozen epoch, of its classifier."""
+        if not self.frozen and self.together is not None:
+            mine = [self.together.mine(part) for part in parts]
+            return self.examples.batches(mine, self.method.views, True, self.together.generator(self.generator))
         if not self.frozen:
             return self.examples.batches(parts, self.method.views, True, self.generator)
         if self.pooled is None:
@@ -236,11 +247,15 @@ class NetworkTraining(Iterator[Epoch]):
 
     def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
         """Train on one batch; returns its loss, on the device."""
+        weight = 1.0
+        if self.together is not None:
+            rows, weight = self.together.mine(rows), self.together.weight(rows)
+        rows = rows.to(self.device)
         # _begin_stage has checked that a network with frozen epochs has a classifier.
-        part = cast("nn.Module", self.network.classifier) if self.frozen else self.network
+        part = cast("nn.Module", self.network.classifier) if self.frozen else self.forward
         with torch.autocast(self.device.type, self.amp or torch.float32, enabled=self.amp is not None):
             outputs = part(batch)
-        loss = self.method.loss(_widened(outputs), rows)
+        loss = self.method.loss(_widened(outputs), rows) * weight
         self.steps.take(loss)
         if self.average is not None:
             self.averaged += 1

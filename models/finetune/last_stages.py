@@ -1,7 +1,7 @@
 """The last stages of a pretrained network, which are adapted, apart from those before, which stay as they are.
 
-The frozen part runs once for each image, in its fastest form (StageInputs); what it gives is kept on the disk, and is all
-that the trained part (LastStages) needs, in every epoch. Which stages are trained:
+The frozen part runs once for each image, in its fastest form (StageInputs); what it gives is kept on the disk, and is
+all that the trained part (LastStages) needs, in every epoch. Which stages are trained:
 
     EfficientNet, MobileNet, ...    the last three of their seven stages, and the convolution after them
     ViT, DeiT, EVA, ...             the last third of their blocks
@@ -109,7 +109,9 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
 def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
     """A copy of the whole network with its trained part; on the CPU, in eval mode."""
     whole = copy.deepcopy(source.network).cpu()
-    missing = whole.load_state_dict({name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False)
+    missing = whole.load_state_dict(
+        {name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False
+    )
     assert not missing.unexpected_keys  # the trained part has the names of the whole
     return whole.eval()
 

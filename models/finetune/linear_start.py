@@ -26,12 +26,14 @@ def linear_start(
     seed: int = 0,
     score: Callable[[Head], float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    pooled: Callable[[], Tensor] | None = None,
 ) -> list[Tensor]:
     """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
 
     network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
                 except for classes without a positive
     score       the quality of a head (validation mAP); the best epoch is used. None: the last one
+    pooled      gives the pooled features of all images, where not this process computes them all; None: it does
     returns     what the method learned beside the classifier (ROLE: the logits of its label estimates), for
                 fit_network(learned=...)
 
@@ -39,7 +41,7 @@ def linear_start(
     features without augmentation.
     """
     network.to(examples.device)
-    features = pooled_features(network, examples, should_stop, None)
+    features = pooled() if pooled is not None else pooled_features(network, examples, should_stop, None)
     classifier = cast("nn.Linear", network.classifier)
     head = Head(features.shape[1], classifier.out_features)
     chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None

@@ -1,7 +1,7 @@
 """Whether one scoring is better than another on the same images: a paired bootstrap over images.
 
-Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron and
-Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).
+Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron
+and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).
 """
 
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ def _difference(figures: np.ndarray) -> Difference:
 
 
 def _mean_ap(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws,), images weighted by how often they were drawn; a class without a positive in a draw is left out of it."""
+    """(draws,), images weighted by how often they were drawn; in a draw without its positives a class is left out."""
     each = np.full((labels.shape[1], len(weights)), np.nan)
     for column in range(labels.shape[1]):
         answered = np.flatnonzero(labels[:, column])

@@ -20,6 +20,7 @@ from annotator.store.database import Database
 from annotator.worker.adapting.plan import make_plan, read_plan
 from annotator.worker.adapting.work import Estimate, Paused, Show, Work
 
+
 @dataclass(frozen=True)
 class Outcome:
     """How it went.
@@ -119,17 +120,20 @@ def _adapt(
         return Outcome(estimate, None, False, time.monotonic() - began, 0)
     work.ends_in(estimate.seconds - estimate.features)
     try:
-        plan = training.make_inputs()
         if on != "local":
             from annotator.worker.adapting.cluster_training import train_on_cluster
 
+            training.settle()
             train_on_cluster(on, training, storage, say)
         else:
+            training.make_inputs()
             training.train()
         work.say("judging by held-out answers")
         network = training.keep(time.monotonic() - began)
     except Paused:
-        adapting.note_result(db, {"kind": "paused", "at": time.time(), "epoch": training.epochs_done, "of": plan.epochs})
+        adapting.note_result(
+            db, {"kind": "paused", "at": time.time(), "epoch": training.epochs_done, "of": plan.epochs}
+        )
         return Outcome(estimate, None, False, time.monotonic() - began, training.epochs_done)
     shutil.rmtree(folder, ignore_errors=True)
     is_used = network.is_better and configuration.backbone(db) == network.parent

@@ -1,5 +1,6 @@
 """One adapting, on this machine: estimate, inputs, epochs, and what is kept at the end."""
 
+import hashlib
 import shutil
 import time
 import uuid
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -19,12 +21,12 @@ from annotator.store.folders import make_folder, sync_folder
 from annotator.worker.adapting.card import card
 from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
 from annotator.worker.adapting.judge import judge
-from annotator.worker.adapting.plan import Plan
+from annotator.worker.adapting.plan import Plan, check
 from annotator.worker.adapting.work import Estimate, Paused, Work, low_priority
 from annotator.worker.backbone import network_of
 from models.backbones.local_dir import licence_of, save_network
 from models.backbones.networks import Backbone
-from models.finetune.adapt import WEAK_VIEWS, adapt, settings_of
+from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
 from models.finetune.last_stages import put_back, split
 from models.methods import make_method
 from models.statistics.paired import Comparison
@@ -42,7 +44,7 @@ class Training:
 
     def __init__(self, db: Database, plan: Plan, folder: Path, work: Work):
         """Loads the network. Raises AnnotatorError when it cannot be had, or adapted."""
-        self._db, self.plan, self.folder, self._work = db, plan, folder, work
+        self.db, self.plan, self.folder, self.work = db, plan, folder, work
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device == "cpu":
             low_priority()
@@ -57,6 +59,7 @@ class Training:
         if not plan.is_settled:
             self.plan = within_room(plan, self.files.bytes_each)
         self.epochs_done = 0
+        self.features: list[np.ndarray] = []  # of the adapted network, where they were computed elsewhere
         self.seconds_a_step = 0.0
 
     @property
@@ -65,7 +68,7 @@ class Training:
 
     def estimate(self, all_images: int) -> Estimate:
         """Time a few images and one step. all_images: of the project, for the time to analyze them."""
-        self._work.say("timing one step")
+        self.work.say("timing one step")
         settings, plan = settings_of(self.plan.epochs), self.plan
         size = self.backbone.input_size
         pixels = torch.zeros(PROBED, 3, size, size, dtype=torch.uint8)
@@ -86,14 +89,18 @@ class Training:
             "a GPU" if self.device == "cuda" else f"this machine's {'CPU' if workers == 1 else f'{workers} CPU cores'}",
         )
 
-    def make_inputs(self) -> Plan:
-        """Settle the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
+    def settle(self) -> None:
+        """Keep the plan, so that the same command goes on with it."""
         if not self.plan.is_settled:
             self.plan.write(self.folder)
+
+    def make_inputs(self) -> Plan:
+        """Keep the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
+        self.settle()
         doing = "preparing images"
-        self._work.say(doing, 0, len(self.plan.image_ids))
+        self.work.say(doing, 0, len(self.plan.image_ids))
         settled = make_inputs(
-            self._db, self.plan, self.files, lambda done, of: self._work.say(doing, done, of), self._work.check
+            self.db, self.plan, self.files, lambda done, of: self.work.say(doing, done, of), self.work.check
         )
         if not self.plan.is_settled:
             settled.write(self.folder)
@@ -103,7 +110,7 @@ class Training:
     def train(self) -> None:
         """All epochs that remain. Raises Paused, AnnotatorError."""
         plan, rows = self.plan, self.plan.fitted
-        self._work.say("starting from the linear head")
+        self.work.say("starting from the linear head")
         try:
             training = adapt(
                 self.last_stages,
@@ -115,7 +122,7 @@ class Training:
                 settings_of(plan.epochs),
                 seed=SEED,
                 checkpoint=self.checkpoint,
-                should_stop=self._work.check,
+                should_stop=self.work.check,
             )
             self.follow(training)
         except ValueError as error:
@@ -133,22 +140,47 @@ class Training:
         weights = training.weights()
         self.weight, self.bias = weights["classifier.weight"], weights["classifier.bias"]
 
+    def take_over(
+        self, weights: dict[str, torch.Tensor], fitted: np.ndarray, judging: np.ndarray, unread: list[int]
+    ) -> None:
+        """What was trained elsewhere: weights as NetworkTraining gives them, the features of the images that were
+        trained on and of those held out, rows of the plan that could not be read there. Raises NothingToLearn."""
+        if unread:
+            self.plan = self.plan.only(np.setdiff1d(np.arange(len(self.plan.image_ids)), unread))
+            check(self.plan)
+        prefix = "body."
+        ours = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
+        self.last_stages.load_state_dict(ours)
+        self.weight, self.bias = weights["classifier.weight"], weights["classifier.bias"]
+        self.features, self.epochs_done = [fitted, judging], self.plan.epochs
+
+    @property
+    def digest(self) -> str:
+        """Of the plan: names its run on a cluster."""
+        digest = hashlib.sha256(repr((self.plan.parent, self.plan.epochs, self.plan.newest_decision)).encode())
+        for array in (self.plan.image_ids, self.plan.labels, self.plan.mask):
+            digest.update(array.tobytes())
+        return digest.hexdigest()[:12]
+
     def _say_epoch(self) -> None:
         plan = self.plan
         steps = (plan.epochs - self.epochs_done) * -(-len(plan.fitted) // settings_of().batch)
-        self._work.ends_in(steps * self.seconds_a_step)
-        self._work.say("training", self.epochs_done, plan.epochs, at_once=True)
+        self.work.ends_in(steps * self.seconds_a_step)
+        self.work.say("training", self.epochs_done, plan.epochs, at_once=True)
 
     def keep(self, seconds: float) -> Adapted:
         """Judge, and publish the network as a folder of the project. Raises AnnotatorError, DiskFull."""
         plan = self.plan
-        fitted, judging = (examples_of(plan, rows, self.files, self.device) for rows in (plan.fitted, plan.judging))
+        features = self.features or [
+            features_of(self.last_stages, examples_of(plan, rows, self.files, self.device), self.work.check)
+            for rows in (plan.fitted, plan.judging)
+        ]
         try:
-            compared = judge(self._db, plan, self.method, self.last_stages, fitted, judging, self._work.check)
+            compared = judge(self.db, plan, *features)
         except ValueError as error:
             raise AnnotatorError(f"The adapted network could not be judged: {error}") from error
         facts = self._adapted(compared, seconds)
-        target = self._db.paths.adapted(plan.name)
+        target = self.db.paths.adapted(plan.name)
         part = target.with_name(f".{plan.name}.{uuid.uuid4().hex[:8]}.part")
         make_folder(part)
         try:
@@ -217,5 +249,3 @@ def _timed(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-

@@ -1,7 +1,7 @@
 """What an adapting works on, settled when it begins: images, their answers, and which of them are held out.
 
-The plan is a file, so that answers of later change nothing in a training that goes on after a kill. Which images are held
-out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
+The plan is a file, so that answers of later change nothing in a training that goes on after a kill. Which images are
+held out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
 """
 
 import json
@@ -140,8 +140,8 @@ def check(plan: Plan) -> None:
         raise NothingToLearn(
             f"Whether an adapted network is better could not be judged: no class has {FEWEST} unbiased answers "
             f"'present' and {FEWEST} 'absent' on the images that are held out for that (one of {ONE_OF}).\n"
-            "    Unbiased are answers that were not chosen by the model: complete images, audits, exploration. Complete "
-            "some more images."
+            "    Unbiased are answers that were not chosen by the model: complete images, audits, exploration. "
+            "Complete some more images."
         )
 
 

@@ -1,6 +1,7 @@
 """From one network to the next: its features are computed while people go on with the old one, then it is used.
 
-Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates meanwhile.
+Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates
+meanwhile.
 """
 
 import contextlib

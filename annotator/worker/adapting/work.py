@@ -52,9 +52,7 @@ class Work:
         seconds = time.monotonic()
         is_new = doing != self._state.doing
         left = None if self._ends_at is None else max(self._ends_at - seconds, 0.0)
-        self._state = replace(
-            self._state, doing=doing, done=done, of=of, heartbeat_at=time.time(), seconds_left=left
-        )
+        self._state = replace(self._state, doing=doing, done=done, of=of, heartbeat_at=time.time(), seconds_left=left)
         self._show(done, of, doing[:1].upper() + doing[1:])
         if is_new or at_once or seconds - self._reported_at >= HEARTBEAT_SECONDS:
             self._reported_at = seconds

@@ -13,12 +13,12 @@ import numpy as np
 
 from annotator.cluster.connection import Use, check, connected, without_program
 from annotator.cluster.versions import versions
-from annotator.errors import AnnotatorError
 from annotator.shares import counted
 from annotator.store import configuration, embedding, images
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.image_files import ImageFiles, image_files
+from annotator.worker.backbone import backbone_of, network_of
 from annotator.worker.embedding.chunks import Chunks
 from annotator.worker.embedding.local import Local
 from annotator.worker.embedding.progress import Progress
@@ -146,34 +146,20 @@ def _missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
 @contextlib.contextmanager
 def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing: np.ndarray) -> Iterator[Any]:
     if on == "local":
-        from models.backbones.networks import load_backbone
-
-        with _readable():
-            network = load_backbone(backbone)
-        yield Local(db, network)
+        yield Local(db, backbone_of(db, backbone))
         return
     use = Use(on, "annotator embed PROJECT --on local", GO_ON)
     with connected(use) as ray:
         from annotator.worker.embedding.node import Work
         from annotator.worker.embedding.pool import Pool
-        from models.backbones.pretrained import pretrained
 
-        with _readable():
-            source = pretrained(backbone)
+        source = network_of(db, backbone)
         work = Work(backbone, lambda: None, versions(), 1, False, _probes(db, missing))
         try:
             pool = Pool(ray, db, use, work, source, cache)
         except ImportError as error:
             raise without_program(use, error) from error
         yield pool
-
-
-@contextlib.contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise AnnotatorError(str(error)) from error
 
 
 def _probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:

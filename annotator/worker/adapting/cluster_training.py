@@ -1,0 +1,115 @@
+"""The executor of a Ray cluster: Ray Train runs the training on its machines (node_training.py), this process waits.
+
+Ray Train cannot be driven through `ray://`, so a task of the cluster drives it. Checkpoints go to the storage: a folder
+of the project where the cluster is this machine alone, else a folder or address that all of its machines reach.
+"""
+
+import contextlib
+import math
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from safetensors.torch import load
+
+from annotator.errors import AnnotatorError
+from annotator.store.image_files import image_files
+from annotator.worker.adapting.local import Training
+from annotator.worker.adapting.work import Paused
+from annotator.worker.embedding import cluster
+
+CORES_EACH = 4  # of a worker on a machine without GPU
+WAIT_SECONDS = 1.0
+
+
+def train_on_cluster(on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> None:
+    """Train the plan on a cluster; afterwards `training` holds what came out.
+
+    Raises Paused, AnnotatorError: a cluster that cannot be reached or used, no storage, machines that cannot read.
+    """
+    with cluster.connected(on) as ray:
+        try:
+            content = _result(ray, on, training, storage, say)
+        except ImportError as error:
+            raise cluster.without_program(on, error) from error
+        except ConnectionError as error:
+            raise cluster.lost(on, error) from error
+    tensors = load(content)
+    unread = tensors.pop("unread").tolist()
+    training.take_over(
+        {name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")},
+        tensors["fitted"].numpy(),
+        tensors["judging"].numpy(),
+        unread,
+    )
+
+
+def _result(ray: Any, on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> bytes:
+    from annotator.worker.adapting.node_training import Board, Task, run
+    from annotator.worker.embedding.node import versions
+    from annotator.worker.embedding.pool import _Network
+
+    plan, work = training.plan, training.work
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    gpu = any(node["Resources"].get("GPU", 0) >= 1 for node in nodes)
+    each = 1.0 if gpu else min(CORES_EACH, max(1, min(_cores(node) for node in nodes if _cores(node)) if nodes else 1))
+    workers = sum(int(node["Resources"].get("GPU", 0)) if gpu else math.floor(_cores(node) / each) for node in nodes)
+    if not workers:
+        raise AnnotatorError(f"The cluster ({on}) offers no cores to work with. Machines join it with: ray start")
+    place = storage or _own_storage(training, on, nodes)
+    board = ray.remote(Board).options(num_cpus=0).remote()
+    task = Task(
+        name=f"{plan.name}-{training.digest}",
+        parent=plan.parent,
+        network=_Network(ray.put(training.source)),
+        images=image_files(training.db, plan.image_ids.tolist()),
+        labels=plan.labels,
+        mask=plan.mask,
+        unbiased=plan.unbiased,
+        held_out=plan.held_out,
+        method=plan.method,
+        parameters=plan.parameters,
+        epochs=plan.epochs,
+        versions=versions(),
+        board=board,
+    )
+    say(f"On the cluster with {workers} processes at most; checkpoints in {place}.")
+    resources = {"CPU": each} | ({"GPU": 1.0} if gpu else {})
+    job = ray.remote(run).options(num_cpus=0, max_retries=0).remote(task, workers, resources, gpu, place)
+    while True:
+        ready, _ = ray.wait([job], timeout=WAIT_SECONDS)
+        if ready:
+            break
+        with contextlib.suppress(ray.exceptions.RayError):
+            said = ray.get(board.said.remote())
+            training.epochs_done = said["done"] if said["doing"] == "training" else 0
+            work.say(f"{said['doing']} ({said['workers']} processes)", said["done"], said["of"])
+        if work.should_stop():
+            ray.cancel(job, force=True)
+            raise Paused
+    try:
+        return ray.get(job)
+    except ray.exceptions.RayError as error:
+        raise AnnotatorError(f"The training on the cluster ({on}) ended: {_why(error)}") from error
+
+
+def _own_storage(training: Training, on: str, nodes: list[Any]) -> str:
+    """A folder of the project, where all machines of the cluster are this one."""
+    others = {str(node.get("NodeManagerHostname")) for node in nodes} - {socket.gethostname()}
+    if others:
+        raise AnnotatorError(
+            f"The cluster ({on}) has other machines ({', '.join(sorted(others)[:5])}), so checkpoints need a place "
+            "that all of them reach: --storage s3://bucket/adapting, or --storage with a folder that they share."
+        )
+    return str((training.folder / "storage").resolve())
+
+
+def _cores(node: Any) -> float:
+    return node["Resources"].get("CPU", 0.0)
+
+
+def _why(error: Exception) -> str:
+    """The last line of what Ray says that names an error of ours, else its last line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    ours = [line for line in lines if "AnnotatorError" in line]
+    return (ours or lines)[-1].rpartition("AnnotatorError: ")[2]

@@ -1,0 +1,214 @@
+"""What runs on the machines of a cluster: one process of a training that several do together.
+
+It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a folder
+for temporary files, where they also serve the process that comes after a lost one.
+"""
+
+import os
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from annotator.errors import AnnotatorError
+from annotator.store.image_files import ImageFiles, open_image_file
+from annotator.worker.embedding.node import versions
+from annotator.worker.map_cache import Kept, MapFiles
+from models.backbones.networks import Backbone
+from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
+from models.finetune.last_stages import split
+from models.finetune.together import Together
+from models.finetune.views import MapExamples
+from models.methods import make_method
+
+CHECKPOINT, FINAL = "checkpoint.safetensors", "final.safetensors"
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What all processes get.
+
+    name         of the run; of the folder for temporary files, too
+    network      -> the Pretrained (annotator/worker/embedding/pool.py, _Network)
+    images       where the files of each image lie; the other arrays are those of a Plan
+    board        a Board, to say how far it is
+    """
+
+    name: str
+    parent: str
+    network: Any
+    images: list[ImageFiles]
+    labels: np.ndarray
+    mask: np.ndarray
+    unbiased: np.ndarray
+    held_out: np.ndarray
+    method: str
+    parameters: dict[str, Any]
+    epochs: int
+    versions: dict[str, str]
+    board: Any
+
+
+class Board:
+    """An actor: what the processes say of themselves, for the process that waits."""
+
+    def __init__(self):
+        self._said: dict[str, Any] = {"doing": "waiting for the cluster", "done": 0, "of": 0, "workers": 0}
+
+    def say(self, **facts: Any) -> None:
+        """Replace some of it."""
+        self._said |= facts
+
+    def said(self) -> dict[str, Any]:
+        """All of it: doing, done, of, workers."""
+        return self._said
+
+
+def train_together(config: dict[str, Any]) -> None:
+    """The training function of Ray Train's workers; config: {"task": Task}."""
+    import ray.train
+    import ray.train.torch
+    import torch.distributed as dist
+    from safetensors.torch import save_file
+
+    task: Task = config["task"]
+    _check_versions(task)
+    context = ray.train.get_context()
+    rank, of = context.get_world_rank(), context.get_world_size()
+    device = ray.train.torch.get_device()
+    torch.set_num_threads(max(1, int(config["cpus"])))
+    source = task.network()
+    backbone = Backbone(task.parent, source, str(device))
+    inputs, last_stages, what = split(backbone, source)
+    folder = (
+        Path(tempfile.gettempdir()) / f"annotator-adapting-{os.getuid() if hasattr(os, 'getuid') else 0}" / task.name
+    )
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files = MapFiles(folder, inputs, strong=0, opened=_open)
+    owner = np.arange(len(task.images)) % of
+    unread = _make_inputs(task, files, np.flatnonzero(owner == rank), rank, of)
+    everything: list[Any] = [None] * of
+    dist.all_gather_object(everything, unread)
+    lost = np.array(sorted({row for rows in everything for row in rows}), np.int64)
+    rows = np.setdiff1d(np.arange(len(task.images)), lost)
+    fitted, judging = (rows[task.held_out[rows] == held] for held in (False, True))
+
+    def examples(of_rows: np.ndarray) -> MapExamples:
+        return MapExamples(
+            Kept(files, [task.images[row].image_id for row in of_rows]), weak=WEAK_VIEWS, device=str(device)
+        )
+
+    path = folder / f"{rank}-{CHECKPOINT}"
+    path.unlink(missing_ok=True)
+    before = ray.train.get_checkpoint()
+    if before is not None:
+        with before.as_directory() as kept:
+            shutil.copy(Path(kept) / CHECKPOINT, path)
+    together = Together(torch.from_numpy(owner[fitted]), rank, of)
+    if rank == 0:
+        ray.get(task.board.say.remote(doing="training", workers=of))
+    training = adapt(
+        last_stages,
+        examples(fitted),
+        task.labels[fitted],
+        task.mask[fitted],
+        task.unbiased[fitted],
+        make_method(task.method, **task.parameters),
+        settings_of(task.epochs),
+        seed=SEED,
+        checkpoint=path,
+        together=together,
+    )
+    with tempfile.TemporaryDirectory() as report:
+        for epoch in training:
+            checkpoint = None
+            if rank == 0:
+                shutil.copy(path, Path(report) / CHECKPOINT)
+                checkpoint = ray.train.Checkpoint.from_directory(report)
+                ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.of, workers=of))
+            ray.train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=checkpoint)
+        features = np.zeros((0, 0), np.float16)
+        parts = []
+        for of_rows in (fitted, judging):
+            mine = Together(torch.from_numpy(owner[of_rows]), rank, of)
+            own = features_of(last_stages, examples(of_rows), lambda: False, mine.own)
+            parts.append(mine.gathered(torch.from_numpy(own)))
+        del features
+        checkpoint = None
+        if rank == 0:
+            weights = training.weights()
+            tensors = {"fitted": parts[0], "judging": parts[1], "unread": torch.from_numpy(lost)}
+            tensors |= {f"network.{name}": tensor.contiguous() for name, tensor in weights.items()}
+            save_file(tensors, Path(report) / FINAL, {"what": what})
+            shutil.copy(path, Path(report) / CHECKPOINT)
+            checkpoint = ray.train.Checkpoint.from_directory(report)
+        ray.train.report({"epoch": task.epochs}, checkpoint=checkpoint)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storage: str) -> bytes:
+    """A task of the cluster: the whole training by Ray Train; returns the content of the file FINAL.
+
+    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer where it does not
+    come back. With the same name and storage it goes on from there also after the end of this task.
+    """
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    trainer = TorchTrainer(
+        train_together,
+        train_loop_config={"task": task, "cpus": resources.get("CPU", 1)},
+        scaling_config=ScalingConfig(
+            num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
+        ),
+        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=20)),
+    )
+    result = trainer.fit()
+    assert result.checkpoint is not None  # at the end one is always reported
+    with result.checkpoint.as_directory() as folder:
+        return (Path(folder) / FINAL).read_bytes()
+
+
+def _open(files: Any) -> Any:
+    return open_image_file(files, patient=True)
+
+
+def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: int) -> list[int]:
+    """Make the inputs of these rows; returns rows that cannot be read here. Raises AnnotatorError where most cannot."""
+    import ray
+
+    unread: list[int] = []
+    done = 0
+    for held_out in (True, False):
+        rows = own[task.held_out[own] == held_out]
+        by_id = {task.images[row].image_id: int(row) for row in rows}
+        items: list[Any] = [(image_id, task.images[row]) for image_id, row in by_id.items()]
+        for made, failures in files.make(items, not held_out):
+            unread += [by_id[image_id] for image_id in failures]
+            if rank == 0:
+                ray.get(
+                    task.board.say.remote(
+                        doing="preparing images", done=(done + made) * of, of=len(task.images), workers=of
+                    )
+                )
+        done += len(rows)
+    if len(unread) * 2 > len(own):
+        raise AnnotatorError(
+            f"{socket.gethostname()} cannot read {len(unread)} of its {len(own)} images. The folders of images must be "
+            "there under the same path, or be addresses (annotator init --in-place)."
+        )
+    return unread
+
+
+def _check_versions(task: Task) -> None:
+    here = versions()
+    differing = [f"{name} {here[name]} instead of {wanted}" for name, wanted in task.versions.items()
+                 if wanted and here[name] and here[name] != wanted]  # fmt: skip
+    if differing:
+        raise AnnotatorError(f"{socket.gethostname()} has {', '.join(differing)}: install the same versions there.")

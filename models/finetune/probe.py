@@ -1,0 +1,32 @@
+"""How good features are for a collection's classes: a linear head on them, fitted to answers, scores other images.
+
+The head is that of `auto` which counts every answered cell (models/ensemble/answered_head.py): logistic regression on
+roots of features, of length 1. What nobody has answered counts a little, as absent, in images without an unbiased
+answer; in the others not at all.
+"""
+
+import numpy as np
+import torch
+
+from models.ensemble.answered_head import fit_answered_head
+from models.ensemble.basis import as_tensor, root, unit
+
+UNANSWERED = 0.05  # weight of a cell that nobody has answered, in an image without an unbiased answer
+
+
+def head_scores(
+    features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """Probabilities (m, C) float32 of other images by a head that is fitted to some.
+
+    features    (n, D) of the images with labels (n, C) in 1, -1, 0, mask and unbiased (n, C) bool
+    others      (m, D) features
+    """
+    roots = root(as_tensor(features))
+    centre = roots.mean(0)
+    looked_at = (unbiased & mask).any(1, keepdims=True)
+    weights = np.where(labels != 0, 1.0, np.where(looked_at, 0.0, UNANSWERED)) * mask
+    head = fit_answered_head(
+        unit(roots, centre), torch.from_numpy((labels > 0).astype(np.float32)), torch.from_numpy(weights).float()
+    )
+    return torch.sigmoid(unit(root(as_tensor(others)), centre) @ head.weight + head.bias).numpy()

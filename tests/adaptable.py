@@ -1,0 +1,59 @@
+"""A project whose network can be adapted in seconds: small drawings, all complete, and a tiny network of timm."""
+
+import uuid
+from pathlib import Path
+
+import timm
+import torch
+from conftest import CLASSES, draw
+
+from annotator.exchange.setup import set_up
+from annotator.records import Decision
+from annotator.store import configuration, decisions
+from annotator.store.database import Database
+from annotator.worker.process import Worker
+
+IMAGES, SIZE = 72, 64
+
+
+def make_network(folder: Path) -> Path:
+    """A network of random weights, as timm keeps it."""
+    torch.manual_seed(0)
+    made = timm.create_model("test_efficientnet", pretrained=False)
+    made.pretrained_cfg = dict(made.pretrained_cfg) | {"input_size": (3, SIZE, SIZE), "license": "mit"}
+    timm.models.save_for_hf(made, str(folder), safe_serialization=True)
+    return folder
+
+
+def shown(number: int) -> tuple[str, ...]:
+    """What is drawn on an image."""
+    return tuple(name for bit, name in enumerate(CLASSES) if (number * 7 + 1) >> bit & 1)
+
+
+def draw_all(folder: Path) -> Path:
+    for number in range(IMAGES):
+        draw(folder / f"{number:03}.jpg", shown(number), seed=number)
+    return folder
+
+
+def make_project(folder: Path, photos: Path, network: Path) -> Database:
+    """Its images are all complete and have features."""
+    classes = folder.with_name("classes.txt")
+    classes.write_text("\n".join(CLASSES))
+    set_up(folder, images_folder=photos, class_file=classes)
+    db = Database(folder)
+    configuration.choose_backbone(db, f"local-dir:{network}")
+    for number in range(IMAGES):
+        made = [
+            Decision(_id(), "label", "Ann", "click", image_id=number + 1, class_id=CLASSES.index(name) + 1, state=1)
+            for name in shown(number)
+        ]
+        decisions.decide(db, [*made, Decision(_id(), "done", "Ann", "done", image_id=number + 1)])
+    worker = Worker(folder)
+    worker.features.embed()
+    worker.close()
+    return db
+
+
+def _id() -> str:
+    return str(uuid.uuid4())
