@@ -76,6 +76,7 @@ def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
     assert not db.paths.adapting.exists(), "what only the training needs is gone"
 
 
+@pytest.mark.process
 def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
     whole = adapt_now(db.paths.project, epochs=3).network
     assert whole is not None
@@ -100,6 +101,7 @@ def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
     assert again.ap_after == whole.ap_after
 
 
+@pytest.mark.process
 def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, processes):
     process = adapt(db, "--epochs", "400")
     processes.append(process)
@@ -181,6 +183,7 @@ def test_the_estimate_trains_nothing(db):
     assert not db.paths.adapting.exists() and adapting.result(db)["kind"] == "estimate"
 
 
+@pytest.mark.process
 def test_the_worker_starts_what_the_page_asks_for(db):
     from annotator.worker.adapting.switching import Starter
     from annotator.worker.context import Context

@@ -1,11 +1,11 @@
-"""Settings: the order of images, the training method with its parameters."""
+"""Settings: the order of images, the training method with its parameters, adapting the network."""
 
 import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store import configuration, jobs
 from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.ui import adapting, context, frame
 from models import catalogue
 
 
@@ -31,6 +31,8 @@ def _settings() -> None:
             f"Another network: annotator init {db.paths.project} --backbone NAME"
         )
     )
+
+    adapting.section(db)
 
     st.caption("Auto-accept is on the Certificate page.")
 

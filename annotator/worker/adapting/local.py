@@ -237,7 +237,7 @@ class Training:
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
-            float(loss)
+            float(loss.detach())
 
         seconds = _timed(step)
         self.last_stages.load_state_dict(before)
