@@ -19,6 +19,7 @@ from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.setup import set_up
 from annotator.store import adapted, adapting, configuration, decisions, runs
 from annotator.store.database import Database
+from annotator.store.folders import make_folder
 from annotator.worker.adapting import inputs
 from annotator.worker.adapting.adapt_now import adapt_now
 from annotator.worker.adapting.plan import make_plan, read_plan
@@ -94,8 +95,13 @@ def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
     with pytest.raises(AnnotatorError, match="--anew"):
         adapt_now(db.paths.project, epochs=5)
     said: list[str] = []
+    plan = read_plan(db.paths.adapting)
     again = adapt_now(db.paths.project, say=said.append).network
     assert again is not None and "Going on" in said[0]
+    assert plan is not None
+    make_folder(db.paths.adapting)
+    plan.write(db.paths.adapting)  # as if it had been killed when all was done
+    assert adapt_now(db.paths.project).network == again and len(adapted.networks(db)) == 2
     there, here = weights(db, whole.name), weights(db, again.name)
     assert all(np.array_equal(there[name], here[name]) for name in there)
     assert again.ap_after == whole.ap_after

@@ -1,12 +1,13 @@
 """The Streamlit side of the pages, without a browser: what there is, and what to do when there is nothing."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
-from annotator.store import configuration, decisions, jobs
+from annotator.store import adapting, configuration, decisions, jobs
 from annotator.ui import context, frame, navigation
 from models import catalogue
 
@@ -68,6 +69,25 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     box.select("em_apl").run()
     assert configuration.parameters(db) == {}
     assert any(frame.escaped("alpha = 0.2") in caption.value for caption in test.caption)
+
+
+def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(show, db):
+    test = show("settings")
+    test.button(key="adapt_estimate").click().run()
+    assert adapting.wanted(db) == "estimate"
+    adapting.want(db, "")
+    adapting.note_result(db, {"kind": "error", "error": "Complete some more images."})
+    test = show("settings")
+    assert [warning.value for warning in test.warning] == [frame.escaped("Complete some more images.")]
+    test.button(key="adapt_run").click().run()
+    assert adapting.wanted(db) == "run"
+    state = adapting.claim(db, "local")
+    adapting.report(db, replace(state, doing="training", done=1, of=4, seconds_left=180.0))
+    test = show("settings")
+    assert not test.warning and not test.exception
+    test.button(key="adapt_pause").click().run()
+    assert adapting.wanted(db) == "pause"
+    adapting.release(db)
 
 
 def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):

@@ -48,6 +48,7 @@ def adapt(
     """
     from annotator.store.private import files_for_owner_only
     from annotator.worker.adapting.adapt_now import adapt_now
+    from annotator.worker.embedding.embed_now import embed_now
     from annotator.worker.process import prepare_next_backbone
 
     files_for_owner_only()
@@ -67,6 +68,8 @@ def adapt(
     waits = False
     if done.in_use and not watched:
         with progress("Analyzing all images with it") as show:
+            if on != "local":
+                embed_now(project, on, show, done.network.name if done.network else None)
             waits = not prepare_next_backbone(project, show)
     if as_json:
         print(

@@ -33,7 +33,7 @@ def _now(db: Database, was_at_work: bool) -> None:
         of = f" ({state.done:,} of {state.of:,})" if state.of else ""
         share = min(state.done / state.of, 1.0) if state.of else 0.0
         st.progress(share, frame.escaped(f"{state.doing[:1].upper()}{state.doing[1:]}{of}{left}"))
-        if st.button("Pause", disabled=wanted == "pause", help="Goes on from the last epoch."):
+        if st.button("Pause", disabled=wanted == "pause", help="Goes on from the last epoch.", key="adapt_pause"):
             adapting.want(db, "pause")
             st.rerun()
         return
@@ -44,11 +44,11 @@ def _now(db: Database, was_at_work: bool) -> None:
         st.caption("Waiting for the worker to start it.")
         return
     first, second = st.columns(2)
-    if first.button("How long would it take?"):
+    if first.button("How long would it take?", key="adapt_estimate"):
         adapting.want(db, "estimate")
         st.rerun()
     is_paused = adapting.result(db).get("kind") == "paused"
-    if second.button("Continue" if is_paused else "Adapt now"):
+    if second.button("Continue" if is_paused else "Adapt now", key="adapt_run"):
         adapting.want(db, "run")
         st.rerun()
 

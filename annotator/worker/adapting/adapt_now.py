@@ -102,6 +102,9 @@ def _adapt(
     if anew and not estimate_only:
         shutil.rmtree(folder, ignore_errors=True)
     plan = read_plan(folder)
+    if plan is not None and adapted.folder(db, plan.name) and not estimate_only:  # killed when all was done
+        network = next(network for network in adapted.networks(db) if network.name == plan.name)
+        return _ended(db, network, Estimate(0, 0, 0, 0, plan.epochs, ""), time.monotonic() - began)
     if plan is not None and epochs not in (None, plan.epochs):
         raise AnnotatorError(
             f"An adapting over {plan.epochs} epochs was begun, and is gone on with by the same command without "
@@ -135,12 +138,17 @@ def _adapt(
             db, {"kind": "paused", "at": time.time(), "epoch": training.epochs_done, "of": plan.epochs}
         )
         return Outcome(estimate, None, False, time.monotonic() - began, training.epochs_done)
-    shutil.rmtree(folder, ignore_errors=True)
+    return _ended(db, network, estimate, time.monotonic() - began)
+
+
+def _ended(db: Database, network: Adapted, estimate: Estimate, seconds: float) -> Outcome:
+    """The network is kept: use it if it is better, and nobody has chosen another since."""
     is_used = network.is_better and configuration.backbone(db) == network.parent
-    adapting.note_result(db, {"kind": "adapted", "at": time.time(), "name": network.name, "in_use": is_used})
     if is_used:
         adapted.prepare(db, network.name)
-    return Outcome(estimate, network, is_used, time.monotonic() - began, plan.epochs)
+    adapting.note_result(db, {"kind": "adapted", "at": time.time(), "name": network.name, "in_use": is_used})
+    shutil.rmtree(db.paths.adapting, ignore_errors=True)
+    return Outcome(estimate, network, is_used, seconds, network.epochs)
 
 
 def in_words(estimate: Estimate) -> str:

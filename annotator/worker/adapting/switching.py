@@ -15,6 +15,7 @@ from annotator.store import adapted, adapting, configuration, heartbeat
 from annotator.worker.context import Context
 from annotator.worker.missing_features import MissingFeatures
 
+LOOK_SECONDS = 5.0  # between two looks at what is missing, where another process or a bucket is waited for
 AGAIN_SECONDS = 60.0  # after a process that ended with an error, until it may be started again
 
 
@@ -24,7 +25,11 @@ class NextContext(Context):
     def __init__(self, context: Context):
         super().__init__(context.db)
         self.stop = context.stop
-        self.say = context.say
+        self._context = context
+
+    def say(self, state: str, done: int = 0, of: int = 0) -> None:
+        """As the worker's."""
+        self._context.say(state, done, of)
 
     def backbone_name(self) -> str:
         """The network that is being prepared."""
@@ -39,6 +44,7 @@ class NextBackbone:
         self._db = context.db
         self._next = NextContext(context)
         self._missing = MissingFeatures(self._next, between)
+        self._again_at = 0.0
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
         """Compute features of the next network that are missing, and use it when all are there: True then.
@@ -46,8 +52,9 @@ class NextBackbone:
         train    as in MissingFeatures.embed
         """
         name = adapted.next_backbone(self._db)
-        if not name:
+        if not name or time.monotonic() < self._again_at:
             return False
+        self._again_at = time.monotonic() + LOOK_SECONDS
         try:
             self._missing.embed(train)
             self._next.features().refresh()

@@ -65,12 +65,16 @@ class Embedded:
 
 
 def embed_now(
-    project: Path, on: str = "local", show: Callable[[int, int, str], None] = lambda done, of, title: None
+    project: Path,
+    on: str = "local",
+    show: Callable[[int, int, str], None] = lambda done, of, title: None,
+    backbone: str | None = None,
 ) -> Embedded:
     """Embed the images of a project that have no features.
 
     on      "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py)
     show    called with (images that have features, images, title)
+    backbone    the network; None: the one that the project uses
 
     SIGINT and SIGTERM stop it: what is embedded is kept. Raises AnnotatorError: unknown `on`, no Ray, a head that does
     not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
@@ -83,7 +87,7 @@ def embed_now(
     claim = embedding.claim(db, on)
     stop = threading.Event()
     try:
-        backbone = configuration.backbone(db)
+        backbone = backbone or configuration.backbone(db)
         cache = FeatureCache(db.paths.features(backbone))
         cache.refresh()
         images.check_addresses(db)
