@@ -49,7 +49,8 @@ def save_network(
         "num_classes": len(class_names),
         "classifier": (whole.pretrained_cfg or {}).get("classifier"),
     }
-    timm.models.save_for_hf(whole, str(folder), {"label_names": class_names}, safe_serialization=True)
+    save: Any = getattr(timm.models, "save_for_hf")  # noqa: B009 - not typed
+    save(whole, str(folder), {"label_names": class_names}, safe_serialization=True)
     again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
     with torch.no_grad():
         if not torch.allclose(again(example), expected, rtol=TOLERANCE, atol=TOLERANCE):

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from models.labels import PRESENT, UNSEEN
 from models.losses.base import Loss
+from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.gr import GR
 
@@ -30,6 +31,7 @@ class Answers(Method):
     url = ""
     assumes = "What the method inside assumes, of images without an unbiased answer; of all others nothing."
     threshold = 0.5
+    inside = ("inner",)  # kept with its own state (checkpoints.py)
 
     def __init__(self, method: Method, unbiased: Tensor):
         """method: of single positives; unbiased: (N, C) bool, answers that were not chosen by their state."""
@@ -86,4 +88,4 @@ def loss_for(method: Method) -> Method:
     )
     if method.reads == "features" and is_plain and not method.full_labels and method.criterion().reduction == "cells":
         return method
-    return method.of_the_head() if hasattr(method, "of_the_head") else GR()
+    return method.of_the_head() if isinstance(method, Auto) else GR()

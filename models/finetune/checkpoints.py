@@ -31,10 +31,13 @@ def state_of(method: Method | Loss) -> dict[str, Any]:
     of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that keeps its
     state in such attributes needs no code of its own.
 
+    A method around another one names its attribute in a class attribute `inside`.
+
     Raises TypeError naming an attribute of another kind.
     """
+    inside: tuple[str, ...] = getattr(method, "inside", ())
     return {
-        name: _packed(value, f"{type(method).__name__}.{name}")
+        name: {"inner": state_of(value)} if name in inside else _packed(value, f"{type(method).__name__}.{name}")
         for name, value in vars(method).items()
         if not (isinstance(method, nn.Module) and name in nn.Module().__dict__) and not _is_function(value)
     }
@@ -145,8 +148,6 @@ def _packed(value: Any, where: str) -> Any:
             "attributes": state_of(value),
             "tensors": {name: tensor.cpu() for name, tensor in value.state_dict().items()},
         }
-    if isinstance(value, Method):
-        return {"inner": state_of(value)}
     if isinstance(value, nn.Module):
         return {"module": {name: tensor.detach().cpu() for name, tensor in value.state_dict().items()}}
     if isinstance(value, list | tuple):

@@ -44,7 +44,7 @@ class Together:
         for rank in range(self.of):
             held = owner == rank
             count = int(held.sum())
-            position[held] = (torch.arange(count) + (rank + 1) / (self.of + 1)) / max(count, 1)
+            position[held] = (torch.arange(count).double() + (rank + 1) / (self.of + 1)) / max(count, 1)
         parts = list(order[torch.argsort(position, stable=True)].split(batch))
         return [part for part in parts if len(torch.unique(self.owner[part])) == self.of]
 

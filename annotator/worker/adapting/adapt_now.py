@@ -189,7 +189,7 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
     def ask(number: int, _frame: object) -> None:
         stop.set()
-        signal.signal(number, before[number] or signal.SIG_DFL)
+        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
 
     for number in before:
         signal.signal(number, ask)

@@ -76,14 +76,19 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
     say(f"On the cluster with {workers} processes at most; checkpoints in {place}.")
     resources = {"CPU": each} | ({"GPU": 1.0} if gpu else {})
     job = ray.remote(run).options(num_cpus=0, max_retries=0).remote(task, workers, resources, gpu, place)
+    refusal = ""
     while True:
         ready, _ = ray.wait([job], timeout=WAIT_SECONDS)
         if ready:
             break
         with contextlib.suppress(ray.exceptions.RayError):
             said = ray.get(board.said.remote())
-            training.epochs_done = said["done"] if said["doing"] == "training" else 0
+            training.epochs_done = max(training.epochs_done, said["done"] if said["doing"] == "training" else 0)
             work.say(f"{said['doing']} ({said['workers']} processes)", said["done"], said["of"])
+            refusal = said["refusal"]
+        if refusal:
+            ray.cancel(job, force=True)
+            raise AnnotatorError(f"The training on the cluster ({on}) ended: {refusal}")
         if work.should_stop():
             ray.cancel(job, force=True)
             raise Paused

@@ -28,6 +28,7 @@ from models.methods import make_method
 
 CHECKPOINT, FINAL = "checkpoint.safetensors", "final.safetensors"
 SEED = 0
+LOSSES = 20  # of workers or machines, until it is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +60,39 @@ class Board:
     """An actor: what the processes say of themselves, for the process that waits."""
 
     def __init__(self):
-        self._said: dict[str, Any] = {"doing": "waiting for the cluster", "done": 0, "of": 0, "workers": 0}
+        self._said: dict[str, Any] = {
+            "doing": "waiting for the cluster",
+            "done": 0,
+            "of": 0,
+            "workers": 0,
+            "refusal": "",
+        }
 
     def say(self, **facts: Any) -> None:
         """Replace some of it."""
         self._said |= facts
 
     def said(self) -> dict[str, Any]:
-        """All of it: doing, done, of, workers."""
+        """All of it: doing, done, of, workers; refusal: why it cannot be done, "" while it can."""
         return self._said
 
 
 def train_together(config: dict[str, Any]) -> None:
-    """The training function of Ray Train's workers; config: {"task": Task}."""
+    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each}.
+
+    What would end alike however often it is tried is said to the process that waits, which then gives up.
+    """
+    import ray
+
+    try:
+        _train(config)
+    except (AnnotatorError, ValueError, TypeError, OSError) as error:
+        ray.get(config["task"].board.say.remote(refusal=f"{socket.gethostname()}: {error}"))
+        raise
+
+
+def _train(config: dict[str, Any]) -> None:
+    import ray
     import ray.train
     import ray.train.torch
     import torch.distributed as dist
@@ -112,7 +133,7 @@ def train_together(config: dict[str, Any]) -> None:
             shutil.copy(Path(kept) / CHECKPOINT, path)
     together = Together(torch.from_numpy(owner[fitted]), rank, of)
     if rank == 0:
-        ray.get(task.board.say.remote(doing="training", workers=of))
+        ray.get(task.board.say.remote(doing="training", done=0, of=task.epochs, workers=of))
     training = adapt(
         last_stages,
         examples(fitted),
@@ -133,13 +154,11 @@ def train_together(config: dict[str, Any]) -> None:
                 checkpoint = ray.train.Checkpoint.from_directory(report)
                 ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.of, workers=of))
             ray.train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=checkpoint)
-        features = np.zeros((0, 0), np.float16)
         parts = []
         for of_rows in (fitted, judging):
             mine = Together(torch.from_numpy(owner[of_rows]), rank, of)
             own = features_of(last_stages, examples(of_rows), lambda: False, mine.own)
             parts.append(mine.gathered(torch.from_numpy(own)))
-        del features
         checkpoint = None
         if rank == 0:
             weights = training.weights()
@@ -167,7 +186,7 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
         scaling_config=ScalingConfig(
             num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
         ),
-        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=20)),
+        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
     )
     result = trainer.fit()
     assert result.checkpoint is not None  # at the end one is always reported
