@@ -12,6 +12,7 @@ from models.backbones.pretrained import Pretrained
 from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
 from models.finetune.answers import Answers, loss_for
 from models.finetune.last_stages import put_back, split
+from models.finetune.together import Together
 from models.finetune.views import MapExamples
 from models.methods import make_method
 from models.statistics.paired import compare
@@ -196,3 +197,19 @@ def test_squashed_pictures_are_what_it_sees():
     backbone = Backbone("tiny", source)
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (50, 90, 3), np.uint8))
     assert backbone.preprocess(picture).shape == (3, SIZE, SIZE)
+
+
+def test_every_batch_of_several_processes_has_images_of_each_and_each_image_is_in_one():
+    owner = torch.cat([torch.zeros(50), torch.ones(30), torch.full((21,), 2.0)]).long()
+    together = [Together(owner, rank, 3) for rank in range(3)]
+    order = torch.randperm(101, generator=torch.Generator().manual_seed(0))
+    parts = together[0].parts(order, 32)
+    assert [len(part) for part in parts[:3]] == [32, 32, 32]
+    assert len(torch.unique(torch.cat(parts))) == sum(map(len, parts)) >= 96
+    for part in parts:
+        assert [sorted(t.mine(part).tolist()) for t in together] == [
+            sorted(row for row in part.tolist() if owner[row] == rank) for rank in range(3)
+        ]
+        assert sum(t.weight(part) for t in together) == pytest.approx(3)
+        assert len(part) < 32 or abs(len(together[0].mine(part)) - 16) <= 1
+    assert torch.equal(torch.cat([t.own for t in together]).sort().values, torch.arange(101))
