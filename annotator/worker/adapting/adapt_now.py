@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from annotator.cluster.connection import check
 from annotator.errors import AnnotatorError
 from annotator.store import adapted, adapting, configuration
 from annotator.store.adapted import Adapted
@@ -59,10 +60,7 @@ def adapt_now(
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
     Raises AnnotatorError: nothing to learn from, a network that cannot be adapted, another process at it, DiskFull.
     """
-    if on != "local":
-        from annotator.worker.embedding import cluster
-
-        cluster.check(on)
+    check(on)
     db = Database(project)
     db.refuse_read_only()
     claim = adapting.claim(db, on)

@@ -12,11 +12,12 @@ from typing import Any
 
 from safetensors.torch import load
 
+from annotator.cluster.connection import Use, connected, lost, without_program
+from annotator.cluster.versions import versions
 from annotator.errors import AnnotatorError
 from annotator.store.image_files import image_files
 from annotator.worker.adapting.local import Training
 from annotator.worker.adapting.work import Paused
-from annotator.worker.embedding import cluster
 
 CORES_EACH = 4  # of a worker on a machine without GPU
 WAIT_SECONDS = 1.0
@@ -27,13 +28,14 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
 
     Raises Paused, AnnotatorError: a cluster that cannot be reached or used, no storage, machines that cannot read.
     """
-    with cluster.connected(on) as ray:
+    use = Use(on, "annotator adapt PROJECT --on local", "The same command goes on from the last checkpoint.")
+    with connected(use) as ray:
         try:
             content = _result(ray, on, training, storage, say)
         except ImportError as error:
-            raise cluster.without_program(on, error) from error
+            raise without_program(use, error) from error
         except ConnectionError as error:
-            raise cluster.lost(on, error) from error
+            raise lost(use, error) from error
     tensors = load(content)
     unread = tensors.pop("unread").tolist()
     training.take_over(
@@ -46,7 +48,6 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
 
 def _result(ray: Any, on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> bytes:
     from annotator.worker.adapting.node_training import Board, Task, run
-    from annotator.worker.embedding.node import versions
     from annotator.worker.embedding.pool import _Network
 
     plan, work = training.plan, training.work

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
 from annotator.store.image_files import ImageFiles, open_image_file
-from annotator.worker.embedding.node import versions
 from annotator.worker.map_cache import Kept, MapFiles
 from models.backbones.networks import Backbone
 from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
@@ -226,8 +226,5 @@ def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: in
 
 
 def _check_versions(task: Task) -> None:
-    here = versions()
-    differing = [f"{name} {here[name]} instead of {wanted}" for name, wanted in task.versions.items()
-                 if wanted and here[name] and here[name] != wanted]  # fmt: skip
-    if differing:
-        raise AnnotatorError(f"{socket.gethostname()} has {', '.join(differing)}: install the same versions there.")
+    if reason := refusal(task.versions):
+        raise AnnotatorError(f"{socket.gethostname()} {reason}: install the same versions there.")
