@@ -1,4 +1,4 @@
-"""The commands that adapt a project's network to its answers, and that list and take home what came of it."""
+"""The commands that adapt a project's network to its answers, that list and take home what came of it, that measure it."""
 
 import json
 import sys
@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from annotator.cli import bench
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import printable, progress
+from annotator.cli.printing import print_bench, printable, progress
 from annotator.errors import AnnotatorError
+from annotator.settings import DEFAULT_BACKBONE
 from annotator.shares import counted
 from annotator.store.adapted import Adapted
 
@@ -141,6 +143,31 @@ def adapted(
             print("  in use")
     if not networks:
         print("No network was adapted in this project yet: annotator adapt PROJECT")
+
+
+@bench.commands.command(
+    "adapting",
+    epilog=examples("annotator bench adapting --images photos --truth truth.csv --share 0.3 --seed 0..2 --json"),
+)
+def bench_adapting(
+    images: Annotated[Path, typer.Option(help="Folder of images.")],
+    truth: Annotated[Path, typer.Option(help="CSV of all that they show: image,labels or image,class,state.")],
+    share: Annotated[float, typer.Option(help="Of all cells of the training images that is answered.")] = 0.3,
+    epochs: Annotated[int, typer.Option(help="Passes over the training images.", min=1)] = 4,
+    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or a range.")] = "0",
+    backbone: Annotated[str, typer.Option(help="The network to adapt.")] = DEFAULT_BACKBONE,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    bound: Annotated[bool, typer.Option("--bound/--no-bound", help="Also with all cells answered.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Adapt a network to a collection: test mAP of a head on frozen features against the adapted network."""
+    from annotator.benchmark.adapting import measure
+
+    result = bench.run_benchmark(
+        measure, images, truth, share=share, epochs=epochs, seeds=bench.seeds(seed), backbone=backbone, device=device,
+        bound=bound,
+    )  # fmt: skip
+    print_bench(result, as_json)
 
 
 def _print(network: Adapted) -> None:

@@ -13,7 +13,6 @@ import typer
 from annotator.cli.options import AsJson, examples
 from annotator.cli.printing import print_bench, print_table, progress
 from annotator.errors import AnnotatorError, several
-from annotator.settings import DEFAULT_BACKBONE
 
 LEAST_IMAGES = 1000  # of `bench scale`: a training of fewer is over at once
 
@@ -360,31 +359,6 @@ def bench_faults(
         print(f"BROKEN {sentence}", file=sys.stderr)
     if result["broken"]:
         raise typer.Exit(1)
-
-
-@commands.command(
-    "adapting",
-    epilog=examples("annotator bench adapting --images photos --truth truth.csv --share 0.3 --seed 0..2 --json"),
-)
-def bench_adapting(
-    images: Annotated[Path, typer.Option(help="Folder of images.")],
-    truth: Annotated[Path, typer.Option(help="CSV of all that they show: image,labels or image,class,state.")],
-    share: Annotated[float, typer.Option(help="Of all cells of the training images that is answered.")] = 0.3,
-    epochs: Annotated[int, typer.Option(help="Passes over the training images.", min=1)] = 4,
-    seed: Annotated[str, typer.Option(metavar="N|N..M", help="One seed, or a range.")] = "0",
-    backbone: Annotated[str, typer.Option(help="The network to adapt.")] = DEFAULT_BACKBONE,
-    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
-    bound: Annotated[bool, typer.Option("--bound/--no-bound", help="Also with all cells answered.")] = True,
-    as_json: AsJson = False,
-) -> None:
-    """Adapt a network to a collection: test mAP of a head on frozen features against the adapted network."""
-    from annotator.benchmark.adapting import measure
-
-    result = run_benchmark(
-        measure, images, truth, share=share, epochs=epochs, seeds=seeds(seed), backbone=backbone, device=device,
-        bound=bound,
-    )  # fmt: skip
-    print_bench(result, as_json)
 
 
 def seeds(text: str) -> range:
