@@ -1,4 +1,4 @@
-"""The commands that adapt a project's network to its answers, that list and take home what came of it, that measure it."""
+"""The commands that adapt a network to the answers of a project, list and take home what came of it, and measure it."""
 
 import json
 import sys
