@@ -27,7 +27,7 @@ from models.ensemble.regions import RegionCodes, Regions
 from models.linear.blocks import in_blocks
 from models.linear.training import Features, one_thread
 
-CHUNK = 8 * ROWS  # images of a call; whole blocks, so that a call scores the blocks that this process would
+CHUNK = 16 * ROWS  # images of a call; whole blocks, so that a call scores the blocks that this process would
 PROBES = 5  # files of features that a machine is asked to see
 
 log = logging.getLogger("annotator.worker")

@@ -15,7 +15,7 @@ from models.ensemble.regions import RegionCodes, Regions
 from models.linear.blocks import in_blocks
 from models.linear.training import Features, Head
 
-ROWS = 512  # images of a block
+ROWS = 256  # images scored at once: their codes as float32 fit into a cache
 
 
 @dataclass(frozen=True, eq=False)

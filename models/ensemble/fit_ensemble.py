@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.ensemble.all_images import ROWS
 from models.ensemble.basis import Basis, as_tensor, root, unit
 from models.ensemble.learned_rows import Learned
 from models.ensemble.regions import RegionCodes, Regions
@@ -42,7 +43,6 @@ from models.linear.training import (
 from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
-ROWS = 256  # images scored at once: their codes as float32 fit into a cache
 BLOCK = 2048  # images whose moments are made at once
 LARGE = (
     10_000  # labeled images; from there on torch uses all of its threads: single products are long enough to be shared

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.ensemble.all_images import Known
+from models.ensemble.all_images import ROWS, Known
 from models.ensemble.answered_head import REGIONS, AnsweredHead
 from models.ensemble.basis import as_tensor, root
-from models.ensemble.fit_ensemble import ROWS, Ensemble
+from models.ensemble.fit_ensemble import Ensemble
 from models.ensemble.regions import RegionCodes, Regions
 from models.labels import UNSEEN
 from models.linear.blocks import in_blocks

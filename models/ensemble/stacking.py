@@ -26,10 +26,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.ensemble.all_images import ImageModel, Known, Scoring, score_here
+from models.ensemble.all_images import ROWS, ImageModel, Known, Scoring, score_here
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import ROWS, Ensemble, fit_ensemble, without
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, without
 from models.ensemble.learned_rows import LEARNED, Learned, gathered, learned_rows
 from models.ensemble.regions import Regions
 from models.ensemble.scoring import EnsembleModel, Scorer, StackedScorer
