@@ -15,6 +15,8 @@ from annotator.benchmark.scale.growth import growth
 from annotator.benchmark.scale.page import measure_page
 from annotator.benchmark.scale.watched import watched
 from annotator.errors import AnnotatorError
+from annotator.settings import DATABASE
+from annotator.store.features.shards import SUFFIX
 
 STEPS = ("register", "embed", "train", "rank", "page", "decide", "status", "export")
 NEEDS = {
@@ -115,10 +117,23 @@ def _measure_size(
                 figures |= found
             if part:
                 part.write_text(json.dumps({"images": images, "figures": figures}), encoding="utf-8")
-        figures["project_mb"] = sum(path.stat().st_size for path in project.rglob("*") if path.is_file()) / 1e6
+        figures |= _sizes(project)
     if "register_seconds" in figures:
         figures["register_per_second"] = images / figures["register_seconds"]
     return {name: round(value, 3) for name, value in figures.items()}
+
+
+def _sizes(project: Path) -> Figures:
+    """Megabytes on the disk: of the tables, of features, of runs, and of the project."""
+    sizes = {"tables_mb": 0.0, "features_mb": 0.0, "runs_mb": 0.0, "project_mb": 0.0}
+    for path in project.rglob("*"):
+        if path.is_file():
+            top, megabytes = path.relative_to(project).parts[0], path.stat().st_size / 1e6
+            kind = "tables" if top.startswith(DATABASE) else "runs" if top == "runs" else "features"
+            if kind != "features" or path.suffix == SUFFIX:
+                sizes[f"{kind}_mb"] += megabytes
+            sizes["project_mb"] += megabytes
+    return sizes
 
 
 def _process(name: str, module: str, *arguments: object) -> Figures:
@@ -162,7 +177,8 @@ def _growth(sizes: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     counts = [size["images"] for size in sizes]
     common = set.intersection(*(set(size["figures"]) for size in sizes))
     wanted = [f"{step}_{what}" for step in STEPS for what in ("seconds", "peak_mb")]
-    wanted += ["train_first_seconds", "train_next_seconds", "page_key_p95_ms", "project_mb"]
+    wanted += ["train_first_seconds", "train_next_seconds", "page_key_p95_ms"]
+    wanted += ["tables_mb", "features_mb", "runs_mb", "project_mb"]
     return {
         name: {what: round(value, 3) for what, value in _of(sizes, counts, name).items()}
         for name in wanted
