@@ -224,8 +224,10 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
 def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: set[int], want: int) -> list[int]:
     """The first `want` untouched ones of these images, in their order."""
     free_ids: list[int] = []
-    if not sql.execute("SELECT 1 FROM image WHERE stage = ? AND problem = '' LIMIT 1", [UNTOUCHED]).fetchone():
-        return free_ids  # without looking for any in the whole order
+    # Else all of a long order would be looked through. By its order, because SQLite may scan the table otherwise.
+    any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
+    if not sql.execute(any_, [UNTOUCHED]).fetchone():
+        return free_ids
     for start in range(0, len(wanted), incomplete.AT_ONCE):
         if want <= len(free_ids):
             break
