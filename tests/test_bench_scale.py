@@ -45,7 +45,7 @@ def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, mon
     assert values["page_key_p95_ms"] >= values["page_decide_p50_ms"] > 0
     assert values["decide_per_second"] > 1 and values["export_mb"] > 0
     parts = [values[f"{kind}_mb"] for kind in ("tables", "features", "runs")]
-    assert min(parts) > 0 and sum(parts) <= values["project_mb"]
+    assert min(parts) > 0 and sum(parts) <= values["project_mb"] + 0.01
     assert not _left()
     # Not measured again: no step exists any more.
     monkeypatch.setattr(scale, "STEP", "nowhere")
