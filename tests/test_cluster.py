@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from adaptable import draw_all, make_network, make_project
-from clusters import ROOT, TOKEN, Cluster
 from conftest import draw
 
+from annotator.benchmark.harness.ray_cluster import HEAD, MACHINE, Cluster
 from annotator.errors import AlreadyRunning
 from annotator.exchange.setup import set_up
 from annotator.store import adapted, adapting, embedding
@@ -31,6 +31,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
 ]
 
+ROOT = Path(__file__).resolve().parent.parent
 IMAGES, KILLS = 300, 2
 # A network that only the machine of the project knows, and that takes a while: its weights have to travel.
 SLOW = """
@@ -123,8 +124,15 @@ def each_once(db: Database) -> dict[int, int]:
     return dict.fromkeys(range(1, IMAGES + 1), 1)
 
 
+def test_the_recipe_starts_the_machines_as_these_tests_do():
+    recipe = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert f"    ray start --head {HEAD.format(port=6379, client=10001)}\n" in recipe
+    assert f"    ray start {MACHINE.format(head='HEAD', port=6379)}\n" in recipe
+    assert "    annotator embed birds --on ray://HEAD:10001\n" in recipe
+
+
 def test_two_machines_embed_every_image_once_and_as_this_machine_does(cluster, db, embed):
-    out, _ = ended(embed("--on", cluster.client, "--json", environment=TOKEN))
+    out, _ = ended(embed("--on", cluster.client, "--json", environment=cluster.environment))
     result = json.loads(out.splitlines()[-1])
     assert (result["images"], result["failed"], result["remaining"]) == (IMAGES, 0, 0)
     assert 1 <= result["workers"] <= 2 and result["images_a_second"] > 0
@@ -205,7 +213,7 @@ def test_a_machine_that_cannot_embed_is_left_out_and_named(cluster, db, embed, t
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
     only = Cluster(path=tmp_path / "broken")
     try:
-        err = ended(embed("--on", only.client, environment=TOKEN), code=1)[1]
+        err = ended(embed("--on", only.client, environment=only.environment), code=1)[1]
     finally:
         only.end()
     assert "has no complete annotator" in err and "no_such_module" in err

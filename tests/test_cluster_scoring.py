@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from clusters import Cluster
 from conftest import draw
 from typer.testing import CliRunner
 
+from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.benchmark.scale import steps
 from annotator.cli import app
 from annotator.cluster import tasks

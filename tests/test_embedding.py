@@ -18,6 +18,7 @@ from annotator.cluster.versions import versions
 from annotator.errors import AlreadyRunning
 from annotator.store import embedding
 from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import shard_files
 from annotator.store.files import NOT_READ
 from annotator.store.image_files import image_files, open_image_file
 from annotator.store.locations.location import Location
@@ -190,3 +191,14 @@ def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_th
     embedded = member.embed(elsewhere, {2: content})
     assert embedded.image_ids.tolist() == [2] and embedded.features.shape == (1, 1280)
     assert embedded.regions.shape == (1, 9, 1280) and embedded.failures[0][0] == 1
+
+
+def test_images_of_a_damaged_shard_are_analyzed_again(annotator, db):
+    db.set_setting("backbone", BACKBONE)
+    annotator("embed", db.paths.project)
+    (shard,) = shard_files(db.paths.features(BACKBONE))
+    content = bytearray(shard.read_bytes())
+    content[-100] ^= 1
+    shard.write_bytes(content)
+    assert json.loads(annotator("embed", db.paths.project, "--json").stdout)["images"] == 24
+    assert json.loads(annotator("embed", db.paths.project, "--json").stdout)["images"] == 0

@@ -58,11 +58,11 @@ def test_a_cluster_that_embeds_is_shown_with_its_speed_and_the_time_left(project
     nodes = (("big", 30.0), ("small", 10.0))
     state = replace(claim, done=1200, of=10000, images_a_second=40.0, workers=3, nodes=nodes, note="old is left out: x")
     embedding.report(db, state)
-    said = " ".join(caption.value for caption in shown(project).caption).replace("\u2060", "").replace("\\", "")
-    assert "on ray://head:10001, 1,200 of 10,000 images; 3 workers" in said
+    said = " ".join(bar.proto.text for bar in shown(project).get("progress")).replace("\u2060", "").replace("\\", "")
+    assert "annotator embed: on ray://head:10001, 1,200 of 10,000 images; 3 workers" in said
     assert "40 images a second (big 30, small 10); about 4 minutes left; old is left out: x" in said
     embedding.release(db)
-    assert "annotator embed" not in " ".join(caption.value for caption in shown(project).caption)
+    assert not any("annotator embed" in bar.proto.text for bar in shown(project).get("progress"))
 
 
 def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):

@@ -6,7 +6,7 @@ Temporary projects and processes are gone when a measurement ends, however it en
 
     interface/ freshness.py store.py embedding.py        speed: keys, answers to decisions, routes, images a second
     data/                                                speed and memory: labels out and in, format by format
-    scale/                                               speed and memory: trainings of a million images
+    scale/                                               speed and memory: trainings of a million images, clusters
     methods/ effort/ heatmaps.py adapting.py             quality: methods, human effort, heat maps, adapted networks
     certificate.py acceptance.py faults/                 guarantees: intervals, auto-accept, kills
     harness/                                             processes, browser, projects and floors for all of these

@@ -103,6 +103,21 @@ def bench_scale(
 
 
 @commands.command(
+    "cluster", epilog=examples("annotator bench cluster", "annotator bench cluster --images 5000 --workers 2 --json")
+)
+def bench_cluster(
+    images: Annotated[int, typer.Option(help="Made-up images.", min=1)] = 20_000,
+    workers: Annotated[int, typer.Option(help="Machines of the cluster, with one core each.", min=1)] = 3,
+    kill_every: Annotated[float, typer.Option(help="Seconds between two workers that are killed.", min=1)] = 20.0,
+    as_json: AsJson = False,
+) -> None:
+    """Time to analyze images on a Ray cluster of this machine, with and without killed workers, compared with none."""
+    from annotator.benchmark.scale.cluster import measure
+
+    print_bench(measure(images, workers, kill_every), as_json)
+
+
+@commands.command(
     "data",
     epilog=examples(
         "annotator bench data",

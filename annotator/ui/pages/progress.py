@@ -87,7 +87,7 @@ def _worker(status_: dict[str, Any]) -> None:
     else:
         frame.warning(f"The worker is not running (last state: {worker['state']}). The app restarts it by itself.")
     if status_["embedding"]:
-        words.append(f"annotator embed: {embedding_in_words(status_['embedding'])}.")
+        _embedding(status_["embedding"])
     if status_["features"] < status_["images"]:
         words.append(f"{status_['features']:,} of {counted(status_['images'], 'image')} analyzed.")
     if run:
@@ -104,6 +104,11 @@ def _worker(status_: dict[str, Any]) -> None:
     if status_["last_error"]:
         with st.expander("The worker's last error", icon=":material/error:"):
             st.code(status_["last_error"], language=None)
+
+
+def _embedding(state: dict[str, Any]) -> None:
+    share = min(state["done"] / max(state["of"], 1), 1.0)
+    st.progress(share, text=frame.escaped(f"annotator embed: {embedding_in_words(state)}"))
 
 
 def _decisions(db: Database, colours: Palette) -> None:

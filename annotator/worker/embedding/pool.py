@@ -34,7 +34,9 @@ LOOK_SECONDS = 2.0  # how often machines are looked for
 WAIT_SECONDS = 0.5  # for a result, before the caller may report
 SENT_BYTES = 32 << 20  # of files that travel with a chunk
 STARTS = 3  # of workers in a row that fail, until a machine is left out
+NO_CORES_SECONDS = 120.0  # until a cluster without a core to work with is given up: machines may be about to join
 AGAIN_SECONDS = 60.0  # until it is tried again, unless it would fail alike
+FULL = "(is its memory full, or the disk where Ray keeps temporary files?)"
 FATAL = f"{LOSSES} workers ended while they read it"
 
 
@@ -62,6 +64,8 @@ class Pool:
         left_out = [
             f"{machine.name} is left out: {machine.reason}" for machine in self._machines.values() if machine.reason
         ]
+        if not self._machines and time.monotonic() - self._began > 10:
+            return "Waiting for the cluster: no machine offers cores yet"
         if not self.workers and not left_out and time.monotonic() - self._began > 10:
             return "Waiting for the cluster: all of its cores are taken, or workers are starting"
         return "; ".join(left_out)
@@ -111,7 +115,7 @@ class Pool:
         if self._machines and not self._members:
             problems = [f"{machine.name} {machine.reason}" for machine in self._machines.values()]
             raise several(f"No machine of the cluster ({self._use.on}) can embed:", problems)
-        if not self._machines and time.monotonic() - self._began > 30:
+        if not self._machines and time.monotonic() - self._began > NO_CORES_SECONDS:
             raise AnnotatorError(
                 f"The cluster ({self._use.on}) offers no cores to work with. Machines join it with: "
                 "ray start --address=HEAD:6379 --num-cpus=8"
@@ -244,7 +248,7 @@ class Pool:
         if member.ready is None:
             member.machine.failed_starts += 1
             if final or member.machine.failed_starts >= STARTS:
-                member.machine.reason = why
+                member.machine.reason = why if final else f"{why} {FULL}"
                 member.machine.again_at = math.inf if final else time.monotonic() + AGAIN_SECONDS
         for place, sent in enumerate(member.out.values()):
             if place:  # it was waiting, or had just begun: the one in front of it is what was at work

@@ -1,0 +1,113 @@
+"""A real Ray cluster of processes on this machine, started as people start one; nothing of it leaves the machine."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.harness.processes import ADDRESS, close_input, free_port, listens, start, wait_for
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "OMP_NUM_THREADS": "1",
+    "GRPC_ENABLE_FORK_SUPPORT": "0",
+    "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
+}
+STORE_BYTES = 80_000_000
+OUTPUT, STARTED = "output", b"Ray runtime started"
+GRACE = 20.0  # seconds in which a machine ends its processes
+
+
+HEAD = "--port={port} --ray-client-server-port={client} --include-dashboard=false --disable-usage-stats"
+MACHINE = "--address={head}:{port} --disable-usage-stats"
+"""Words of `ray start` (--head), as docs/scale.md has them."""
+
+
+class Cluster:
+    """`ray start --head`; `add` is `ray start --address`. `end` ends it; a cluster whose starter is killed ends, too.
+
+    client         what --on takes; environment has to be set for it
+    environment    of a command that uses the cluster; enough for --on ray, too
+    """
+
+    def __init__(self, cpus: int = 1, path: Path | None = None):
+        """cpus: that the head offers to work with; path: where its Python finds the program, None: as this one."""
+        self._folder = Path(tempfile.mkdtemp(prefix="ray"))  # short: it holds sockets, whose paths end after 107 bytes
+        self._started: list[subprocess.Popen] = []
+        self._port, client = free_port(), free_port()
+        self._token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        self.client = f"ray://{ADDRESS}:{client}"
+        self.environment = QUIET | self._token | {"RAY_ADDRESS": f"{ADDRESS}:{self._port}"}
+        self._start(
+            "--head", *HEAD.format(port=self._port, client=client).split(), f"--temp-dir={self._folder}",
+            cpus=cpus, path=path,
+        )  # fmt: skip
+        wait_for(lambda: listens(self._port) and listens(client), "the head of the cluster")
+
+    def add(self, cpus: int = 1) -> subprocess.Popen:
+        """One machine more, with these cores, once it is there: of several that start at the same time on one computer,
+        one may hang."""
+        started = self._start(*MACHINE.format(head=ADDRESS, port=self._port).split(), cpus=cpus, path=None)
+        said = self._folder / OUTPUT
+        wait_for(lambda: said.read_bytes().count(STARTED) == len(self._started), "a machine of the cluster")
+        return started
+
+    def workers(self, name: str = "Member") -> list[int]:
+        """Processes in which images are embedded now, or another task of this name runs; needs Linux, for /proc."""
+        mine = {started.pid for started in self._started}
+        parents = {
+            pid: _parent(pid) for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        }
+        return [pid for pid in sorted(parents) if _is_worker(pid, name) and mine & set(_ancestors(pid, parents))]
+
+    def end(self) -> None:
+        """End all of it, and wait for that."""
+        for started in reversed(self._started):
+            started.send_signal(signal.SIGTERM)
+        for started in self._started:
+            try:
+                started.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(started.pid, signal.SIGKILL)
+                started.wait()
+            close_input(started)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start(self, *words: str, cpus: int, path: Path | None) -> subprocess.Popen:
+        options: dict[str, Any] = {"env": os.environ | QUIET | self._token, "cwd": self._folder}
+        words = ("start", "--block", f"--num-cpus={cpus}", f"--object-store-memory={STORE_BYTES}", *words)
+        with (self._folder / OUTPUT).open("ab") as output:
+            if path is None:
+                started = start("ray.scripts.scripts", *words, output=output, **options)
+            else:  # where the program may be too incomplete to end the process with this one
+                options["env"]["PYTHONPATH"] = str(path)
+                command = [sys.executable, "-m", "ray.scripts.scripts", *words]
+                started = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, **options)
+        self._started.append(started)
+        return started
+
+
+def _is_worker(pid: int, name: str) -> bool:
+    try:
+        return f"ray::{name}".encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _ancestors(pid: int, parents: dict[int, int]) -> list[int]:
+    above: list[int] = []
+    while pid := parents.get(pid, 0):
+        above.append(pid)
+    return above
