@@ -13,6 +13,7 @@ from annotator.store.caches import Caches
 from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
 from annotator.store.features.cache import FeatureCache, count_features
 from annotator.store.features.shards import BASIS_FILE, Coded, DamagedShard, Packed, pack, publish, write_shard
+from annotator.worker.coding import write_features
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
 WRITER = """
@@ -230,6 +231,46 @@ def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
     (tmp_path / "basis.safetensors").write_bytes(content)
     assert read_basis(tmp_path) is None and len(opened(tmp_path).image_ids) == 0, "damaged"
     assert publish_basis(tmp_path, BASIS).name == BASIS.name and len(opened(tmp_path).image_ids) == 2, "learned again"
+
+
+def test_a_stray_shard_of_another_size_costs_no_other_and_the_networks_own_replaces_them(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    add_coded(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    stray = write_shard(tmp_path, np.arange(10, 20), np.ones((10, 6)), np.ones((10, 9, 6)))
+    cache.refresh()
+    assert cache.image_ids.tolist() == [1, 2] and "features are (9, 6)" in cache.left_out[0]
+    assert len(opened(tmp_path)) == 10 and len(list(tmp_path.iterdir())) == 3, "nothing is deleted"
+    stray.unlink()
+    write_features(cache, np.array([7]), np.ones((1, 5), np.float16), np.ones((1, 9, 5), np.float16))
+    for one in (cache, opened(tmp_path)):
+        assert one.image_ids.tolist() == [7] and one.regions[0].shape == (9, 5) and one.basis is None
+
+
+def test_axes_whose_file_goes_while_they_are_in_use_are_written_again(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    add_coded(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    (tmp_path / BASIS_FILE).unlink()
+    write_features(cache, np.array([3]), np.ones((1, 4), np.float16), np.ones((1, 9, 4), np.float16))
+    assert sorted(opened(tmp_path).image_ids) == [1, 2, 3]
+
+
+def test_shards_that_another_process_takes_away_are_forgotten(tmp_path):
+    add(tmp_path, 1, 2)
+    cache = opened(tmp_path)
+    first = next(tmp_path.iterdir())
+    features, _ = add(tmp_path, 3, seed=1)
+    first.unlink()
+    cache.refresh()
+    assert cache.image_ids.tolist() == [3] and np.array_equal(cache.features[:], features)
+
+
+def test_numbers_of_another_type_are_not_read_as_features(tmp_path):
+    numbers = {"image_ids": np.arange(2), "features": np.ones((2, 4), np.int16), "regions": np.ones((2, 9, 4), "f2")}
+    save_file(numbers, tmp_path / "0.safetensors")
+    cache = opened(tmp_path)
+    assert len(cache) == 0 and "its features are of another type" in cache.left_out[0]
 
 
 def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):

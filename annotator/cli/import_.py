@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
@@ -69,7 +70,7 @@ def import_(
     ] = Conflicts.KEEP,
     in_place: Annotated[
         bool,
-        typer.Option("--in-place", help="Read the images of an address where they lie; download none. No labels."),
+        typer.Option("--in-place", help="Read the images of an address where they lie; labels are not imported."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
@@ -83,7 +84,9 @@ def import_(
 
     files_for_owner_only()
     if in_place:
-        _register_in_place(project, source)
+        given = {"--format": format_, "--images": images, "--class-map": class_map, "--exhaustive": exhaustive}
+        given |= {"--conflicts": conflicts is Conflicts.REPLACE, "--dry-run": dry_run}
+        _register_in_place(project, source, [option for option, value in given.items() if value], as_json)
         return
     choices = Choices(format_, images, class_map, conflicts.value, exhaustive)
     done: Done | None = None
@@ -108,13 +111,21 @@ def import_(
         raise _interrupted(project, plan) from None
 
 
-def _register_in_place(project: Path, source: str) -> None:
+def _register_in_place(project: Path, source: str, unused: Sequence[str], as_json: bool) -> None:
     """Nothing is previewed or asked: only images are added, and nothing of them is stored but where they lie."""
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.setup import set_up
 
+    if unused:
+        raise AnnotatorError(
+            f"--in-place only adds images, so {' and '.join(unused)} cannot be given with it. Import the labels after "
+            f"it: annotator import {project} labels.csv"
+        )
     with progress("Listing") as show:
         done = set_up(project, images_folder=source, in_place=True, fetching=show_steps(show))
+    if as_json:
+        print(json.dumps({"registered": asdict(done.registered)}, ensure_ascii=False))
+        return
     print(f"{project}: {registered_in_words(done.registered)}.")
     print_by_reason(done.registered.bad, "skipped")
     print_by_reason(done.registered.missing, "missing")

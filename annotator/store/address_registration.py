@@ -8,22 +8,24 @@ were registered are not looked into again.
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from annotator.errors import AnnotatorError, NoAnswer
 from annotator.store.database import Database
-from annotator.store.files import NOT_READ, FoundFile, looks_like_image
+from annotator.store.files import NOT_READ, FoundFile, looks_like_image, unescaped
 from annotator.store.locations import staged_listing
 from annotator.store.locations.file_systems import failed
 from annotator.store.locations.listing import is_sorted, listed
-from annotator.store.locations.objects import Objects, folder_of, objects_at
-from annotator.store.locations.staged_listing import Listed, StagedListing
+from annotator.store.locations.objects import NOT_NOW, Objects, folder_of, objects_at
+from annotator.store.locations.staged_listing import Listed, StagedListing, is_no_path
 from annotator.store.pixels import BadImage, check_image
 from annotator.store.registration import Registered, Scan, count_registration
 
 AT_ONCE = 2000  # files in one transaction: a kill loses at most this many
 READERS = 32  # requests at a time
+REFUSED_MOST = 100  # files of a batch, and half of it
+LIBRARIES = ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs", "huggingface_hub", "httpx", "requests")
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
@@ -35,6 +37,7 @@ def register_address(db: Database, named: str, progress: Progress | None = None)
     Safe to repeat and to kill. Raises AnnotatorError for an address that is not allowed, cannot be listed, or holds no
     image; NoAnswer when it stops answering: what was registered stays.
     """
+    db.refuse_read_only()
     address, shown = folder_of(named), progress or _silent
     if looks_like_image(address):
         raise AnnotatorError(f"{address} is one file. Name the folder of it, or import it without --in-place.")
@@ -54,7 +57,9 @@ def register_address(db: Database, named: str, progress: Progress | None = None)
             sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [address])
         folder_id = db.value("SELECT id FROM folder WHERE path = ?", [address])
         with staged.attached(db.sql):
-            return _register(db, folder_id, objects, count, shown)
+            result = _register(db, folder_id, objects, count, shown)
+        result.passed_over, result.listed_at = staged.passed_over, staged.resumed_from
+        return result
 
 
 def _silent(what: str, done: int, of: int) -> None:
@@ -72,7 +77,7 @@ def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
     except OSError as error:
         raise _unlisted(objects.address, error) from None
     except Exception as error:  # botocore and its like have no common kind
-        if type(error).__module__.partition(".")[0] not in ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs"):
+        if type(error).__module__.partition(".")[0] not in LIBRARIES:
             raise
         raise _unlisted(objects.address, error) from None
 
@@ -97,6 +102,7 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
             found = [future.result() for future in found]
             done += len(found)
             shown("Registering", done, total)
+            _check_refused(objects.address, found)
     finally:
         pool.shutdown(cancel_futures=True)
     while gone := staged_listing.gone(db.sql, folder_id, AT_ONCE):
@@ -108,19 +114,33 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
     return scan.result
 
 
+def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
+    """Raises NoAnswer where most files are refused, though the address answers: keys that may list and not read."""
+    refused = [file for file in found if file.reason.startswith(NOT_NOW)]
+    if len(refused) > max(REFUSED_MOST, len(found) // 2):
+        raise NoAnswer(
+            f"{len(refused):,} of {len(found):,} files at {address} were refused, such as: {refused[0].reason}"
+        )
+
+
 def _inspect(objects: Objects, file: Listed) -> FoundFile:
     """What a file is. Raises NoAnswer where the address does not answer."""
+    if is_no_path(unescaped(file.path)):
+        return FoundFile(file.path, file.state, reason="its name is no path (it has '..', or '/' at an end or twice)")
     try:
-        if file.has_sha256 and (sha256 := objects.sha256(file.path)):
+        if sha256 := file.sha256 or (file.has_sha256 and objects.sha256(file.path)):
             return FoundFile(file.path, file.state, sha256)
         content = objects.read(file.path, file.state.bytes, patient=True)
         sha256 = hashlib.sha256(content).hexdigest()
-        if sha256 == file.sha256:
+        if sha256 == file.was_sha256:
             return FoundFile(file.path, file.state, sha256)
         image = check_image(io.BytesIO(content))
         return FoundFile(file.path, file.state, sha256, image.width, image.height, captured_at=image.captured_at)
-    except NoAnswer:
-        raise
+    except NoAnswer as error:
+        if not objects.answers():
+            raise
+        # This one alone is refused or broken, such as an archived object: the others are not to wait for it.
+        return FoundFile(file.path, NOT_READ, reason=str(error))
     except BadImage as error:
         return FoundFile(file.path, file.state, reason=str(error))
     except AnnotatorError as error:  # gone since it was listed, or too large

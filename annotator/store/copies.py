@@ -123,7 +123,7 @@ def _ready_of_remote(db: Database, image_id: int, location: Location, kind: Kind
 def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str]:
     kept = fetched.cache(db)
     try:
-        content = io.BytesIO(fetched.original(db, image_id, location).read_bytes())
+        content = io.BytesIO(fetched.content(db, image_id, location))
         with tempfile.TemporaryDirectory(prefix="annotator-") as folder:
             target = Path(folder) / "copy.jpg"
             write_display(content, target, _longest(db, image_id, kind))

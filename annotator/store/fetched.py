@@ -5,9 +5,11 @@ What is known of an image only by its content (size, capture time) is kept when 
 """
 
 import atexit
+import io
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
@@ -56,19 +58,28 @@ def _folder(db: Database) -> Path:
 
 
 def original(db: Database, image_id: int, location: Location) -> Path:
-    """The file of an image, fetched unless it is there. Raises AnnotatorError, NoAnswer, DiskFull, and BadImage where
-    it is none."""
-    kept = cache(db)
-    if found := kept.find(location.sha256):
-        return found
-    content = read(location)
-    path = kept.add(location.sha256, content)
+    """The file of an image, fetched unless it is there. Raises AnnotatorError (also where it is no image), NoAnswer,
+    DiskFull."""
+    return cache(db).find(location.sha256) or _fetch(db, image_id, location)[0]
+
+
+def content(db: Database, image_id: int, location: Location) -> bytes:
+    """The same, as bytes, which nobody takes away meanwhile."""
+    if found := cache(db).find(location.sha256):
+        with suppress(FileNotFoundError):  # others came, and it had to go
+            return found.read_bytes()
+    return _fetch(db, image_id, location)[1]
+
+
+def _fetch(db: Database, image_id: int, location: Location) -> tuple[Path, bytes]:
+    found = read(location)
+    path = cache(db).add(location.sha256, found)
     if db.value("SELECT 1 FROM image WHERE id = ? AND width = 0", [image_id]):
         try:
-            keep_facts(db, [(image_id, check_image(path))])
+            keep_facts(db, [(image_id, check_image(io.BytesIO(found)))])
         except BadImage as error:
             raise AnnotatorError(str(error)) from error
-    return path
+    return path, found
 
 
 def copy_name(location: Location, kind: str) -> str:

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotator.errors import AnnotatorError, did_you_mean
+from annotator.errors import AnnotatorError, NoAnswer, did_you_mean
 from annotator.records import BadFile, Image
 from annotator.store import fetched
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
-from annotator.store.locations.location import Location, Source
-from annotator.store.locations.objects import NOT_NOW, is_remote, objects_at
+from annotator.store.locations.location import Location, Source, read
+from annotator.store.locations.objects import NOT_NOW, is_remote
 from annotator.store.pixels import BadImage, capture_time
+
+PROBES = 3  # images of an address that are read to see whether it answers again
 
 
 class Folder(NamedTuple):
@@ -249,13 +251,22 @@ def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
 
 
 def check_addresses(db: Database) -> int:
-    """Ask addresses that did not answer whether they do now; returns how many images can be read again."""
-    rows = db.tuples(
-        """SELECT DISTINCT d.id, d.path FROM image i INDEXED BY image_problem JOIN file f ON f.image_id = i.id
-        JOIN folder d ON d.id = f.folder_id WHERE i.problem != '' AND i.problem LIKE ? || '%'""",
-        [NOT_NOW],
-    )
-    back = [folder_id for folder_id, folder in rows if is_remote(folder) and objects_at(folder).answers()]
+    """Read some of the images again whose addresses did not answer; returns how many can be read again.
+
+    Images are read, and not the address alone asked: a bucket may answer and refuse its objects.
+    """
+    back: list[int] = []
+    for folder_id, folder in db.tuples("SELECT id, path FROM folder"):
+        if not is_remote(folder):
+            continue
+        noted = db.tuples(
+            """SELECT d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256
+            FROM image i INDEXED BY image_problem JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
+            WHERE i.problem != '' AND i.problem LIKE ? || '%' AND d.id = ? ORDER BY random() LIMIT ?""",
+            [NOT_NOW, folder_id, PROBES],
+        )
+        if any(_answers(Location(row[0], row[1], FileState(*row[2:5]), row[5])) for row in noted):
+            back.append(folder_id)
     if not back:
         return 0
     with db.writing() as sql:
@@ -266,6 +277,16 @@ def check_addresses(db: Database) -> int:
         ).rowcount
         db.set_setting("registrations", db.setting("registrations", 0) + 1)  # the worker looks for what it left out
     return changed
+
+
+def _answers(location: Location) -> bool:
+    try:
+        read(location)
+    except NoAnswer:
+        return False
+    except AnnotatorError:  # it is gone, or another one: whoever needs it is told so
+        return True
+    return True
 
 
 def check_files(db: Database, after: int, limit: int) -> int | None:
@@ -327,7 +348,10 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:
-    """Note that this image's file cannot be read any more: no queue gives it out until `init` finds it again."""
+    """Note that this image's file cannot be read any more: no queue gives it out until `init` finds it again. In a
+    read-only project nothing is noted."""
+    if db.read_only:
+        return
     with db.writing() as sql:
         sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
 

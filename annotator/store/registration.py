@@ -47,6 +47,8 @@ class Registered:
     moved       known images whose only file has another place or name than before
     copies      files with the content of another file that still exists
     missing     images that lost their last file since the previous scan
+    passed_over other files at an address, which no name of an image has
+    listed_at   when an earlier attempt listed the address, in seconds since 1970; None: it was listed now
     """
 
     added: int = 0
@@ -55,6 +57,8 @@ class Registered:
     copies: int = 0
     bad: list[BadFile] = field(default_factory=list)
     missing: list[BadFile] = field(default_factory=list)
+    passed_over: int = 0
+    listed_at: float | None = None
 
 
 def register(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from annotator.errors import AlreadyRunning, AnnotatorError, NoAnswer
+from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import IMPORTED, UNFINISHED, Paths
 from annotator.store.database import Database
 from annotator.store.files import escaped
@@ -62,8 +62,8 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
             begun = db is not None and db.value("SELECT count(*) FROM file")
             if db:
                 _close(db)
-            # After Ctrl+C, and when a bucket stops answering, the next attempt goes on.
-            if (isinstance(error, Exception) and not isinstance(error, NoAnswer)) or not begun:
+            # After Ctrl+C the next attempt goes on; so it does with an address, whose files take long to read.
+            if (isinstance(error, Exception) and not isinstance(folder, str)) or not begun:
                 _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from annotator.store.features.basis import StoredBasis, publish_basis
+from annotator.store.features.basis import StoredBasis, basis_name, publish_basis
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.shards import Coded, write_shard
 from models.ensemble.basis import Basis
@@ -24,6 +24,8 @@ def settle_basis(cache: FeatureCache) -> StoredBasis | None:
     if cache.basis is None and len(cache) >= SAMPLE:
         publish_basis(cache.folder, stored(learn_basis(cache.features, cache.regions)))
         cache.refresh()
+    elif cache.basis is not None and basis_name(cache.folder) is None:
+        publish_basis(cache.folder, cache.basis)  # its file is gone or damaged: no code could be read without it
     return cache.basis
 
 
@@ -33,8 +35,9 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     image_ids (n,), features (n, D), regions (n, R, D) as the network gave them. Raises DiskFull.
     """
     basis = settle_basis(cache)
-    write_shard(cache.folder, image_ids, features, regions if basis is None else coded(basis, regions))
-    cache.refresh()
+    if basis is not None and len(basis.centre) != features.shape[1]:
+        basis = None  # it is of an older network, like the features before: the cache drops both
+    cache.refresh(write_shard(cache.folder, image_ids, features, regions if basis is None else coded(basis, regions)))
 
 
 def coded(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> Coded:

@@ -185,6 +185,8 @@ def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "
     signal.signal(signal.SIGINT, lambda *_: _end(worker))
     if watched:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+        for library in ("botocore", "aiobotocore", "httpx", "azure", "google"):  # each tells of every connection
+            logging.getLogger(library).setLevel(logging.WARNING)
         threading.Thread(target=_stop_at_end_of_input, args=[worker], daemon=True).start()
     if not once and hasattr(os, "nice"):
         os.nice(10)  # the person's page always goes first

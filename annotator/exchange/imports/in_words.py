@@ -5,6 +5,7 @@ Names of images and classes stand in these sentences as they are: who shows them
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from annotator.exchange.imports.importing import Done, Plan
 from annotator.shares import counted
@@ -89,8 +90,13 @@ def registered_in_words(registered: Registered) -> str:
         (registered.moved, f"{registered.moved:,} moved or renamed"),
         (registered.copies, counted(registered.copies, "duplicate")),
         (len(registered.missing), f"{len(registered.missing):,} missing"),
+        (registered.passed_over, counted(registered.passed_over, "other file")),
     ]
-    return ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
+    words = ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
+    if registered.listed_at is None:
+        return words
+    listed = datetime.fromtimestamp(registered.listed_at).strftime("%Y-%m-%d %H:%M")
+    return f"{words}; as listed at {listed}, before it was interrupted: look again for newer files"
 
 
 def done_in_words(done: Done) -> list[str]:

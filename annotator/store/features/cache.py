@@ -52,10 +52,19 @@ class FeatureCache:
     def __len__(self) -> int:
         return len(self.image_ids)
 
-    def refresh(self) -> None:
-        """Read the shards that are new. A damaged one is deleted: its images are then embedded again. So is one whose
-        features are of another size than those of most images."""
+    def refresh(self, own: Path | None = None) -> None:
+        """Read the shards that are new, and forget those that another process has taken away.
+
+        A damaged one is deleted: its images are then embedded again. One whose features are of another size than those
+        of most images is left where it is, and not counted.
+
+        own    the shard that this process has just written, with the network in use: where its features are of another
+               size than those before, these are of an older network and deleted
+        """
         paths = shard_files(self.folder)  # before the basis, which is there before the first shard that names it
+        gone = {part.path for part in self._parts} - set(paths)
+        if gone:
+            self._forget_all()
         if self.basis is None:
             self.basis = read_basis(self.folder)
         new: list[Shard] = []
@@ -72,9 +81,9 @@ class FeatureCache:
             self._seen.add(path.name)
             if shard is not None and self._is_readable(shard):
                 new.append(shard)
-        if new:
-            self._take_in(sorted(self._of_one_size(new), key=lambda shard: shard.basis is None))
-        if new or self._codes_of != self.basis:
+        if new and (new := self._of_one_size(new, own)):
+            self._take_in(sorted(new, key=lambda shard: shard.basis is None))
+        if gone or new or self._codes_of != self.basis:
             self._lay_out()
 
     def uncoded(self) -> list[Part]:
@@ -122,25 +131,34 @@ class FeatureCache:
         self.left_out.append(f"{shard.path}: it was coded along other axes. Its images are embedded again")
         return False
 
-    def _of_one_size(self, new: list[Shard]) -> list[Shard]:
-        """The new shards whose features have the size of most of their images. Earlier shards of another size are
-        deleted, because the worker has just added these with the network in use."""
+    def _of_one_size(self, new: list[Shard], own: Path | None) -> list[Shard]:
+        """The new shards whose features have the size of the network in use, as far as it is known: that of its own
+        shard, else that of the shards that were read before, else that of most images."""
         sizes: Counter[tuple[int, int]] = Counter()
         for shard in new:
             sizes[shard.size] += len(shard.image_ids)
-        size = sizes.most_common(1)[0][0]
+        size = self._size if len(self.image_ids) else sizes.most_common(1)[0][0]
+        size = next((shard.size for shard in new if shard.path == own), size)
         for shard in new:
             if shard.size != size:
-                self._delete(shard.path, f"its features are {shard.size}, those of most images {size}")
+                # Not deleted: one stray file must not cost the work of days, whichever of them is the stray one.
+                self.left_out.append(f"{shard.path}: its features are {shard.size}, those of others {size}")
         if len(self.image_ids) and self._size != size:
             for path in {part.path for part in self._parts}:
                 self._delete(path, f"its features are {self._size}, those of the network {size}")
             self.image_ids, self._parts = self.image_ids[:0], []
         if self.basis is not None and len(self.basis.centre) != size[1]:
-            forget_basis(self.folder)
+            if own is not None:
+                forget_basis(self.folder)
             self.basis = None
         self._size = size
         return [shard for shard in new if shard.size == size]
+
+    def _forget_all(self) -> None:
+        """Read every shard again."""
+        self._seen.clear()
+        self._parts, self._unused = [], []
+        self.image_ids = self.image_ids[:0]
 
     def _take_in(self, shards: list[Shard]) -> None:
         ids = np.concatenate([shard.image_ids for shard in shards])

@@ -28,6 +28,7 @@ BASIS_FILE = f"basis{SUFFIX}"  # basis.py; beside the shards
 DIGITS = 64  # of a sha256
 ROWS = 8192  # whose features are looked at at once: 21 MB
 KINDS = {"image_ids": "<i8", "features": "<f2", "regions": "<f2", "codes": "i1", "lengths": "<f2"}
+NAMED = {"<i8": "I64", "<f2": "F16", "i1": "I8"}  # as the header of the file names these types
 NOT_FINITE = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf and nan
 
 
@@ -181,20 +182,15 @@ def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
     }
     if "image_ids" not in arrays or "features" not in arrays:
         raise DamagedShard("it has no image ids, or no features")
-    strange = [name for name, array in arrays.items() if not _has_size(header[name]["data_offsets"], array)]
+    strange = [name for name in arrays if header[name]["dtype"] != NAMED[KINDS[name]]]
     if strange:
-        raise DamagedShard(f"the sizes of its {' and '.join(strange)} do not fit")
+        raise DamagedShard(f"its {' and '.join(strange)} are of another type")
     return arrays, metadata.get("basis")
 
 
 def read_ids(path: Path, arrays: dict[str, Placed]) -> np.ndarray:
     """The image ids of a shard, (n,) int64. Raises OSError."""
     return _read(path, arrays["image_ids"], 0, arrays["image_ids"].shape[0]).astype(np.int64)
-
-
-def _has_size(offsets: list[int], array: Placed) -> bool:
-    """Whether an array takes as many bytes as one of its shape and type would: another type would be misread."""
-    return offsets[1] - offsets[0] == prod(array.shape) * array.dtype.itemsize
 
 
 def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:

@@ -17,6 +17,7 @@ SCHEMES = {
     "az": "adlfs",
     "abfs": "adlfs",
     "abfss": "adlfs",
+    "hf": "huggingface_hub",
 }
 """Scheme -> the package beside fsspec that reads it. Schemes by which an address leads to files of this machine or into
 another address (file, local, memory, github, simplecache::...) are not among them."""

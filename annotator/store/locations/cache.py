@@ -2,11 +2,14 @@
 
 The index is a small SQLite file beside them, so that page and worker share one bound. Room is made and counted before a
 file is written: a kill leaves a row without a file, which counts until it is used or replaced, never a file that does
-not count. Who was given a path must reckon with the file being gone a moment later, and ask again.
+not count. Who was given a path must reckon with the file being gone a moment later, and ask again. Nothing is deleted
+that is not called like a file of the cache: the folder may be a link to one that holds other things too.
 """
 
 import os
+import re
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -22,7 +25,9 @@ INDEX = "index.db"
 PART = ".part"
 TOUCH_SECONDS = 60.0  # the time of the last use is kept this exactly
 BUSY_SECONDS = 10.0
+LEFT_FREE = 500_000_000  # bytes of the disk that the cache leaves for people's answers, as long as it holds anything
 
+_NAME = re.compile(r"[0-9a-f]{64}[\w.-]*")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
@@ -42,14 +47,21 @@ class FileCache:
 
     def find(self, name: str) -> Path | None:
         """The file of this name, None where there is none. It becomes the one used last."""
-        path = self._path(name)
-        if not path.exists():
+        path, now = self._path(name), time.time()
+        try:
+            size = path.stat().st_size
+        except OSError:
             return None
-        now = time.time()
-        with suppress(sqlite3.Error):  # of a read-only project, or while the index is busy
-            self._sql().execute(
-                "UPDATE kept SET used = ? WHERE name = ? AND used < ?", [now, name, now - TOUCH_SECONDS]
-            )
+        try:
+            row = self._sql().execute("SELECT bytes, used FROM kept WHERE name = ?", [name]).fetchone()
+            if row is None or row[0] != size:  # it would not count, or a power cut has left a part of it
+                return None
+            if row[1] < now - TOUCH_SECONDS:
+                self._sql().execute("UPDATE kept SET used = ? WHERE name = ?", [now, name])
+        except sqlite3.OperationalError:  # the index is busy
+            return path
+        except sqlite3.DatabaseError:  # add() begins anew
+            return None
         return path
 
     def add(self, name: str, content: bytes) -> Path:
@@ -61,7 +73,14 @@ class FileCache:
         part = path.with_name(f".{name}.{secrets.token_hex(4)}{PART}")
         try:
             make_room(path.parent)
-            self._reserve(name, len(content))
+            try:
+                self._reserve(name, len(content))
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._begin_anew()
+                make_room(path.parent)
+                self._reserve(name, len(content))
             part.write_bytes(content)
             part.replace(path)
         except (OSError, sqlite3.Error) as error:
@@ -89,14 +108,16 @@ class FileCache:
         try:
             sql.execute("DELETE FROM kept WHERE name = ?", [name])
             held = sql.execute("SELECT coalesce(sum(bytes), 0) FROM kept").fetchone()[0]
-            surplus, gone = held + size - max(self.most(), size), list[str]()
+            most = min(self.most(), held + shutil.disk_usage(self.folder).free - LEFT_FREE)
+            surplus, gone = held + size - max(most, size), list[str]()
             for other, bytes_ in sql.execute("SELECT name, bytes FROM kept ORDER BY used"):
                 if surplus <= 0:
                     break
                 surplus -= bytes_
                 gone.append(other)
             for other in gone:  # before the rows: a kill leaves rows that count too much, not too little
-                self._path(other).unlink(missing_ok=True)
+                if _NAME.fullmatch(other):
+                    self._path(other).unlink(missing_ok=True)
             sql.executemany("DELETE FROM kept WHERE name = ?", [[other] for other in gone])
             if name:
                 sql.execute("INSERT INTO kept VALUES (?, ?, ?)", [name, size, time.time()])
@@ -137,10 +158,24 @@ class FileCache:
         except sqlite3.OperationalError:  # another process makes it right now
             return
         except sqlite3.DatabaseError:
-            for part in (file, self.folder / f"{INDEX}-wal", self.folder / f"{INDEX}-shm"):
-                part.unlink(missing_ok=True)
-            parts = "*/*"
-        with suppress(OSError):
-            for part in self.folder.glob(parts):
-                if parts == "*/*" or part.stat().st_mtime < time.time() - 3600:
-                    part.unlink()
+            self._begin_anew()
+            return
+        self._delete(parts, 3600 if parts != "*/*" else 0)
+
+    def _begin_anew(self) -> None:
+        """Without the index, which is damaged, and all that it may have counted."""
+        if connection := getattr(self._threads, "connection", None):
+            connection.close()
+            self._threads.connection = None
+        for part in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
+            (self.folder / part).unlink(missing_ok=True)
+        self._delete("*/*", 0)
+
+    def _delete(self, files: str, seconds: float) -> None:
+        """Delete the cache's files (a glob pattern) that are older than this."""
+        for file in self.folder.glob(files):
+            name = file.name.lstrip(".")
+            with suppress(OSError):
+                is_own = _NAME.fullmatch(name) and file.parent.name == name[:2] and file.is_file()
+                if is_own and file.stat().st_mtime <= time.time() - seconds:
+                    file.unlink()

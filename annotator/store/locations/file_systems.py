@@ -4,6 +4,7 @@ Credentials are found by each library's own ways (environment, settings files, t
 allowed is in addresses.py, how far a web server may lead in web.py.
 """
 
+import re
 import time
 from importlib import import_module
 from typing import Any
@@ -16,6 +17,7 @@ from annotator.store.locations.addresses import SCHEMES, check_address, check_ho
 TRIES = 3
 WAIT_SECONDS = 1  # before the second try, and twice as much before the third
 AGAIN = "Give the same command again to go on."
+_NO_CONNECTION = re.compile("Connect|Disconnect|HTTPClientError")  # names of exceptions of botocore, aiohttp, httpx
 
 
 def file_system(
@@ -75,7 +77,7 @@ def tried(call: Any, *values: Any, **options: Any) -> Any:
             return call(*values, **options)
         except Exception as error:
             cause = first_cause(error)
-            status = getattr(cause, "status", 0)
+            status = _status(cause)
             is_final = isinstance(cause, (FileNotFoundError, PermissionError, AnnotatorError))
             if attempt == TRIES or is_final or (400 <= status < 500 and status != 429):
                 raise
@@ -111,15 +113,31 @@ def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorErr
     return AnnotatorError(f"{redacted(named)} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
 
 
+def _status(error: BaseException) -> int:
+    """What a web server answered (aiohttp, httpx), 0: not known."""
+    status: object = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) else 0
+
+
 def is_missing(error: BaseException) -> bool:
     """Whether there is nothing of this name."""
-    return isinstance(error, FileNotFoundError) or getattr(error, "status", 0) == 404
+    return isinstance(error, FileNotFoundError) or _status(error) == 404
+
+
+def is_without_bucket(error: BaseException) -> bool:
+    """Whether it is the bucket that S3 does not have."""
+    answer: Any = getattr(error.__cause__, "response", None) or {}
+    return hasattr(answer, "get") and answer.get("Error", {}).get("Code") == "NoSuchBucket"
 
 
 def is_refused(error: BaseException) -> bool:
     """Whether access is refused."""
-    status = getattr(error, "status", 0)
-    return isinstance(error, PermissionError) or status in (401, 403) or "Credentials" in type(error).__name__
+    return isinstance(error, PermissionError) or _status(error) in (401, 403) or "Credentials" in type(error).__name__
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether nobody has answered: not in time, or there was no connection."""
+    return is_timeout(error) or bool(_NO_CONNECTION.search(type(error).__name__))
 
 
 def is_timeout(error: BaseException) -> bool:

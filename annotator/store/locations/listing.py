@@ -1,5 +1,6 @@
 """What lies at an address, page by page: a listing never holds all names."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, NoAnswer
 from annotator.store.locations.addresses import check_address, redacted
 from annotator.store.locations.file_systems import tried
 
@@ -26,6 +27,7 @@ class Remote(NamedTuple):
     size, stamp    bytes, and what changes with the content (ETag, checksum or time); -1 and "": not known
     modified_ns    time of the last change, 0: not known
     has_sha256     whether the store keeps a SHA-256 of it, which a request of its own tells
+    sha256         of the content where the listing tells it, "" where it does not
     """
 
     path: str
@@ -34,6 +36,7 @@ class Remote(NamedTuple):
     stamp: str
     modified_ns: int = 0
     has_sha256: bool = False
+    sha256: str = ""
 
 
 def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
@@ -61,24 +64,32 @@ def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
     bucket, _, prefix = base.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     start = {"StartAfter": prefix + after} if after else {}
+    last = after
     while True:
-        page = files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
-        for row in page.get("Contents", ()):
+        page = tried(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
+        rows = [row for row in page.get("Contents", ()) if row["Key"].startswith(prefix)]
+        for row in rows:
             if not row["Key"].endswith("/"):
-                facts = {"name": f"{bucket}/{row['Key']}", "size": row["Size"], "ETag": row.get("ETag")}
+                facts = {"name": f"{bucket}/{row['Key']}", "size": row.get("Size"), "ETag": row.get("ETag")}
                 facts |= {"LastModified": row.get("LastModified")}
                 found = of_info(facts, row["Key"][len(prefix) :])
                 yield found._replace(has_sha256="SHA256" in row.get("ChecksumAlgorithm", ()))
+        token = page.get("NextContinuationToken")
         if not page.get("IsTruncated"):
             return
-        start = {"ContinuationToken": page["NextContinuationToken"]}
+        # A server that does not go on by name would be listed without end.
+        if not token or token == start.get("ContinuationToken") or (rows and rows[-1]["Key"][len(prefix) :] == last):
+            raise NoAnswer(f"s3://{base} ends its listing after {last or 'nothing'} and says that there is more.")
+        last = rows[-1]["Key"][len(prefix) :] if rows else last
+        start = {"ContinuationToken": token}
 
 
 def _walked(files: Any, base: str) -> Iterator[Remote]:
-    """Folder by folder."""
+    """Folder by folder, of which one is in memory at a time."""
+    files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
     while waiting:
-        for facts in files.ls(waiting.pop(), detail=True):
+        for facts in tried(files.ls, waiting.pop(), detail=True):
             path = facts["name"].rstrip("/")
             if not path.startswith(f"{base}/"):
                 continue
@@ -124,10 +135,13 @@ def _leads_deeper(link: str, base: str) -> bool:
 def of_info(facts: dict[str, Any], name: str) -> Remote:
     """A file by what its file system says of it."""
     size = facts.get("size")
-    version = next((facts[key] for key in ("ETag", "etag", "Content-MD5", "md5Hash") if facts.get(key)), "")
+    versions = ("ETag", "etag", "Content-MD5", "md5Hash", "blob_id", "xet_hash")
+    version = next((facts[key] for key in versions if facts.get(key)), "")
     changed = next(
         (facts[key] for key in ("LastModified", "Last-Modified", "last_modified", "updated") if facts.get(key)), ""
     )
     stamp = str(version or changed).strip('"') or (f"size:{size}" if size is not None else "")
     modified = int(changed.astimezone(UTC).timestamp() * 1e9) if isinstance(changed, datetime) else 0
-    return Remote(facts["name"], name, -1 if size is None else int(size), stamp, modified)
+    sha256 = str(getattr(facts.get("lfs"), "sha256", ""))  # Hugging Face: of all but small files
+    sha256 = sha256 if re.fullmatch("[0-9a-f]{64}", sha256) else ""
+    return Remote(facts["name"], name, -1 if size is None else int(size), stamp, modified, sha256=sha256)

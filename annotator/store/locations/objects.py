@@ -6,9 +6,14 @@ to the process, not to a project: other machines that embed images read them wit
 """
 
 import base64
+import binascii
 import os
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
@@ -19,13 +24,18 @@ from annotator.store.locations import file_systems
 from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
 
 READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/readers.py waits for a disk
-PATIENT_SECONDS = 30.0  # for registering and embedding
+PATIENT_SECONDS = 30.0  # for registering and embedding, and more for a large image:
+SLOWEST = 250_000  # bytes a second
 TRIES = 3  # of who is patient
 WAIT_SECONDS = 2.0  # before the second try, and twice as much before the third
 LATE_MOST, AWAY_SECONDS = 2, 10.0
 LATE_MOST_PATIENT = 64  # twice as many as are read at a time
 CONNECTIONS = 64
 LARGEST = 1 << 30  # bytes of an image
+LARGEST_UNSTATED = 64 << 20  # bytes of an image whose size the server does not state
+ONE_AT_A_TIME = 64 << 20  # bytes; larger images are not read beside each other by who is patient
+CHUNK = 1 << 20  # bytes
+DIGITS = 64  # of a sha256
 NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose store does not answer, or refuses
 
 
@@ -49,20 +59,42 @@ class Objects:
         """
         if size > LARGEST:
             raise AnnotatorError(f"its file has {size:,} bytes, more than the {LARGEST:,} of an image: {path}")
-        return self._asked("cat_file", path, patient, self._full(path))
+        most = LARGEST_UNSTATED if size < 0 else size
+        seconds = PATIENT_SECONDS + max(size, 0) / SLOWEST if patient else READ_SECONDS
+        full = self._full(path)
+        with _large if patient and size > ONE_AT_A_TIME else nullcontext():
+            content = self._asked(lambda files: self._content(files, full, most), path, seconds, patient=patient)
+        if size < 0 and len(content) > most:
+            raise AnnotatorError(f"its file states no size, and has more than {most:,} bytes: {path}")
+        if 0 <= size != len(content):
+            raise AnnotatorError(
+                f"its file holds another picture now: {redacted(self.address)}/{path} does not have the {size:,} bytes "
+                "any more that were listed. Run annotator init again to look for changes."
+            )
+        return content
 
     def sha256(self, path: str) -> str:
         """The SHA-256 that S3 keeps of a whole file, hexadecimal; "" where it keeps none. Raises as `read`."""
         bucket, _, key = self._full(path).partition("/")
-        facts = self._asked("call_s3", path, True, "head_object", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+
+        def ask(files: Any) -> Any:
+            return files._call_s3("head_object", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+
+        facts = self._asked(ask, path, PATIENT_SECONDS, patient=True)
         value = facts.get("ChecksumSHA256") or ""
-        is_whole = "-" not in value and facts.get("ChecksumType") != "COMPOSITE"  # else it is one of its parts'
-        return base64.b64decode(value).hex() if value and is_whole else ""
+        if "-" in value or facts.get("ChecksumType") == "COMPOSITE":  # it is one of its parts'
+            return ""
+        try:
+            digits = base64.b64decode(value, validate=True).hex()
+        except binascii.Error:
+            return ""
+        return digits if len(digits) == DIGITS else ""
 
     def answers(self) -> bool:
-        """Whether the address answers; one request."""
+        """Whether the address answers; one request, also while it counts as away."""
         try:
-            return bool(self._asked("exists", "", False, self._full("")))
+            full = self._full("")
+            return bool(self._asked(lambda files: _exists(files, full), "", READ_SECONDS, is_probe=True))
         except AnnotatorError:
             return False
 
@@ -85,27 +117,47 @@ class Objects:
         base = self.files()._strip_protocol(self.address).rstrip("/")
         return f"{base}/{name}" if name else base
 
-    def _asked(self, call: str, path: str, patient: bool, *values: Any, **options: Any) -> Any:
-        """The answer of the file system to one call."""
-        sync = import_module("fsspec.asyn").sync
+    def _content(self, files: Any, full: str, most: int) -> Any:
+        """The first bytes of a file, at most one more than `most`."""
+        if not files.async_impl:
+            return files.cat_file(full, start=0, end=most + 1)
+        if self._is_s3:
+            return _of_s3(files, full, most)
+        if check_address(self.address) in ("http", "https"):
+            return _of_web(files, full, most)
+        return files._cat_file(full, start=0, end=most + 1)
+
+    def _asked(
+        self,
+        ask: Callable[[Any], Any],
+        path: str,
+        seconds: float,
+        *,
+        patient: bool = False,
+        is_probe: bool = False,
+    ) -> Any:
+        """The answer of the file system to one call.
+
+        ask         given the file system: the answer, or what waits for it where it has an event loop
+        seconds     after which it is given up
+        is_probe    asks also while the address counts as away
+        """
         files = self.files()
         for attempt in range(1, TRIES + 1):
             most = LATE_MOST_PATIENT if patient else LATE_MOST
-            if self._late >= most and time.monotonic() < self._away_until:
+            if not is_probe and self._late >= most and time.monotonic() < self._away_until:
                 raise NoAnswer(f"{NOT_NOW}: {self.address} has not answered for a while and is asked again soon.")
             try:
                 if files.async_impl:
-                    seconds = PATIENT_SECONDS if patient else READ_SECONDS
-                    function = _of_s3 if call == "cat_file" and self._is_s3 else getattr(files, f"_{call}")
-                    first = [files] if function is _of_s3 else []
-                    answer = sync(files.loop, function, *first, *values, timeout=seconds, **options)
+                    answer = import_module("fsspec.asyn").sync(files.loop, ask, files, timeout=seconds)
                 else:
-                    answer = getattr(files, call)(*values, **options)
+                    answer = _waiting(os.getpid()).submit(ask, files).result(seconds)
                 self._late = 0
                 return answer
             except Exception as error:
-                problem = self._problem(error, path, PATIENT_SECONDS if patient else READ_SECONDS)
-                if not patient or attempt == TRIES or not isinstance(problem, NoAnswer):
+                problem = self._problem(error, path, seconds)
+                is_final = not isinstance(problem, NoAnswer) or file_systems.is_refused(file_systems.first_cause(error))
+                if not patient or attempt == TRIES or is_final:
                     raise problem from None
             time.sleep(attempt * WAIT_SECONDS)
         raise AssertionError("not reached")
@@ -120,26 +172,52 @@ class Objects:
         said = f"{type(cause).__name__}{': ' if text else ''}{text}"
         if file_systems.is_timeout(cause):
             said = f"no answer within {seconds:g} seconds"
-        if file_systems.is_missing(cause) and "bucket" not in text.lower():
+        if file_systems.is_missing(cause) and not file_systems.is_without_bucket(cause):
             return AnnotatorError(
                 f"{GONE}: there is no {shown} any more. If it was moved, run annotator init again: images are known by "
                 "their content."
             )
-        if not (file_systems.is_missing(cause) or file_systems.is_refused(cause)):
+        if file_systems.is_unreachable(cause):
             self._late += 1
             if self._late >= LATE_MOST:
                 self._away_until = time.monotonic() + AWAY_SECONDS
         return NoAnswer(f"{NOT_NOW}: {shown} ({said}). Is the network there, and are the keys those of this bucket?")
 
 
-async def _of_s3(files: Any, path: str) -> bytes:
-    """The content of a file in one request: s3fs asks for its head first."""
+def _exists(files: Any, path: str) -> Any:
+    return files._exists(path) if files.async_impl else files.exists(path)
+
+
+async def _of_s3(files: Any, path: str, most: int) -> bytes:
+    """The first bytes of a file in one request: s3fs asks for its head first."""
     bucket, _, key = path.partition("/")
     answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
     async with answer["Body"] as body:
-        return await body.read()
+        return await _beginning(body, most)
 
 
+async def _of_web(files: Any, address: str, most: int) -> bytes:
+    session = await files.set_session()
+    async with session.get(files.encode_url(address), **files.kwargs) as answer:
+        files._raise_not_found_for_status(answer, address)
+        return await _beginning(answer.content, most)
+
+
+async def _beginning(stream: Any, most: int) -> bytes:
+    """The first bytes of a stream, at most one more than `most`."""
+    content = bytearray()
+    while len(content) <= most and (chunk := await stream.read(min(CHUNK, most + 1 - len(content)))):
+        content += chunk
+    return bytes(content)
+
+
+@cache
+def _waiting(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for libraries without an event loop; one that was given up ends by the library's own limits."""
+    return ThreadPoolExecutor(CONNECTIONS, "address-wait")
+
+
+_large = threading.Lock()
 _lock = threading.Lock()
 _objects: dict[str, Objects] = {}
 

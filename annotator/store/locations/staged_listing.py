@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import sqlite_utils
 from filelock import FileLock, Timeout
 
-from annotator.errors import AlreadyRunning
+from annotator.errors import AlreadyRunning, DiskFull
 from annotator.records import BadFile
 from annotator.store.files import LARGEST, FileState, escaped, looks_like_image
 from annotator.store.locations.listing import Remote
@@ -32,21 +32,30 @@ CACHE_KB = 32_000
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, modified_ns INTEGER NOT NULL,
-    stamp TEXT NOT NULL, has_sha256 INTEGER NOT NULL) WITHOUT ROWID;
+    stamp TEXT NOT NULL, has_sha256 INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
 class Listed(NamedTuple):
-    """One name that has to be looked into. sha256: of the image that it was, "" for none."""
+    """One name that has to be looked into.
+
+    has_sha256    whether the store keeps a checksum of it
+    sha256        the one that the listing told, "" for none
+    was_sha256    of the image that it was, "" for none
+    """
 
     path: str
     state: FileState
     has_sha256: bool
     sha256: str
+    was_sha256: str
 
 
 class StagedListing:
-    """The names below one address; `opened` gives it."""
+    """The names below one address; `opened` gives it.
+
+    resumed_from    when an earlier attempt began to list, in seconds since 1970; None: this one did
+    """
 
     def __init__(self, file: Path):
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
@@ -55,9 +64,12 @@ class StagedListing:
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"cache_size = -{CACHE_KB}"):
             self._sql.execute(f"PRAGMA {pragma}").fetchall()
         self._sql.executescript(_TABLES)
+        self.resumed_from: float | None = None
         if time.time() - float(self._fact("begun") or 0) > KEPT_SECONDS:
             self._sql.executescript("DELETE FROM listed; DELETE FROM fact;")
             self._keep("begun", time.time())
+        elif self.is_complete or self.after:
+            self.resumed_from = float(self._fact("begun"))
 
     @property
     def is_complete(self) -> bool:
@@ -84,7 +96,7 @@ class StagedListing:
         while batch := list(islice(rest, AT_ONCE)):
             images = [remote for remote in batch if _is_wanted(remote.name)]
             self._sql.execute("BEGIN")
-            self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?)", map(_row, images))
+            self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)", map(_row, images))
             self._keep("after", batch[-1].name)
             self._keep("passed_over", self.passed_over + len(batch) - len(images))
             self._sql.execute("COMMIT")
@@ -125,7 +137,7 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
     """The listing of an address, gone on with or begun; removed when the block ends without an exception, and when
     there is nothing in it.
 
-    Raises AlreadyRunning while another process registers the same address.
+    Raises AlreadyRunning while another process registers the same address, DiskFull where it cannot be written.
     """
     file = project / f"{PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{SUFFIX}"
     lock = FileLock(file.with_suffix(LOCK), mode=0o600)
@@ -133,6 +145,8 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise AlreadyRunning(f"Another process registers {address} right now. Wait until it has ended.") from error
+    except OSError as error:
+        raise _unwritable(file, error) from error
     try:
         try:
             staged = StagedListing(file)
@@ -143,6 +157,13 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
             yield staged
             staged.close()
             _remove(file)
+        except sqlite3.OperationalError as error:
+            staged.close()
+            raise _unwritable(file, error) from error
+        except sqlite3.DatabaseError as error:  # damaged: the next attempt begins anew
+            staged.close()
+            _remove(file)
+            raise _unwritable(file, error) from error
         except BaseException:
             is_empty = not staged.count()
             staged.close()
@@ -155,13 +176,21 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
             Path(lock.lock_file).unlink(missing_ok=True)
 
 
+def _unwritable(file: Path, error: Exception) -> DiskFull:
+    return DiskFull(
+        f"{file} could not be written: {error}. What was registered stays.\n"
+        "    Is the disk full, or the project folder write-protected? Free some space, and give the same command again."
+    )
+
+
 def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[Listed]]:
     """The names that are not registered in the state in which they were listed, by name, some at a time; inside of
     `attached`."""
     after = ""
     while True:
         rows = sql.execute(
-            """SELECT l.path, l.bytes, l.modified_ns, l.stamp, l.has_sha256, coalesce(i.sha256, '')
+            """SELECT l.path, l.bytes, l.modified_ns, l.stamp, l.has_sha256, l.sha256,
+                coalesce(i.sha256, '')
             FROM listing.listed l LEFT JOIN main.file f ON f.folder_id = ? AND f.path = l.path
             LEFT JOIN main.image i ON i.id = f.image_id
             WHERE l.path > ?
@@ -172,7 +201,7 @@ def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterato
         if not rows:
             return
         after = rows[-1][0]
-        yield [Listed(row[0], FileState(*row[1:4]), bool(row[4]), row[5]) for row in rows]
+        yield [Listed(row[0], FileState(*row[1:4]), bool(row[4]), *row[5:]) for row in rows]
 
 
 def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
@@ -206,13 +235,19 @@ def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
     return [row[0] for row in rows.fetchall()]
 
 
+def is_no_path(name: str) -> bool:
+    """Whether a key could not be the path of a file below a folder: exports would lead elsewhere."""
+    return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
+
+
 def _is_wanted(name: str) -> bool:
-    return looks_like_image(name) and "\0" not in name and not any(part.startswith(".") for part in name.split("/"))
+    is_hidden = any(part.startswith(".") for part in name.split("/") if part not in (".", ".."))
+    return looks_like_image(name) and "\0" not in name and not is_hidden
 
 
 def _row(remote: Remote) -> tuple[object, ...]:
     size, modified = min(remote.size, LARGEST), max(-LARGEST, min(remote.modified_ns, LARGEST))
-    return escaped(remote.name), size, modified, remote.stamp, remote.has_sha256
+    return escaped(remote.name), size, modified, remote.stamp, remote.has_sha256, remote.sha256
 
 
 def _remove(file: Path) -> None:

@@ -29,6 +29,7 @@ COMPONENTS = Path(__file__).parent.parent / "components"
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again
 HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
+FINDS = 3  # a file that goes between finding and opening it is looked for again
 EARLY = "x-annotator-early"
 CHUNK = 4_000_000  # bytes of a picture that are read at a time
 
@@ -113,16 +114,20 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
 
 
 def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
-    path_and_type = find(*arguments)
-    if path_and_type is None:
-        return None
-    path, media_type = path_and_type
-    try:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            return _Picture(path, media_type, size, file.read() if size <= CHUNK else None)
-    except OSError as problem:
-        raise AnnotatorError(f"The file {path.name} cannot be read: {problem.strerror or problem}.") from problem
+    for attempt in range(1, FINDS + 1):
+        path_and_type = find(*arguments)
+        if path_and_type is None:
+            return None
+        path, media_type = path_and_type
+        try:
+            with open_file(path) as file:
+                size = os.fstat(file.fileno()).st_size
+                return _Picture(path, media_type, size, file.read() if size <= CHUNK else None)
+        except OSError as problem:
+            if isinstance(problem, FileNotFoundError) and attempt < FINDS:  # others pushed it out of the cache
+                continue
+            raise AnnotatorError(f"The file {path.name} cannot be read: {problem.strerror or problem}.") from problem
+    raise AssertionError("not reached")
 
 
 async def _chunks(image_id: int, picture: _Picture) -> AsyncIterator[bytes]:

@@ -1,0 +1,134 @@
+"""Images of web folders and of Hugging Face are registered and shown where they lie: against servers of our own."""
+
+import hashlib
+import http.server
+import json
+import threading
+from functools import partial
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from test_addresses_in_place import picture, shown
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.store import fetched, images
+from annotator.store.database import Database
+from annotator.store.locations import objects
+
+pytestmark = pytest.mark.process
+
+
+def served(handler):
+    """(address, server) in a thread."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}", server
+
+
+def test_a_web_folder_is_registered_where_it_lies_and_followed(tmp_path, monkeypatch):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(objects, "_objects", {})
+    root = tmp_path / "www/birds"
+    for number, name in enumerate(("a.jpg", "deep er/b+%.png", "deep er/notes.txt")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(picture(number, "PNG" if name.endswith("png") else "JPEG"))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *values):
+            pass
+
+    address, server = served(partial(Quiet, directory=str(tmp_path / "www")))
+    try:
+        done = set_up(tmp_path / "p", images_folder=f"{address}/birds/", in_place=True).registered
+        db = Database(tmp_path / "p")
+        assert done.added == 2 and not done.bad
+        for name in ("a.jpg", "deep er/b+%.png"):
+            assert shown(db, images.find_image(db, name).id).read_bytes() == (root / name).read_bytes()
+        (root / "a.jpg").unlink()
+        done = set_up(tmp_path / "p", images_folder=f"{address}/birds", in_place=True).registered
+        assert (done.known, [bad.path for bad in done.missing]) == (1, ["a.jpg"])
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """As much of Hugging Face as listing and reading one data set needs."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path, files = unquote(urlsplit(self.path).path), self.server.files
+        self.server.asked.append(path)
+        tree, file = "/api/datasets/ann/birds/tree/main", "/datasets/ann/birds/resolve/main/"
+        if path.startswith(file) and path[len(file) :] in files:
+            content, (_, _, span) = files[path[len(file) :]], self.headers.get("Range", "").partition("=")
+            first, last = (int(end) for end in span.split("-")) if span else (0, len(content) - 1)
+            return self._send(206 if span else 200, content[first : last + 1])
+        if path.startswith(tree):
+            folder = path[len(tree) :].strip("/")
+            return self._send(200, json.dumps(self._entries(folder)).encode())
+        if path in ("/api/datasets/ann/birds", "/api/datasets/ann/birds/revision/main"):
+            return self._send(200, json.dumps({"id": "ann/birds", "sha": "0" * 40, "siblings": []}).encode())
+        return self._send(404, b'{"error": "Repository not found"}')
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _entries(self, folder):
+        below = [name for name in self.server.files if name.startswith(f"{folder}/" if folder else "")]
+        entries = []
+        for name in below:
+            head, _, rest = name[len(folder) :].strip("/").partition("/")
+            path = f"{folder}/{head}".strip("/")
+            content = self.server.files[name]
+            entry = {"type": "directory", "path": path, "oid": "1" * 40, "size": 0}
+            if not rest:
+                entry |= {"type": "file", "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+                if "lfs" in name:
+                    lfs = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
+                    entry |= {"lfs": lfs}
+            entries.append(entry)
+        return [entry for number, entry in enumerate(entries) if entry not in entries[:number]]
+
+    def _send(self, status, content):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *values):
+        pass
+
+
+def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_is_shown(tmp_path, monkeypatch):
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(objects, "_objects", {})
+    address, server = served(Hub)
+    server.asked = []
+    server.files = {"images/a.jpg": picture(1), "images/lfs/b.jpg": picture(2), "README.md": b"x"}
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    try:
+        again = partial(set_up, tmp_path / "p", images_folder="hf://datasets/ann/birds/images", in_place=True)
+        assert again().registered.added == 2
+        db = Database(tmp_path / "p")
+        assert db.tuples("SELECT name, sha256, width FROM image ORDER BY name") == [
+            ("a.jpg", hashlib.sha256(picture(1)).hexdigest(), 96),
+            ("lfs/b.jpg", hashlib.sha256(picture(2)).hexdigest(), 0),
+        ]
+        assert not [path for path in server.asked if path.endswith("b.jpg")], "only its checksum was read"
+        assert shown(db, images.find_image(db, "lfs/b.jpg").id).read_bytes() == picture(2)
+        server.files["images/a.jpg"] = picture(3)
+        assert again().registered.added == 1, "a listing is never an older one"
+        with pytest.raises(AnnotatorError, match="Is the bucket and the path spelled right"):
+            set_up(tmp_path / "q", images_folder="hf://datasets/ann/none", in_place=True)
+        assert fetched.cache(db).used()[0] == 1
+    finally:
+        server.shutdown()
+        server.server_close()
