@@ -47,8 +47,7 @@ class Registered:
     moved       known images whose only file has another place or name than before
     copies      files with the content of another file that still exists
     missing     images that lost their last file since the previous scan
-    passed_over other files at an address, which no name of an image has
-    listed_at   when an earlier attempt listed the address, in seconds since 1970; None: it was listed now
+    passed_over other files at an address; listed_at: when an interrupted attempt listed it (seconds since 1970)
     """
 
     added: int = 0
@@ -261,8 +260,7 @@ class Scan:
             )
         }
         self.result.added += len(new)
-        # A file whose size is not known is one of which only the checksum was read (fetched.py).
-        rows = {
+        rows = {  # width 0: only the checksum was read (fetched.py)
             file.path: (
                 file.sha256,
                 file.width,
