@@ -28,6 +28,10 @@ class NoAnswer(AnnotatorError):
     """A disk did not answer in time. The file itself may be fine."""
 
 
+class NotAsked(NoAnswer):
+    """An address has not answered others, so that nobody asked it for this file."""
+
+
 class AlreadyRunning(AnnotatorError):
     """Another process holds the lock of the worker or the server."""
 

@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.errors import AnnotatorError, NoAnswer
+from annotator.errors import AnnotatorError, NoAnswer, NotAsked
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.exchange.setup import set_up
 from annotator.store import copies, fetched, images
@@ -104,6 +104,13 @@ def shown(db, image_id, kind=copies.THUMB):
         copies.fetch(db, image_id)
         found = copies.make(db, image_id, kind)
     return found[0]
+
+
+def refusal(db, image_id):
+    """The kind of error with which an image is refused."""
+    with pytest.raises(AnnotatorError) as problem:
+        copies.fetch(db, image_id)
+    return problem.type
 
 
 pytestmark = pytest.mark.process
@@ -431,9 +438,14 @@ def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server
             with pytest.raises(NoAnswer, match=NOT_NOW):
                 shown(birds, image_id)
         assert len(hanging.asked) <= 2  # the third was not asked for
+        objects.objects_at(BIRDS)._away_until, asked = 0.0, len(hanging.asked)
+        with ThreadPoolExecutor(8) as pool:  # after a while one of them asks again, and the others do not
+            answers = list(pool.map(lambda _: refusal(birds, ids[2]), range(8)))
+        assert len(hanging.asked) == asked + 1 and answers.count(NotAsked) == 7, answers
+        images.mark_problem(birds, ids[2], "")
         assert shown(birds, here).exists()  # others go on
         assert all(note.startswith(NOT_NOW) for note in images.missing_ids(birds).values())
-        assert sorted(images.missing_ids(birds)) == sorted(ids)
+        assert sorted(images.missing_ids(birds)) == sorted(ids[:2])  # nor has it a note of that
         assert images.check_addresses(birds) == 0
     finally:
         hanging.end.set()
@@ -442,7 +454,7 @@ def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server
     monkeypatch.setattr(objects, "READ_SECONDS", 10.0)
     monkeypatch.setattr(objects, "_objects", {})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server)
-    assert images.check_addresses(birds) == 3
+    assert images.check_addresses(birds) == 2
     assert not images.missing_ids(birds)
     assert shown(birds, ids[0]).exists()
 

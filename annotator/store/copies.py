@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, DiskFull
+from annotator.errors import AnnotatorError, DiskFull, NotAsked
 from annotator.records import Image
 from annotator.settings import DISPLAY_PIXELS, THUMB_PIXELS
 from annotator.store import fetched, images, originals
@@ -63,12 +63,13 @@ def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
 def fetch(db: Database, image_id: int) -> None:
     """Bring the file of an image at an address into the cache; nothing for one on a disk.
 
-    It is the only step that waits for a network. Raises AnnotatorError when it cannot be read (its problem is noted).
+    It is the only step that waits for a network. Raises AnnotatorError when it cannot be read (its problem is noted),
+    NotAsked when its address does not answer others (nothing is noted).
     """
     try:
         if remote := images.remote_location(db, image_id):
             fetched.original(db, image_id, remote)
-    except DiskFull:
+    except (DiskFull, NotAsked):
         raise
     except AnnotatorError as error:
         images.mark_problem(db, image_id, str(error))
@@ -128,7 +129,7 @@ def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind)
             target = Path(folder) / "copy.jpg"
             write_display(content, target, _longest(db, image_id, kind))
             return kept.add(fetched.copy_name(location, kind.name), target.read_bytes()), "image/jpeg"
-    except DiskFull:
+    except (DiskFull, NotAsked):
         raise
     except (AnnotatorError, BadImage) as error:
         images.mark_problem(db, image_id, str(error))

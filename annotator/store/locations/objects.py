@@ -1,8 +1,8 @@
 """Reading files at an address as they lie: every wait has an end, and who does not answer is not asked by everybody.
 
 After LATE_MOST requests in a row without an answer an address counts as away: for AWAY_SECONDS every request is refused
-at once, then the next one tries again. Who is patient goes on until LATE_MOST_PATIENT have had none. Connections belong
-to the process, not to a project: other machines that embed images read them without one.
+at once, then one tries again before the others do. Who is patient goes on until LATE_MOST_PATIENT have had none.
+Connections belong to the process, not to a project: other machines that embed images read them without one.
 """
 
 import base64
@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
-from annotator.errors import AnnotatorError, NoAnswer
+from annotator.errors import AnnotatorError, NoAnswer, NotAsked
 from annotator.store.files import GONE, escaped, unescaped
 from annotator.store.locations import file_systems
 from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
@@ -55,7 +55,8 @@ class Objects:
         path    below the address, escaped
         size    as it was registered, -1: not known
 
-        Raises AnnotatorError where it is gone or too large, NoAnswer where it cannot be read now.
+        Raises AnnotatorError where it is gone or too large, NoAnswer where it cannot be read now, NotAsked where the
+        address counts as away.
         """
         if size > LARGEST:
             raise AnnotatorError(f"its file has {size:,} bytes, more than the {LARGEST:,} of an image: {path}")
@@ -144,9 +145,8 @@ class Objects:
         """
         files = self.files()
         for attempt in range(1, TRIES + 1):
-            most = LATE_MOST_PATIENT if patient else LATE_MOST
-            if not is_probe and self._late >= most and time.monotonic() < self._away_until:
-                raise NoAnswer(f"{NOT_NOW}: {self.address} has not answered for a while and is asked again soon.")
+            if not is_probe and self._is_refused(seconds, patient=patient):
+                raise NotAsked(f"{NOT_NOW}: {self.address} has not answered for a while and is asked again soon.")
             try:
                 if files.async_impl:
                     answer = import_module("fsspec.asyn").sync(files.loop, ask, files, timeout=seconds)
@@ -162,6 +162,18 @@ class Objects:
             time.sleep(attempt * WAIT_SECONDS)
         raise AssertionError("not reached")
 
+    def _is_refused(self, seconds: float, *, patient: bool) -> bool:
+        """Whether nobody asks now. Of who is not patient one asks again after a while, and the others wait for it."""
+        with self._lock:
+            if self._late < (LATE_MOST_PATIENT if patient else LATE_MOST):
+                return False
+            now = time.monotonic()
+            if now < self._away_until:
+                return True
+            if not patient:
+                self._away_until = now + seconds
+            return False
+
     def _problem(self, error: Exception, path: str, seconds: float) -> AnnotatorError:
         """The error for a person, in the words of a file that cannot be opened; counts who does not answer."""
         cause = file_systems.first_cause(error)
@@ -173,6 +185,7 @@ class Objects:
         if file_systems.is_timeout(cause):
             said = f"no answer within {seconds:g} seconds"
         if file_systems.is_missing(cause) and not file_systems.is_without_bucket(cause):
+            self._late = 0
             return AnnotatorError(
                 f"{GONE}: there is no {shown} any more. If it was moved, run annotator init again: images are known by "
                 "their content."
@@ -181,6 +194,8 @@ class Objects:
             self._late += 1
             if self._late >= LATE_MOST:
                 self._away_until = time.monotonic() + AWAY_SECONDS
+        else:
+            self._late = 0
         return NoAnswer(f"{NOT_NOW}: {shown} ({said}). Is the network there, and are the keys those of this bucket?")
 
 

@@ -193,8 +193,10 @@ export default class GridPage extends Page {
     const grid = /** @type {import("./tiles.js").Grid | null} */ (/** @type {any} */ (this.hand.current));
     const view = (grid?.loaded && grid.view) || null;
     const words = grid ? "" : this.hand.news.empty;
-    if (view ? view === this.board.view : this.wordsShown === words && !this.board.view) return;
-    this.wordsShown = view ? null : words;
+    const class_ = this.named(grid?.class ?? this.choice.class);
+    const instead = view ? null : `${class_?.id} ${words}`;
+    if (view ? view === this.board.view : this.insteadShown === instead && !this.board.view) return;
+    this.insteadShown = instead;
     if (view) {
       this.board.show(view);
       this.pin(grid);
@@ -203,9 +205,10 @@ export default class GridPage extends Page {
     } else {
       if (words) this.board.fill(this.nothing(words));
       else this.board.wait(this.board.layout.room);
-      this.around.showNone(this.named(this.choice.class), this.counting.counts);
+      this.around.showNone(class_, this.counting.counts);
     }
     this.session.shown();
+    if (view?.notShown) this.session.say(view.notShown);
   }
 
   /** @param {string} words */

@@ -4,7 +4,7 @@
  * in the grid and not in its elements, so that an old grid can be built again for an undo.
  */
 
-import { STATE_WORDS, chance, el, kbd } from "../shared/dom.js";
+import { STATE_WORDS, chance, counted, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
 /** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
@@ -122,6 +122,15 @@ export class Tiles {
     return this.grid.tiles.filter((tile) => !tile.broken && tile.mark === state).length;
   }
 
+  /** How many of them cannot be shown, and why the first one; "" where all can. */
+  get notShown() {
+    const { tiles } = this.grid;
+    const broken = tiles.filter((tile) => tile.broken);
+    if (!broken.length) return "";
+    const reason = broken[0].broken.replace(/[.\s]*$/, "");
+    return `${broken.length} of ${counted(tiles.length, "image")} cannot be shown and will not be saved: ${reason}.`;
+  }
+
   /** Lay a heat map over a tile, or take away the one there is. @param {number} index @param {HTMLImageElement | null} picture */
   heat(index, picture) {
     const button = this.parts[index]?.button;
@@ -184,7 +193,7 @@ export class Tiles {
     if (!reason || this.gone) return;
     tile.broken = reason;
     this.#draw(index);
-    button.append(el("span", { class: "broken" }, "Cannot be shown"));
+    button.append(el("span", { class: "broken", title: reason }, "Cannot be shown"));
   }
 }
 

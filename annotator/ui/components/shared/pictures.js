@@ -3,6 +3,7 @@
 
 const RETRY = 1500; // milliseconds until it is asked for again while the server cannot be reached, at first
 const LONGEST_RETRY = 12000;
+const FILE_AWAY = 504; // status: the server answers, and the place where the file lies does not
 
 /** A picture that is decoded before it is needed and never dragged. @param {number} id of the image @returns {HTMLImageElement} */
 export function pictureOf(id) {
@@ -41,7 +42,8 @@ async function reasonOf(url) {
   try {
     const response = await fetch(url);
     if (response.ok) return "this browser cannot show it";
-    if (response.status === 401 || response.status >= 500) return "";
+    const isKnown = response.status === FILE_AWAY || response.status < 500;
+    if (response.status === 401 || !isKnown) return "";
     return (await response.json()).error ?? `the server answered ${response.status}`;
   } catch {
     return "";

@@ -1,0 +1,84 @@
+"""Grid, Review and Annotate in a real Chromium while the server that has the images takes requests and answers none."""
+
+import http.server
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+from person import open_page
+from playwright.sync_api import expect
+from served import serving
+from test_addresses_in_place import picture
+from test_addresses_of_others import served as web_server
+
+from annotator.exchange.setup import set_up
+from annotator.store import arrays, images, runs
+from annotator.store.database import Database
+from annotator.store.locations import objects
+
+pytestmark = pytest.mark.browser
+
+IMAGES = 60
+PAGES = """
+import sys
+from pathlib import Path
+from annotator.benchmark.harness.page_alone import serve_pages
+from annotator.store.locations import objects
+objects.READ_SECONDS, objects.AWAY_SECONDS = 0.5, 600
+serve_pages(Path(sys.argv[1]), int(sys.argv[3]))
+"""
+
+
+class Web(http.server.SimpleHTTPRequestHandler):
+    """A web folder, until it hangs."""
+
+    def do_GET(self):
+        if self.server.hangs.is_set():
+            self.server.end.wait(60)
+        else:
+            super().do_GET()
+
+    def log_message(self, *values):
+        pass
+
+
+def suggest_the_class(db):
+    ids = np.array(sorted(image.id for image in images.all_images(db)))
+    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1], "images": IMAGES}
+    run = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
+    arrays.save_array(db.paths.run(run) / "image_ids.npy", ids)
+    arrays.save_array(db.paths.run(run) / "probabilities.npy", np.full((IMAGES, 1), 0.9, np.float16))
+    runs.publish(db, run, epochs=1, seconds=0.1, loss=[0.5])
+
+
+def test_grid_review_and_annotate_say_that_the_images_cannot_be_read_now(browser, tmp_path, monkeypatch):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(objects, "_objects", {})
+    (tmp_path / "www/birds").mkdir(parents=True)
+    for number in range(IMAGES):
+        (tmp_path / f"www/birds/{number:02}.jpg").write_bytes(picture(number))
+    (tmp_path / "classes.txt").write_text("fox\n")
+    address, server = web_server(partial(Web, directory=str(tmp_path / "www")))
+    server.hangs, server.end = threading.Event(), threading.Event()
+    try:
+        folder = f"{address}/birds"
+        set_up(tmp_path / "p", images_folder=folder, in_place=True, class_file=tmp_path / "classes.txt")
+        suggest_the_class(Database(tmp_path / "p"))
+        server.hangs.set()
+        with serving(tmp_path / "p", ("-P", "-c", PAGES)) as served:
+            page = open_page(browser, served, "Ann", "/grid")
+            expect(page.locator(".class-name .name")).to_have_text("fox", timeout=30_000)
+            expect(page.locator(".tiles:not(.skeleton) .tile[data-state='broken']")).to_have_count(24, timeout=30_000)
+            expect(page.locator(".words")).to_contain_text("24 of 24 images cannot be shown")
+            expect(page.locator(".words")).to_contain_text(objects.NOT_NOW)
+            noted = images.missing_ids(Database(tmp_path / "p"))
+            assert 0 < len(noted) <= 16, "only what was asked for before the address counted as away gets a note"
+            for path in ("/review", "/"):
+                page.goto(served.address + path)
+                expect(page.locator(".stage .empty")).to_contain_text(objects.NOT_NOW, timeout=30_000)
+            assert images.missing_ids(Database(tmp_path / "p")) == noted
+    finally:
+        server.end.set()
+        server.shutdown()
+        server.server_close()
