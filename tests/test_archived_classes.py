@@ -167,7 +167,11 @@ def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
     def facts(columns: ImageColumns) -> list:
         with db.reading() as sql:
             columns.refresh(db)
-            states = [columns.states(sql, class_id).tolist() for class_id in (FOX, HERON)]
+            states = [
+                columns.with_state(sql, class_id, state).tolist()
+                for class_id in (FOX, HERON)
+                for state in (PRESENT, ABSENT)
+            ]
             return [columns.positives.tolist(), columns.complete.tolist(), *states]
 
     kept = ImageColumns()

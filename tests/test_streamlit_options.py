@@ -182,6 +182,8 @@ called = [
     ["tokens", project],
     ["formats"],
     ["backbones"],
+    ["embed", project],
+    ["adapted", project],
 ]
 for words in called:
     app(words, standalone_mode=False)
@@ -199,5 +201,7 @@ def test_every_command_that_ends_by_itself_runs_nothing_from_the_folder_it_is_ca
     command = [sys.executable, "-P", "-c", COMMANDS, *places]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "bench demo link serve []", "the others are called here, and those above"
+    assert done.stdout.splitlines()[-1] == "adapt bench demo link serve []", (
+        "the others are called here, and those above"
+    )
     assert not (folder / "ran").exists(), (folder / "ran").read_text()

@@ -4,9 +4,12 @@ It knows nothing of the project or its database. Each process makes the inputs o
 for temporary files, where they also serve the process that comes after a lost one.
 """
 
+import contextlib
+import hashlib
 import os
 import shutil
 import socket
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +81,7 @@ class Board:
 
 
 def train_together(config: dict[str, Any]) -> None:
-    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each}.
+    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each, "storage": str}.
 
     What would end alike however often it is tried is said to the process that waits, which then gives up.
     """
@@ -107,10 +110,7 @@ def _train(config: dict[str, Any]) -> None:
     source = task.network()
     backbone = Backbone(task.parent, source, str(device))
     inputs, last_stages, what = split(backbone, source)
-    folder = (
-        Path(tempfile.gettempdir()) / f"annotator-adapting-{os.getuid() if hasattr(os, 'getuid') else 0}" / task.name
-    )
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = _own_folder(f"{task.name}-{hashlib.sha256(config['storage'].encode()).hexdigest()[:12]}")
     files = MapFiles(folder, inputs, strong=0, opened=_open)
     owner = np.arange(len(task.images)) % of
     unread = _make_inputs(task, files, np.flatnonzero(owner == rank), rank, of)
@@ -182,7 +182,7 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
 
     trainer = TorchTrainer(
         train_together,
-        train_loop_config={"task": task, "cpus": resources.get("CPU", 1)},
+        train_loop_config={"task": task, "cpus": resources.get("CPU", 1), "storage": storage},
         scaling_config=ScalingConfig(
             num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
         ),
@@ -223,6 +223,22 @@ def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: in
             "there under the same path, or be addresses (annotator init --in-place)."
         )
     return unread
+
+
+def _own_folder(name: str) -> Path:
+    """A folder for temporary files that only this user can have made. Raises AnnotatorError for one of another."""
+    own = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"annotator-adapting-{own}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and (found.st_uid != own or found.st_mode & 0o077)):
+        raise AnnotatorError(
+            f"{folder} is needed for temporary files, but is not a folder that is yours alone. Delete it, or name "
+            "another place in TMPDIR."
+        )
+    (folder / name).mkdir(mode=0o700, exist_ok=True)
+    return folder / name
 
 
 def _check_versions(task: Task) -> None:
