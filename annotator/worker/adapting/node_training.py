@@ -1,7 +1,7 @@
 """What runs on the machines of a cluster: one process of a training that several do together.
 
 It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a folder
-for temporary files, where they also serve the process that comes after a lost one.
+for temporary files of its own; what lost processes have left there is deleted by the next.
 """
 
 import contextlib
@@ -237,8 +237,24 @@ def _own_folder(name: str) -> Path:
             f"{folder} is needed for temporary files, but is not a folder that is yours alone. Delete it, or name "
             "another place in TMPDIR."
         )
-    (folder / name).mkdir(mode=0o700, exist_ok=True)
-    return folder / name
+    of_run = folder / name
+    of_run.mkdir(mode=0o700, exist_ok=True)
+    for left in of_run.iterdir():
+        if left.name.isdecimal() and not _is_alive(int(left.name)):
+            shutil.rmtree(left, ignore_errors=True)
+    own_folder = of_run / str(os.getpid())  # not shared: Ray may begin the next processes before the last have ended
+    own_folder.mkdir(mode=0o700, exist_ok=True)
+    return own_folder
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _check_versions(task: Task) -> None:
