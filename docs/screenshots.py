@@ -183,7 +183,7 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
         rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
         decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
 
-    for image_id in images.in_working_order(db)[-planner.SEED_IMAGES :]:
+    for image_id in images.in_working_order(db)[-planner.SEED_IMAGES :].tolist():
         answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
     wait_for_run(db)
     audit.draw(db, seed=1)

@@ -19,9 +19,9 @@ from annotator.store.locations import objects
 pytestmark = pytest.mark.process
 
 
-def served(handler):
+def served(handler, port=0):
     """(address, server) in a thread."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}", server

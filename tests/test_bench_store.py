@@ -23,7 +23,7 @@ def test_a_made_up_project_is_consistent(tmp_path):
     assert counts["all"] == 400 and counts["complete"] == 12
     assert 400 - counts["without_decision"] == 120
     assert overview.labels_by_state(db)["present"] == db.value("SELECT count(*) FROM label WHERE state = 1")
-    assert images.in_working_order(db)[120 : 120 + len(made.files)] == sorted(
+    assert images.in_working_order(db)[120 : 120 + len(made.files)].tolist() == sorted(
         made.files, key=lambda image_id: images.images(db, [image_id])[image_id].sha256
     )
     assert all(images.image_path(db, image_id).exists() for image_id in made.files)

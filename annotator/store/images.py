@@ -41,10 +41,25 @@ def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
     return {row["id"]: Image(**row) for row in rows}
 
 
-def in_working_order(db: Database) -> list[int]:
-    """Ids of all images that can be read: labeled ones first, then in the order in which people will see them."""
-    ids = db.numbers("SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256")
-    return ids[:, 0].tolist()
+def in_working_order(db: Database) -> np.ndarray:
+    """Ids of all images that can be read, (n,) int64: labeled ones first, then in the order in which people will see
+    them."""
+    query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
+    return db.numbers(query)[:, 0]
+
+
+def labeled_since(db: Database, decision_id: int) -> np.ndarray:
+    """Those of them that were labeled by decisions after this one, in the same order."""
+    query = """SELECT id FROM image WHERE stage IN (2, 3) AND stage_decision > ? AND problem = ''
+        ORDER BY stage, stage_decision, sha256"""
+    return db.numbers(query, [decision_id])[:, 0]
+
+
+def only_at(db: Database, address: str) -> np.ndarray:
+    """Ids of the images all of whose files lie at one address, (n,) int64."""
+    query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
+        WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
+    return db.numbers(query, [address])[:, 0]
 
 
 def from_place(db: Database, start: str, limit: int) -> list[int]:

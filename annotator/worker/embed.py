@@ -21,9 +21,10 @@ import numpy as np
 import torch
 
 from annotator.cluster.connection import cores
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, NotAsked
 from annotator.store.files import content_of
 from annotator.store.locations.location import Reading, Source, reading
+from annotator.store.locations.objects import NOT_NOW
 from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def embed(
     workers: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     contents: Sequence[str] | None = None,
+    leave_out: Callable[[Source], bool] = lambda path: False,
 ) -> Iterator[Embedded]:
     """The features of image files, batch by batch, in the order of the paths.
 
@@ -73,12 +75,15 @@ def embed(
                  after the batches that are already in the making
     contents     the sha256 that each file should have; one with another content is a failure. None: not looked at.
                  What lies at an address always is
+    leave_out    asked of each path when its batch is next: True makes it a failure without a try
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
     network at the size it wants, read at reduced scale where the format can do that.
     """
 
     def begin(place: int) -> Reading:
+        if leave_out(paths[place]):
+            return _not_tried
         read = reading(paths[place])
         return partial(_checked, read, contents[place]) if contents else read
 
@@ -177,6 +182,10 @@ def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Ba
     else:
         pixels = torch.zeros(0, 3, least, least, dtype=torch.uint8)
     return Decoded(indices, pixels, failures, facts)
+
+
+def _not_tried() -> Path:
+    raise NotAsked(f"{NOT_NOW}: its address does not answer, and is asked again soon.")
 
 
 def _checked(read: Reading, sha256: str) -> Path | io.BytesIO:

@@ -8,13 +8,15 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store import embedding, fetched, images
 from annotator.store.locations.location import Source
-from annotator.store.locations.objects import NOT_NOW
+from annotator.worker.away import Away
 from annotator.worker.context import Context
+from annotator.worker.work_list import WorkList
 
 SHARD_SECONDS = 5.0  # features are written this often while embedding: the most that a kill can lose
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before the order of the missing images is read again
-AWAY_SECONDS = 30.0  # before images of a bucket that does not answer are tried again
+AWAY_SECONDS = 30.0  # before images of a bucket that does not answer are tried again,
+LISTING = 10  # and so many times as long as it took to list what is missing
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
 Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
@@ -26,8 +28,9 @@ class MissingFeatures:
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
         """between is called after every batch with (state, done, of)."""
         self._context, self._db, self._between = context, context.db, between
-        self._again_at = 0.0
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
+        self._waits_with: tuple | None = None  # the same, when an address was away: then until
+        self._again_at = 0.0
         self._looked_at = 0.0  # for shards of another process
 
     def embed(self, train: Callable[[], bool] | None = None) -> None:
@@ -36,20 +39,31 @@ class MissingFeatures:
         train    called between batches, at most every TRAIN_WHILE_EMBEDDING seconds, so that suggestions do not wait
                  for the last image; returns whether it has trained
         """
-        state = (self._db.setting("registrations", 0), self._context.backbone_name())
-        if state == self._checked or time.monotonic() < self._again_at or self._others_embed():
+        state = self._state()
+        if state == self._checked or (state == self._waits_with and time.monotonic() < self._again_at):
+            return
+        if self._others_embed():
             return
         self._context.features().refresh()  # another process may have added some
         trained_at = time.monotonic()
-        while missing := self.missing():
-            for _ in self._embed(missing[:IMAGES_AT_ONCE], len(missing)):
+        away, missing = Away(), self._work_list()
+        while image_ids := missing.take(IMAGES_AT_ONCE):
+            for _ in self._embed(image_ids, len(missing) + len(image_ids), away):
                 if self._others_embed():
                     return
                 if train and time.monotonic() - trained_at > TRAIN_WHILE_EMBEDDING and train():
                     trained_at = time.monotonic()
-            if time.monotonic() < self._again_at:
-                return
-        self._checked = state
+            if state != self._state() or not (len(missing) or away.addresses):
+                state, missing = self._state(), self._work_list()
+            for address in away.addresses - missing.without:
+                missing.leave_out(address)
+        if away.addresses:
+            self._waits_with, self._again_at = state, time.monotonic() + AWAY_SECONDS + LISTING * missing.seconds
+        else:
+            self._checked = state
+
+    def _state(self) -> tuple:
+        return self._db.setting("registrations", 0), self._context.backbone_name()
 
     def _others_embed(self) -> bool:
         """Whether `annotator embed` does this now; what it has written is read then, so that trainings use it."""
@@ -62,10 +76,13 @@ class MissingFeatures:
 
     def missing(self) -> list[int]:
         """Image ids without features: labeled ones first, then in the order in which people will see them."""
-        image_ids = np.array(images.in_working_order(self._db), np.int64)
-        return image_ids[~np.isin(image_ids, self._context.features().image_ids)].tolist()
+        missing = self._work_list()
+        return missing.take(len(missing))
 
-    def _embed(self, image_ids: Sequence[int], missing: int) -> Iterator[None]:
+    def _work_list(self) -> WorkList:
+        return WorkList(self._db, self._context.features().image_ids)
+
+    def _embed(self, image_ids: Sequence[int], missing: int, away: Away) -> Iterator[None]:
         """Embed these images, of `missing` in all; yields whenever some have been written."""
         from annotator.worker.embed import embed
 
@@ -78,18 +95,21 @@ class MissingFeatures:
         registered = images.images(self._db, ids)
         contents = [registered[image_id].sha256 for image_id in ids]
         should_stop = self._context.stop.is_set
-        answered = not paths
-        for batch in embed(paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents):
+        for batch in embed(
+            paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents,
+            leave_out=away.holds,
+        ):  # fmt: skip
             features = batch.features.astype(np.float16)
             assert batch.regions is not None  # they were asked for
             finite = np.isfinite(features).all(1) & np.isfinite(batch.regions).all((1, 2))
             batch_ids = np.array([ids[index] for index in batch.indices], np.int64)
             shard.append((batch_ids[finite], features[finite], batch.regions[finite]))
             not_finite = [(batch.indices[row], NOT_FINITE) for row in np.flatnonzero(~finite)]
+            for index in batch.indices:
+                away.note_answer(paths[index])
             for index, reason in batch.failures + not_finite:
-                images.mark_problem(self._db, ids[index], reason)
-                answered |= not reason.startswith(NOT_NOW)
-            answered |= bool(batch.indices)
+                if not away.note_failure(paths[index], reason):
+                    images.mark_problem(self._db, ids[index], reason)
             fetched.keep_facts(self._db, [(ids[index], facts) for index, facts in batch.facts])
             done += len(batch.indices)
             self._between("embedding", done, total)
@@ -99,8 +119,6 @@ class MissingFeatures:
                 yield
         self._write(shard)
         self._context.check_stop()
-        if not answered:  # a bucket is away: not one image after the other is to get a note of that
-            self._again_at = time.monotonic() + AWAY_SECONDS
         yield
 
     def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Source], list[int]]:

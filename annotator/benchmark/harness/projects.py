@@ -73,7 +73,7 @@ def make_project(folder: Path, image_count: int, class_count: int) -> Database:
     class_ids = _class_ids(db)
     labels = [
         Decision(str(uuid.uuid4()), "label", "Somebody", "click", image_id, class_ids[number % len(class_ids)], 1)
-        for number, image_id in enumerate(images.in_working_order(db)[-FIRST_RUN_AT:])
+        for number, image_id in enumerate(images.in_working_order(db)[-FIRST_RUN_AT:].tolist())
     ]
     decisions.decide(db, labels)
     return db

@@ -99,6 +99,11 @@ class Objects:
         except AnnotatorError:
             return False
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the last request had no answer; a refusal is one."""
+        return self._late > 0
+
     def files(self) -> Any:
         """The file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
         with self._lock:

@@ -142,7 +142,7 @@ def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Pr
 
 def _missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
     """Image ids (n,) without features in the order in which they are needed, and how many images have some."""
-    wanted = np.array(images.in_working_order(db), np.int64)
+    wanted = images.in_working_order(db)
     has = np.isin(wanted, cache.image_ids)
     return wanted[~has], int(has.sum())
 

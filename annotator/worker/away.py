@@ -1,0 +1,45 @@
+"""Addresses that do not answer, as far as one round of embedding has seen: the rest of their images waits for the next.
+
+Without this each image of a bucket that is away would be tried, and get a note of its own that is taken back later.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+from annotator.store.locations.location import AT_A_TIME, Source
+from annotator.store.locations.objects import NOT_NOW, objects_at
+
+MORE = 10  # times as many of an address that answers, and refuses many of its images
+
+
+class Away:
+    """An address is away after as many images in a row without an answer as are read at a time."""
+
+    def __init__(self):
+        self._failed: Counter[str] = Counter()  # by address, images in a row
+        self._answered: set[str] = set()
+        self.addresses: set[str] = set()
+
+    def holds(self, source: Source) -> bool:
+        """Whether this image is not to be tried now."""
+        return not isinstance(source, Path) and source.folder in self.addresses
+
+    def note_answer(self, source: Source) -> None:
+        """This image was read."""
+        if not isinstance(source, Path):
+            self._failed[source.folder] = 0
+            self._answered.add(source.folder)
+
+    def note_failure(self, source: Source, reason: str) -> bool:
+        """This image could not be read; returns whether its address is away by now, so that it gets no note."""
+        if isinstance(source, Path):
+            return False
+        if not reason.startswith(NOT_NOW):
+            self.note_answer(source)
+        elif source.folder not in self.addresses:
+            self._failed[source.folder] += 1
+            refuses = source.folder in self._answered and not objects_at(source.folder).is_late
+            if self._failed[source.folder] >= AT_A_TIME * (MORE if refuses else 1):
+                self.addresses.add(source.folder)
+            return False
+        return source.folder in self.addresses

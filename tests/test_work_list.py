@@ -1,0 +1,86 @@
+"""What the worker embeds next: labeled images before others, and few of an address that does not answer."""
+
+import http.server
+import uuid
+from functools import partial
+
+import numpy as np
+import pytest
+from test_addresses_in_place import picture
+from test_addresses_of_others import served
+
+from annotator.exchange.setup import set_up
+from annotator.records import Decision
+from annotator.store import decisions, images
+from annotator.store.database import Database
+from annotator.store.locations import objects
+from annotator.store.locations.objects import NOT_NOW, Objects
+from annotator.worker import away, missing_features
+from annotator.worker.process import Worker
+from annotator.worker.work_list import WorkList
+
+BIRDS = 40
+
+
+def label(db, image_id):
+    made = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=1, state=1)
+    assert not decisions.decide(db, [made]).refused
+
+
+def test_labeled_images_come_first_also_those_that_are_labeled_meanwhile(db):
+    as_shown = images.in_working_order(db).tolist()
+    label(db, as_shown[9])
+    missing = WorkList(db, np.array([as_shown[1]]))
+    assert len(missing) == 23 and missing.take(3) == [as_shown[9], as_shown[0], as_shown[2]]
+    for place in (2, 20, 15, 1):  # one that was taken, two that wait, one that has features
+        label(db, as_shown[place])
+    assert missing.take(1) == [as_shown[20]] and missing.take(2) == [as_shown[15], as_shown[3]]
+    rest = [as_shown[place] for place in range(4, 24) if place not in (9, 15, 20)]
+    assert len(missing) == len(rest) and missing.take(100) == rest
+    assert len(missing) == 0 and missing.take(1) == []
+
+
+class Web(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *values):
+        pass
+
+
+def test_an_address_that_is_away_costs_a_few_notes_others_go_on_and_it_comes_back(tmp_path, monkeypatch):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(objects, "_objects", {})
+    for folder, count in (("www/birds", BIRDS), ("here", 3)):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(count):
+            (tmp_path / folder / f"{folder[0]}{number}.jpg").write_bytes(picture(100 * len(folder) + number))
+    handler = partial(Web, directory=str(tmp_path / "www"))
+    address, server = served(handler)
+    for folder in (f"{address}/birds", str(tmp_path / "here")):
+        set_up(tmp_path / "p", images_folder=folder, in_place=folder.startswith("http"))
+    server.shutdown()
+    server.server_close()
+    db = Database(tmp_path / "p")
+    db.set_setting("backbone", "efficientnet_lite0")
+    asked, ask = [], Objects._asked
+    monkeypatch.setattr(Objects, "_asked", lambda self, *v, **o: (asked.append(v[1]), ask(self, *v, **o))[1])
+    for module, name, value in ((objects, "TRIES", 1), (away, "AT_A_TIME", 4), (missing_features, "IMAGES_AT_ONCE", 8)):
+        monkeypatch.setattr(module, name, value)
+    worker = Worker(db.paths.project)
+    try:
+        worker.features.embed()
+        here = images.names_to_ids(db)
+        assert sorted(worker.context.features().image_ids) == [here[f"h{number}.jpg"] for number in range(3)]
+        noted = images.missing_ids(db)
+        assert len(noted) == 4 and all(problem.startswith(NOT_NOW) for problem in noted.values())
+        assert len(set(asked)) <= 8 < BIRDS and len(worker.features.missing()) == BIRDS - 4
+        asked.clear()
+        worker.features.embed()
+        assert not asked, "not at once again"
+        _, server = served(handler, server.server_port)
+        objects._objects.clear()
+        assert images.check_addresses(db) == 4
+        worker.features.embed()
+        assert len(worker.context.features()) == BIRDS + 3 and not images.missing_ids(db)
+    finally:
+        worker.close()
+        server.shutdown()
+        server.server_close()
