@@ -42,6 +42,13 @@ def trained(features, labels, unbiased, mask=None, warm_start=None):
     return training
 
 
+def scored(features, labels, unbiased, mask=None, warm_start=None) -> np.ndarray:
+    """The probabilities of what was trained."""
+    probabilities = trained(features, labels, unbiased, mask, warm_start).probabilities
+    assert probabilities is not None
+    return probabilities
+
+
 def answered(truth: np.ndarray, images: int) -> tuple[np.ndarray, np.ndarray]:
     """The first images answered whole, and a click on each of the next forty."""
     labels = np.zeros(truth.shape, np.int8)
@@ -68,9 +75,10 @@ def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     ours, open_ = trained(features, labels, unbiased), labels == 0
+    assert ours.probabilities is not None
     expected, there = ours.probabilities[open_].sum(), truth[open_].sum()
     assert ours.calibrated and 0.75 < expected / there < 1.35
-    alone = trained(features, labels, np.zeros_like(unbiased)).probabilities
+    alone = scored(features, labels, np.zeros_like(unbiased))
     assert abs(np.log(expected / there)) < abs(np.log(alone[open_].sum() / there))
 
 
@@ -105,6 +113,7 @@ def test_what_was_learned_scores_images_elsewhere_as_here(world, monkeypatch, an
         )  # fmt: skip
         for _ in training.epochs():
             pass
+        assert training.probabilities is not None
         return training.probabilities
 
     np.testing.assert_allclose(train(elsewhere), train(score_here), atol=1e-6)
@@ -119,10 +128,10 @@ def regions_of(features: np.ndarray) -> np.ndarray:
 def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world):
     features, truth = world
     labels, unbiased = answered(truth, 120)
-    surest = trained(features, labels, unbiased).probabilities[:120, 0]
+    surest = scored(features, labels, unbiased)[:120, 0]
     wrong = int(np.argmax(np.where(truth[:120, 0], surest, -1)))
     labels[wrong, 0] = -1
-    doubted = trained(features, labels, unbiased).probabilities[:120, 0]
+    doubted = scored(features, labels, unbiased)[:120, 0]
     said_absent = np.flatnonzero(labels[:120, 0] == -1)
     assert doubted[wrong] >= np.sort(doubted[said_absent])[-3]
 
@@ -132,7 +141,7 @@ def test_a_class_nobody_has_seen_has_no_model_and_what_is_unsure_teaches_nothing
     labels, unbiased = answered(truth & np.array([True, True, True, False]), 60)
     mask = np.ones(labels.shape, bool)
     mask[:10, 0] = False
-    found = trained(features, labels, unbiased, mask).probabilities
+    found = scored(features, labels, unbiased, mask)
     assert np.isnan(found[:, 3]).all() and np.isfinite(found[:, :3]).all()
 
 
@@ -147,9 +156,9 @@ def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     warm_start = WarmStart()
-    first = trained(features, labels, unbiased, warm_start=warm_start).probabilities
+    first = scored(features, labels, unbiased, warm_start=warm_start)
     kept = {half: weight.clone() for half, (weight, _) in warm_start.weights.items()}
-    again = trained(features, labels, unbiased, warm_start=warm_start).probabilities
+    again = scored(features, labels, unbiased, warm_start=warm_start)
     assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
 
 
@@ -185,11 +194,11 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
 def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
-    at_once, threads = trained(features, labels, unbiased).probabilities, torch.get_num_threads()
+    at_once, threads = scored(features, labels, unbiased), torch.get_num_threads()
     monkeypatch.setattr("models.ensemble.stacking.BESIDE", 1)
     try:
         torch.set_num_threads(2)
-        beside = trained(features, labels, unbiased).probabilities
+        beside = scored(features, labels, unbiased)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
@@ -206,7 +215,7 @@ def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
         torch.set_num_threads(2)
         epochs = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows]).epochs()
         next(epochs)
-        epochs.close()
+        epochs.close()  # pyright: ignore[reportAttributeAccessIssue] - it is a generator
     finally:
         torch.set_num_threads(threads)
     assert not any(thread.name.startswith("halves") for thread in threading.enumerate())
@@ -215,9 +224,9 @@ def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
 def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 120)
-    of_all = trained(features, labels, unbiased).probabilities
+    of_all = scored(features, labels, unbiased)
     monkeypatch.setattr("models.ensemble.stacking.STACKED", 400)
-    sampled = trained(features, labels, unbiased).probabilities
+    sampled = scored(features, labels, unbiased)
     open_ = labels == 0
     assert 0.8 < sampled[open_].sum() / of_all[open_].sum() < 1.25
     assert np.corrcoef(sampled[~open_], of_all[~open_])[0, 1] > 0.97  # held out here as there
