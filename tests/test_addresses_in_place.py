@@ -144,6 +144,26 @@ def test_images_in_a_bucket_are_registered_by_their_content_and_shown_without_a_
         assert "secret" not in said.stderr and not (tmp_path / "other/project.db").exists()
 
 
+def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds, bucket, annotator):
+    bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(70))
+    bucket.put_object(Bucket="photos", Key="birds/broken.jpg", Body=b"none")
+    bucket.delete_object(Bucket="photos", Key="birds/z.jpg")
+    said = json.loads(annotator("import", birds.paths.project, BIRDS, "--in-place", "--json").stdout)["registered"]
+    assert (said["added"], said["known"], said["passed_over"]) == (1, 4, 1)
+    assert [bad["path"] for bad in said["bad"]] == ["broken.jpg"]
+    assert [bad["path"] for bad in said["missing"]] == ["z.jpg"]
+    for words in (
+        "--format csv",
+        "--images .",
+        "--exhaustive",
+        "--class-map x.csv",
+        "--conflicts replace",
+        "--dry-run",
+    ):
+        refused = annotator("import", birds.paths.project, BIRDS, "--in-place", *words.split(), code=1).stderr
+        assert f"so {words.split()[0]} cannot be given with it" in refused
+
+
 def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
     from annotator.worker.embed import embed
     from models.backbones.networks import load_backbone

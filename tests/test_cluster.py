@@ -1,13 +1,16 @@
-"""`annotator embed` on a real Ray cluster of two processes: every image once, whatever is killed; clear words."""
+"""`annotator embed` and `adapt` on a real Ray cluster of two processes, whatever is killed; clear words."""
 
+import contextlib
 import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,8 @@ from annotator.exchange.setup import set_up
 from annotator.store import adapted, adapting, embedding
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.worker.adapting.adapt_now import adapt_now
+from models import plugins
 
 pytestmark = [
     pytest.mark.process,
@@ -32,7 +37,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-IMAGES, KILLS = 300, 2
+IMAGES = 300
 # A network that only the machine of the project knows, and that takes a while: its weights have to travel.
 SLOW = """
 import torch
@@ -74,7 +79,18 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
-def db(tmp_path, photos):
+def here(cluster, site, monkeypatch):
+    """Commands that run in this process use the cluster, and have the network."""
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(site)
+    plugins.plugins.cache_clear()
+    yield
+    plugins.plugins.cache_clear()
+
+
+@pytest.fixture
+def db(tmp_path, photos, here):
     set_up(tmp_path / "project", images_folder=photos)
     opened = Database(tmp_path / "project")
     opened.set_setting("backbone", "slow")
@@ -82,16 +98,15 @@ def db(tmp_path, photos):
 
 
 @pytest.fixture
-def embed(db, site, processes):
-    """Starts `annotator embed` in a process of its own."""
+def command(site, processes):
+    """Starts the program in a process of its own, which is killed."""
 
-    def start(*words: str, environment: dict[str, str]) -> subprocess.Popen:
+    def start(*words: object) -> subprocess.Popen:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "annotator", "embed", str(db.paths.project), *words],
-            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"} | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-P", "-m", "annotator", *map(str, words)],
+            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         processes.append(process)
         return process
@@ -99,10 +114,25 @@ def embed(db, site, processes):
     return start
 
 
-def ended(process: subprocess.Popen, code: int = 0) -> tuple[str, str]:
-    out, err = process.communicate(timeout=240)
-    assert process.returncode == code, err
-    return out, err
+@contextlib.contextmanager
+def meanwhile(act: Callable[[], bool]) -> Iterator[None]:
+    """Within, `act` is called again and again in a thread until it returns True, which it has to."""
+    is_over, done = threading.Event(), []
+
+    def repeat() -> None:
+        while not is_over.wait(0.02):
+            if act():
+                done.append(True)
+                return
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+    assert done, "it was over before"
 
 
 def times_in_shards(db: Database) -> Counter[int]:
@@ -131,89 +161,86 @@ def test_the_recipe_starts_the_machines_as_these_tests_do():
     assert "    annotator embed birds --on ray://HEAD:10001\n" in recipe
 
 
-def test_two_machines_embed_every_image_once_and_as_this_machine_does(cluster, db, embed):
-    out, _ = ended(embed("--on", cluster.client, "--json", environment=cluster.environment))
+def test_two_machines_embed_every_image_once_and_as_this_machine_does_whatever_is_killed(
+    cluster, db, command, annotator
+):
+    process = command("embed", db.paths.project, "--on", "ray")
+    while process.poll() is None and ((state := embedding.running(db)) is None or not state.done):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    before = sum(times_in_shards(db).values())
+
+    def kill_a_worker() -> bool:
+        state, workers = embedding.running(db), cluster.workers()
+        if state is None or not state.workers or not workers:
+            return False
+        os.kill(workers[0], signal.SIGKILL)
+        return True
+
+    with meanwhile(kill_a_worker):
+        out = annotator("embed", db.paths.project, "--on", cluster.client, "--json").stdout
     result = json.loads(out.splitlines()[-1])
-    assert (result["images"], result["failed"], result["remaining"]) == (IMAGES, 0, 0)
+    assert before < IMAGES and (result["images"], result["failed"], result["remaining"]) == (IMAGES - before, 0, 0)
     assert 1 <= result["workers"] <= 2 and result["images_a_second"] > 0
     assert times_in_shards(db) == each_once(db)
     assert embedding.running(db) is None and not cluster.workers()
     there = features(db)
     for path in list(db.paths.features("slow").iterdir()):
         path.unlink()
-    ended(embed(environment={}))
+    annotator("embed", db.paths.project)
     assert np.allclose(there, features(db), atol=2e-3)
-    out, _ = ended(embed("--json", environment={}))
-    assert json.loads(out)["images"] == 0, "nothing remains"
+    assert json.loads(annotator("embed", db.paths.project, "--json").stdout)["images"] == 0, "nothing remains"
 
 
-def test_killed_workers_cost_only_their_chunks(cluster, db, embed):
-    process = embed("--on", "ray", "--json", environment=cluster.environment)
-    killed, done = 0, -1
-    while process.poll() is None and killed < KILLS:
-        state = embedding.running(db)
-        if state is not None and state.workers and state.done > done and (workers := cluster.workers()):
-            os.kill(workers[killed % len(workers)], signal.SIGKILL)
-            killed, done = killed + 1, state.done
-        time.sleep(0.05)
-    out, _ = ended(process)
-    assert killed == KILLS, "it was over before"
-    assert json.loads(out.splitlines()[-1])["images"] == IMAGES
-    assert times_in_shards(db) == each_once(db)
+def test_it_stops_at_a_signal_keeps_what_is_done_and_goes_on_elsewhere(cluster, db, annotator):
+    def stop() -> bool:
+        if (state := embedding.running(db)) is None or not state.done:
+            return False
+        with pytest.raises(AlreadyRunning, match="being embedded already: on ray, by process"):
+            embedding.claim(db, "local")
+        os.kill(os.getpid(), signal.SIGTERM)
+        return True
 
-
-def test_it_stops_at_a_signal_and_goes_on_later(cluster, db, embed):
-    process = embed("--on", "ray", "--json", environment=cluster.environment)
-    while process.poll() is None and ((state := embedding.running(db)) is None or not state.done):
-        time.sleep(0.05)
-    with pytest.raises(AlreadyRunning, match="being embedded already: on ray, by process"):
-        embedding.claim(db, "local")
-    process.send_signal(signal.SIGTERM)
-    stopped = json.loads(ended(process, code=130)[0])
+    with meanwhile(stop):
+        stopped = json.loads(annotator("embed", db.paths.project, "--on", "ray", "--json", code=130).stdout)
     assert 0 < stopped["images"] < IMAGES and stopped["remaining"] == IMAGES - stopped["images"]
-    killed = embed("--on", "ray", "--json", environment=cluster.environment)
-    while killed.poll() is None and ((state := embedding.running(db)) is None or state.done <= stopped["images"]):
-        time.sleep(0.05)
-    killed.kill()
-    killed.wait()
-    ended(embed("--on", "ray", environment=cluster.environment))
+    assert sum(times_in_shards(db).values()) == stopped["images"] and not cluster.workers()
+    annotator("embed", db.paths.project)
     assert times_in_shards(db) == each_once(db)
 
 
 @pytest.mark.parametrize("kills", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_two_machines_adapt_a_network_together_and_a_lost_worker_costs_an_epoch(kills, cluster, tmp_path, processes):
+def test_two_machines_adapt_a_network_together_and_a_lost_worker_costs_an_epoch(kills, cluster, here, tmp_path):
     network = make_network(tmp_path / "network")
     db = make_project(tmp_path / "project", draw_all(tmp_path / "photos"), network)
     epochs = 8 if kills else 2
-    words = ["adapt", str(db.paths.project), "--on", "ray", "--epochs", str(epochs), "--json"]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "annotator", *words],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | cluster.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    processes.append(process)
-    if kills:
-        while process.poll() is None and ((state := adapting.running(db)) is None or state.of != 8 or not state.done):
-            time.sleep(0.05)
+
+    def kill_a_worker() -> bool:
+        if (state := adapting.running(db)) is None or state.of != epochs or not state.done:
+            return False
         workers = cluster.workers("RayTrainWorker")
-        assert len(workers) == 2, "it was over before, or not both machines worked"
+        assert len(workers) == 2, "not both machines worked"
         os.kill(workers[-1], signal.SIGKILL)
-    out, err = ended(process)
-    result = json.loads(out.splitlines()[-1])
-    assert result["epochs"] == epochs and "with 2 processes" in err
+        return True
+
+    said: list[str] = []
+    with meanwhile(kill_a_worker) if kills else contextlib.nullcontext():
+        done = adapt_now(db.paths.project, on="ray", epochs=epochs, say=said.append)
+    assert done.epochs_done == epochs and "with 2 processes" in said[1]
     made = adapted.networks(db)[0]
-    assert result["network"]["name"] == made.name and made.ap_after > 0.5
+    assert done.network == made and made.ap_after > 0.5
     assert not db.paths.adapting.exists()
 
 
-def test_a_machine_that_cannot_embed_is_left_out_and_named(cluster, db, embed, tmp_path):
+def test_a_machine_that_cannot_embed_is_left_out_and_named(db, annotator, tmp_path, monkeypatch):
     (tmp_path / "broken" / "annotator").mkdir(parents=True)
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
     only = Cluster(path=tmp_path / "broken")
     try:
-        err = ended(embed("--on", only.client, environment=only.environment), code=1)[1]
+        for name, value in only.environment.items():
+            monkeypatch.setenv(name, value)
+        err = annotator("embed", db.paths.project, "--on", only.client, code=1).stderr
     finally:
         only.end()
     assert "has no complete annotator" in err and "no_such_module" in err

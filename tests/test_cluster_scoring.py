@@ -72,7 +72,10 @@ def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypat
         return 2 * number
 
     made, done, killed = [], [], 0
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    handler = signal.getsignal(signal.SIGTERM)
     with connected(use) as ray:
+        assert signal.getsignal(signal.SIGTERM) is handler, "Ray has taken over what stops this process"
         calls = Tasks(ray, use, work, tmp_path)
         for call in calls.results(range(24), lambda number, machine: made.append(number) or number):
             assert len(set(made)) - len(done) <= AHEAD * 2, "nothing is made before it can be sent"
@@ -138,7 +141,9 @@ def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, mon
         db = Database(size.project)
         ended = CliRunner().invoke(app, ["train", str(db.paths.project), *words], catch_exceptions=False)
         assert ended.exit_code == 0 and "note:" not in ended.stderr
-        probabilities.append(np.load(db.paths.run(runs.current_run(db).id) / "probabilities.npy"))
+        run = runs.current_run(db)
+        assert run is not None
+        probabilities.append(np.load(db.paths.run(run.id) / "probabilities.npy"))
     np.testing.assert_allclose(*probabilities, atol=1e-3)
     worker = Worker(db.paths.project)
     with pytest.raises(AlreadyRunning, match="end the app first, or leave out --on"):

@@ -8,7 +8,9 @@ whoever may send work to a Ray cluster may do everything there.
 import contextlib
 import os
 import secrets
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +89,8 @@ def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
     else:
         quiet["address"] = _with_port(address)
     try:
-        _init(ray, quiet)
+        with _own_signals():
+            _init(ray, quiet)
     except Exception as error:  # Ray raises a dozen kinds, depending on how far it came
         with contextlib.suppress(Exception):
             ray.shutdown()
@@ -112,9 +115,21 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Whoever has a handler of SIGTERM keeps it: Ray sets one that ends the process."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
 def _environment(is_own: bool) -> Iterator[None]:
     """What Ray reads from the environment, for a while. is_own: of a cluster that is started here."""
     wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    wanted |= {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # else it waits at SIGTERM, for its own processes to end
     if is_own and "RAY_AUTH_MODE" not in os.environ:
         wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # else Ray leaves one in the home
     before = {name: os.environ.get(name) for name in wanted}

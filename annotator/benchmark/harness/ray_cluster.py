@@ -15,9 +15,11 @@ from annotator.benchmark.harness.processes import ADDRESS, close_input, free_por
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
+    "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # else a head waits 30 s for its own calls to end
     "GRPC_ENABLE_FORK_SUPPORT": "0",
     "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
 }
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # Ray reads it once a process
 STORE_BYTES = 80_000_000
 OUTPUT, STARTED = "output", b"Ray runtime started"
 GRACE = 20.0  # seconds in which a machine ends its processes
@@ -40,9 +42,8 @@ class Cluster:
         self._folder = Path(tempfile.mkdtemp(prefix="ray"))  # short: it holds sockets, whose paths end after 107 bytes
         self._started: list[subprocess.Popen] = []
         self._port, client = free_port(), free_port()
-        self._token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self.client = f"ray://{ADDRESS}:{client}"
-        self.environment = QUIET | self._token | {"RAY_ADDRESS": f"{ADDRESS}:{self._port}"}
+        self.environment = QUIET | TOKEN | {"RAY_ADDRESS": f"{ADDRESS}:{self._port}"}
         self._start(
             "--head", *HEAD.format(port=self._port, client=client).split(), f"--temp-dir={self._folder}",
             cpus=cpus, path=path,
@@ -79,7 +80,7 @@ class Cluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self, *words: str, cpus: int, path: Path | None) -> subprocess.Popen:
-        options: dict[str, Any] = {"env": os.environ | QUIET | self._token, "cwd": self._folder}
+        options: dict[str, Any] = {"env": os.environ | QUIET | TOKEN, "cwd": self._folder}
         words = ("start", "--block", f"--num-cpus={cpus}", f"--object-store-memory={STORE_BYTES}", *words)
         with (self._folder / OUTPUT).open("ab") as output:
             if path is None:

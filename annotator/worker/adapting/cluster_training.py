@@ -47,7 +47,8 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
 
 
 def _result(ray: Any, on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> bytes:
-    from annotator.worker.adapting.node_training import Board, Task, run
+    from annotator.worker.adapting.board import Board
+    from annotator.worker.adapting.node_training import Task, run
     from annotator.worker.embedding.pool import _Network
 
     plan, work = training.plan, training.work

@@ -41,7 +41,7 @@ class Task:
     name         of the run; of the folder for temporary files, too
     network      -> the Pretrained (annotator/worker/embedding/pool.py, _Network)
     images       where the files of each image lie; the other arrays are those of a Plan
-    board        a Board, to say how far it is
+    board        of board.py, to say how far it is
     """
 
     name: str
@@ -57,27 +57,6 @@ class Task:
     epochs: int
     versions: dict[str, str]
     board: Any
-
-
-class Board:
-    """An actor: what the processes say of themselves, for the process that waits."""
-
-    def __init__(self):
-        self._said: dict[str, Any] = {
-            "doing": "waiting for the cluster",
-            "done": 0,
-            "of": 0,
-            "workers": 0,
-            "refusal": "",
-        }
-
-    def say(self, **facts: Any) -> None:
-        """Replace some of it."""
-        self._said |= facts
-
-    def said(self) -> dict[str, Any]:
-        """All of it: doing, done, of, workers; refusal: why it cannot be done, "" while it can."""
-        return self._said
 
 
 def train_together(config: dict[str, Any]) -> None:
