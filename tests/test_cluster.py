@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import test_addresses_in_place
 from adaptable import draw_all, make_network, make_project
 from conftest import draw
 
@@ -37,7 +38,9 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-IMAGES = 300
+IMAGES = 160
+BUCKET = "adapting"
+server = test_addresses_in_place.server
 # A network that only the machine of the project knows, and that takes a while: its weights have to travel.
 SLOW = """
 import torch
@@ -52,11 +55,23 @@ def slow():
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    started = Cluster()
-    started.add()
-    yield started
-    started.end()
+def cluster(server):
+    """Its machines reach a bucket, at a server of S3."""
+    import boto3
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", server),
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+        ):
+            patch.setenv(name, value)
+        boto3.client("s3").create_bucket(Bucket=BUCKET)
+        started = Cluster()
+        started.add()
+        yield started
+        started.end()
 
 
 @pytest.fixture(scope="module")
@@ -161,63 +176,62 @@ def test_the_recipe_starts_the_machines_as_these_tests_do():
     assert "    annotator embed birds --on ray://HEAD:10001\n" in recipe
 
 
-def test_two_machines_embed_every_image_once_and_as_this_machine_does_whatever_is_killed(
-    cluster, db, command, annotator
-):
+@pytest.mark.parametrize("stops", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_every_image_is_embedded_once_and_as_here_whatever_is_killed_or_stopped(stops, cluster, db, command, annotator):
     process = command("embed", db.paths.project, "--on", "ray")
     while process.poll() is None and ((state := embedding.running(db)) is None or not state.done):
         time.sleep(0.02)
     process.kill()
     process.wait()
-    before = sum(times_in_shards(db).values())
+    before, killed = sum(times_in_shards(db).values()), []
 
-    def kill_a_worker() -> bool:
+    def kill_a_worker_and_stop() -> bool:
         state, workers = embedding.running(db), cluster.workers()
-        if state is None or not state.workers or not workers:
+        if not killed and state is not None and state.workers and workers:
+            killed.append(os.kill(workers[0], signal.SIGKILL))
+        if not killed or (stops and (state is None or state.done <= before)):
             return False
-        os.kill(workers[0], signal.SIGKILL)
+        with pytest.raises(AlreadyRunning, match="being embedded already: on ray://"):
+            embedding.claim(db, "local")
+        if stops:
+            os.kill(os.getpid(), signal.SIGTERM)
         return True
 
-    with meanwhile(kill_a_worker):
-        out = annotator("embed", db.paths.project, "--on", cluster.client, "--json").stdout
-    result = json.loads(out.splitlines()[-1])
-    assert before < IMAGES and (result["images"], result["failed"], result["remaining"]) == (IMAGES - before, 0, 0)
-    assert 1 <= result["workers"] <= 2 and result["images_a_second"] > 0
-    assert times_in_shards(db) == each_once(db)
+    with meanwhile(kill_a_worker_and_stop):
+        words = ["embed", db.paths.project, "--on", cluster.client, "--json"]
+        result = json.loads(annotator(*words, code=130 if stops else 0).stdout.splitlines()[-1])
+    assert before < IMAGES and result["failed"] == 0 and 1 <= result["workers"] <= 2 and result["images_a_second"] > 0
+    assert result["images"] > 0 and result["images"] + result["remaining"] == IMAGES - before
+    assert (result["remaining"] > 0) == stops
+    assert sum(times_in_shards(db).values()) == IMAGES - result["remaining"]
     assert embedding.running(db) is None and not cluster.workers()
-    there = features(db)
+    annotator("embed", db.paths.project)
+    assert times_in_shards(db) == each_once(db)
+    here_and_there = features(db)
     for path in list(db.paths.features("slow").iterdir()):
         path.unlink()
     annotator("embed", db.paths.project)
-    assert np.allclose(there, features(db), atol=2e-3)
+    assert np.allclose(here_and_there, features(db), atol=2e-3)
     assert json.loads(annotator("embed", db.paths.project, "--json").stdout)["images"] == 0, "nothing remains"
 
 
-def test_it_stops_at_a_signal_keeps_what_is_done_and_goes_on_elsewhere(cluster, db, annotator):
-    def stop() -> bool:
-        if (state := embedding.running(db)) is None or not state.done:
-            return False
-        with pytest.raises(AlreadyRunning, match="being embedded already: on ray, by process"):
-            embedding.claim(db, "local")
-        os.kill(os.getpid(), signal.SIGTERM)
-        return True
-
-    with meanwhile(stop):
-        stopped = json.loads(annotator("embed", db.paths.project, "--on", "ray", "--json", code=130).stdout)
-    assert 0 < stopped["images"] < IMAGES and stopped["remaining"] == IMAGES - stopped["images"]
-    assert sum(times_in_shards(db).values()) == stopped["images"] and not cluster.workers()
-    annotator("embed", db.paths.project)
-    assert times_in_shards(db) == each_once(db)
+SLOWER = [pytest.param(what, marks=pytest.mark.slow) for what in ("worker", "command")]
 
 
-@pytest.mark.parametrize("kills", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_two_machines_adapt_a_network_together_and_a_lost_worker_costs_an_epoch(kills, cluster, here, tmp_path):
-    network = make_network(tmp_path / "network")
-    db = make_project(tmp_path / "project", draw_all(tmp_path / "photos"), network)
-    epochs = 8 if kills else 2
+@pytest.mark.parametrize("killed", ["nothing", *SLOWER])
+def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(killed, cluster, here, command, tmp_path):
+    import boto3
+
+    storage = f"s3://{BUCKET}/{killed}"
+    db = make_project(tmp_path / "project", draw_all(tmp_path / "photos"), make_network(tmp_path / "network"))
+    epochs = 2 if killed == "nothing" else 8
+
+    def is_training() -> bool:
+        state = adapting.running(db)
+        return state is not None and state.of == epochs and state.done > 1
 
     def kill_a_worker() -> bool:
-        if (state := adapting.running(db)) is None or state.of != epochs or not state.done:
+        if not is_training():
             return False
         workers = cluster.workers("RayTrainWorker")
         assert len(workers) == 2, "not both machines worked"
@@ -225,12 +239,25 @@ def test_two_machines_adapt_a_network_together_and_a_lost_worker_costs_an_epoch(
         return True
 
     said: list[str] = []
-    with meanwhile(kill_a_worker) if kills else contextlib.nullcontext():
-        done = adapt_now(db.paths.project, on="ray", epochs=epochs, say=said.append)
-    assert done.epochs_done == epochs and "with 2 processes" in said[1]
+    if killed == "command":
+        process = command("adapt", db.paths.project, "--on", "ray", "--storage", storage, "--epochs", epochs)
+        while process.poll() is None and not is_training():
+            time.sleep(0.02)
+        assert process.poll() is None
+        process.kill()
+        process.wait()
+    with meanwhile(kill_a_worker) if killed == "worker" else contextlib.nullcontext():
+        wanted = None if killed == "command" else epochs
+        done = adapt_now(db.paths.project, on="ray", epochs=wanted, storage=storage, say=said.append)
+    assert done.epochs_done == epochs and any("with 2 processes" in sentence for sentence in said)
+    assert ("Going on with" in said[0]) == (killed == "command")
     made = adapted.networks(db)[0]
     assert done.network == made and made.ap_after > 0.5
     assert not db.paths.adapting.exists()
+    rows = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=f"{killed}/")["Contents"]
+    kept = {part for row in rows for part in row["Key"].split("/") if part.startswith("checkpoint_2")}
+    # One of each epoch, one of the end; a kill costs an epoch, which is made a second time.
+    assert epochs + 1 <= len(kept) <= epochs + (1 if killed == "nothing" else 2), kept
 
 
 def test_a_machine_that_cannot_embed_is_left_out_and_named(db, annotator, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -133,12 +134,13 @@ def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, mon
 
     monkeypatch.setattr(ScoringOnCluster, "__call__", both)
     probabilities = []
+    (tmp_path / "here").mkdir()
+    size = steps.Size(tmp_path / "here", 2500, 5, 1)
+    for step in (steps.rows, steps.embed, steps.answers):
+        step(size, lambda: None)
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
     for place, words in (("here", []), ("there", ["--on", cluster.client])):
-        (tmp_path / place).mkdir()
-        size = steps.Size(tmp_path / place, 2500, 5, 1)
-        for step in (steps.rows, steps.embed, steps.answers):
-            step(size, lambda: None)
-        db = Database(size.project)
+        db = Database(tmp_path / place / "project")
         ended = CliRunner().invoke(app, ["train", str(db.paths.project), *words], catch_exceptions=False)
         assert ended.exit_code == 0 and "note:" not in ended.stderr
         run = runs.current_run(db)

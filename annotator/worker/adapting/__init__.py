@@ -8,8 +8,8 @@ better on answers that it has not seen, and only once all images have features o
     plan.py         which images, answers and held-out images: settled when it begins
     inputs.py       what the frozen stages give of these images, on the disk
     local.py        the training on this machine, and the network in its folder
-    cluster_training.py node_training.py board.py    the same by Ray Train: the process that waits; what runs on the
-                    machines, and what that says of itself
+    cluster_training.py                 the same by Ray Train: the process that waits
+    node_run.py node_training.py       what runs on the machines; node_task.py: what they get and say of themselves
     judge.py        parent and child compared on held-out answers
     card.py         the model card
     work.py         heartbeats, progress, the wish to stop

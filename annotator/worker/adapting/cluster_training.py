@@ -1,4 +1,4 @@
-"""The executor of a Ray cluster: Ray Train runs the training on its machines (node_training.py), this process waits.
+"""The executor of a Ray cluster: Ray Train runs the training on its machines (node_run.py), this process waits.
 
 Ray Train cannot be driven through `ray://`, so a task of the cluster drives it. Checkpoints go to the storage: a folder
 of the project where the cluster is this machine alone, else a folder or address that all of its machines reach.
@@ -47,8 +47,8 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
 
 
 def _result(ray: Any, on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> bytes:
-    from annotator.worker.adapting.board import Board
-    from annotator.worker.adapting.node_training import Task, run
+    from annotator.worker.adapting.node_run import run
+    from annotator.worker.adapting.node_task import Board, Task
     from annotator.worker.embedding.pool import _Network
 
     plan, work = training.plan, training.work

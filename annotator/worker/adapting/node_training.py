@@ -11,7 +11,6 @@ import shutil
 import socket
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ import torch
 
 from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
-from annotator.store.image_files import ImageFiles, open_image_file
+from annotator.store.image_files import open_image_file
+from annotator.worker.adapting.node_task import FINAL, Task
 from annotator.worker.map_cache import Kept, MapFiles
 from models.backbones.networks import Backbone
 from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
@@ -29,51 +29,12 @@ from models.finetune.together import Together
 from models.finetune.views import MapExamples
 from models.methods import make_method
 
-CHECKPOINT, FINAL = "checkpoint.safetensors", "final.safetensors"
+CHECKPOINT = "checkpoint.safetensors"
 SEED = 0
-LOSSES = 20  # of workers or machines, until it is given up
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What all processes get.
-
-    name         of the run; of the folder for temporary files, too
-    network      -> the Pretrained (annotator/worker/embedding/pool.py, _Network)
-    images       where the files of each image lie; the other arrays are those of a Plan
-    board        of board.py, to say how far it is
-    """
-
-    name: str
-    parent: str
-    network: Any
-    images: list[ImageFiles]
-    labels: np.ndarray
-    mask: np.ndarray
-    unbiased: np.ndarray
-    held_out: np.ndarray
-    method: str
-    parameters: dict[str, Any]
-    epochs: int
-    versions: dict[str, str]
-    board: Any
-
-
-def train_together(config: dict[str, Any]) -> None:
-    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each, "storage": str}.
-
-    What would end alike however often it is tried is said to the process that waits, which then gives up.
-    """
-    import ray
-
-    try:
-        _train(config)
-    except (AnnotatorError, ValueError, TypeError, OSError) as error:
-        ray.get(config["task"].board.say.remote(refusal=f"{socket.gethostname()}: {error}"))
-        raise
-
-
-def _train(config: dict[str, Any]) -> None:
+def train(config: dict[str, Any]) -> None:
+    """The part of one process; config as of train_together (node_run.py)."""
     import ray
     import ray.train
     import ray.train.torch
@@ -148,29 +109,6 @@ def _train(config: dict[str, Any]) -> None:
             checkpoint = ray.train.Checkpoint.from_directory(report)
         ray.train.report({"epoch": task.epochs}, checkpoint=checkpoint)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storage: str) -> bytes:
-    """A task of the cluster: the whole training by Ray Train; returns the content of the file FINAL.
-
-    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer where it does not
-    come back. With the same name and storage it goes on from there also after the end of this task.
-    """
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchTrainer
-
-    trainer = TorchTrainer(
-        train_together,
-        train_loop_config={"task": task, "cpus": resources.get("CPU", 1), "storage": storage},
-        scaling_config=ScalingConfig(
-            num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
-        ),
-        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
-    )
-    result = trainer.fit()
-    assert result.checkpoint is not None  # at the end one is always reported
-    with result.checkpoint.as_directory() as folder:
-        return (Path(folder) / FINAL).read_bytes()
 
 
 def _open(files: Any) -> Any:

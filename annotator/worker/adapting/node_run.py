@@ -1,0 +1,52 @@
+"""A training that several processes of a cluster do together: the task that has Ray Train run them.
+
+Ray loads this file in processes that compute nothing, so torch and the networks are imported where they are used.
+"""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.worker.adapting.node_task import FINAL, Task
+
+LOSSES = 20  # of workers or machines, until it is given up
+
+
+def train_together(config: dict[str, Any]) -> None:
+    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each, "storage": str}.
+
+    What would end alike however often it is tried is said to the process that waits, which then gives up.
+    """
+    import ray
+
+    from annotator.worker.adapting.node_training import train
+
+    try:
+        train(config)
+    except (AnnotatorError, ImportError, ValueError, TypeError, OSError) as error:
+        ray.get(config["task"].board.say.remote(refusal=f"{socket.gethostname()}: {error}"))
+        raise
+
+
+def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storage: str) -> bytes:
+    """A task of the cluster: the whole training by Ray Train; returns the content of the file FINAL.
+
+    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer where it does not
+    come back. With the same name and storage it goes on from there also after the end of this task.
+    """
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    trainer = TorchTrainer(
+        train_together,
+        train_loop_config={"task": task, "cpus": resources.get("CPU", 1), "storage": storage},
+        scaling_config=ScalingConfig(
+            num_workers=(1, workers), use_gpu=gpu, resources_per_worker=resources, placement_strategy="SPREAD"
+        ),
+        run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
+    )
+    result = trainer.fit()
+    assert result.checkpoint is not None  # at the end one is always reported
+    with result.checkpoint.as_directory() as folder:
+        return (Path(folder) / FINAL).read_bytes()
