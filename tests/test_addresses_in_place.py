@@ -26,7 +26,7 @@ from annotator.exchange.imports.in_words import registered_in_words
 from annotator.exchange.setup import set_up
 from annotator.store import copies, fetched, images
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 from annotator.store.image_files import image_files
 from annotator.store.locations import listing, objects, staged_listing
 from annotator.store.locations.cache import FileCache
@@ -192,8 +192,7 @@ def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_with
     said = json.loads(annotator("embed", birds.paths.project, "--json").stdout)
     assert (said["images"], said["failed"], said["unanswered"]) == (5, 0, 0)
     assert not birds.value("SELECT count(*) FROM image WHERE width = 0")
-    cache = FeatureCache(birds.paths.features("efficientnet_lite0"))
-    cache.refresh()
+    cache = open_features(birds, "efficientnet_lite0")
     assert np.allclose(cache.features[np.argsort(cache.image_ids)], embedded.features, atol=2e-3)
     assert fetched.cache(birds).used() == (0, 0)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asked import asked
+from made_features import add_features
 from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
 from test_project import publish
 
@@ -37,8 +38,7 @@ from annotator.store import (
     overview,
 )
 from annotator.store.auto_accepted import NewAcceptance
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import open_features
 from annotator.store.image_columns import ImageColumns
 from annotator.worker.schedule import Basis
 from annotator.worker.training_set import training_set
@@ -137,9 +137,8 @@ def test_status_export_certificate_and_training_leave_it_out(db, published, anno
     annotator("certificate", db.paths.project)
     annotator("export", db.paths.project, tmp_path / "out.csv", "--unknown", "model")
     assert "heron" not in next(csv.reader((tmp_path / "out.csv").open()))
-    write_shard(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
-    cache = FeatureCache(db.paths.features("x"))
-    cache.refresh()
+    add_features(db, "x", np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    cache = open_features(db, "x")
     known = training_set(db, cache)
     assert known.class_ids == [FOX, DEER] and known.labels.shape[1] == 2
     class_changes.restore(db, "Ann", [HERON])

@@ -4,12 +4,12 @@ import uuid
 
 import numpy as np
 import pytest
+from made_features import add_features
 
 from annotator.records import Batch, Decision
 from annotator.snapshot.predictions import read_predictions
 from annotator.store import decisions
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker import calibrate
 from annotator.worker.train import train
 from models.statistics.calibration import Calibration, raw_logits
@@ -23,11 +23,8 @@ def cache(db) -> FeatureCache:
     for image_id in range(1, 25):
         for bit in range(3):
             features[image_id - 1, bit] += 2 * (image_id >> bit & 1)
-    folder = db.paths.features("x")
-    write_shard(folder, np.arange(1, 25), features, np.zeros((24, 9, 6)))
-    cache = FeatureCache(folder)
-    cache.refresh()
-    return cache
+    add_features(db, "x", np.arange(1, 25), features, np.zeros((24, 9, 6)))
+    return open_features(db, "x")
 
 
 def label(db, image_id: int, class_id: int, state: int) -> None:

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from made_features import add_features
 from typer.testing import CliRunner
 
 from annotator import __version__
 from annotator.cli import app
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.database import Database
-from annotator.store.features.shards import write_shard
 
 pytestmark = pytest.mark.process
 
@@ -74,8 +74,8 @@ def test_a_kept_out_file_is_named_by_init_and_status(annotator, photos):
 
 def test_a_method_with_its_parameters_is_used_and_shown(annotator, project):
     annotator("decide", project, "00.jpg", "fox", "present")
-    folder = Database(project).paths.features(DEFAULT_BACKBONE)
-    write_shard(folder, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))  # so that none are made here
+    # So that none are made here.
+    add_features(Database(project), DEFAULT_BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     told = annotator("train", project, "--method", "em_apl", "--set", "alpha=0.1", "--set", "warm_up=0.4").stdout
     assert "em_apl" in told
     assert "em_apl (alpha=0.1, warm_up=0.4)" in annotator("status", project).stdout

@@ -24,7 +24,7 @@ from annotator.errors import AlreadyRunning
 from annotator.exchange.setup import set_up
 from annotator.store import adapted, adapting, embedding
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 from annotator.worker.adapting.adapt_now import adapt_now
 from models import plugins
 
@@ -160,8 +160,7 @@ def times_in_shards(db: Database) -> Counter[int]:
 
 def features(db: Database) -> np.ndarray:
     """Of all images, by id."""
-    cache = FeatureCache(db.paths.features("slow"))
-    cache.refresh()
+    cache = open_features(db, "slow")
     return cache.features[np.argsort(cache.image_ids)]
 
 

@@ -17,8 +17,10 @@ from annotator.cluster.connection import Use
 from annotator.cluster.versions import versions
 from annotator.errors import AlreadyRunning
 from annotator.store import embedding
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import shard_files
+from annotator.store.features.basis import StoredBasis, publish_basis
+from annotator.store.features.cache import open_features
+from annotator.store.features.contents import ProjectContents
+from annotator.store.features.shards import Coded, read_shard, shard_files
 from annotator.store.files import NOT_READ
 from annotator.store.image_files import image_files, open_image_file
 from annotator.store.locations.location import Location
@@ -27,6 +29,7 @@ from annotator.worker.embedding.chunks import LOSSES, Chunks
 from annotator.worker.embedding.members import Share, shares
 from annotator.worker.embedding.node import Member, Work
 from annotator.worker.embedding.node_network import largest_useful_batch
+from annotator.worker.embedding.results import Result, Results
 from annotator.worker.missing_features import MissingFeatures
 
 BACKBONE = "efficientnet_lite0"
@@ -93,11 +96,24 @@ def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
     out = json.loads(annotator("embed", db.paths.project, "--json").stdout)
     assert (out["images"], out["failed"], out["remaining"]) == (23, 1, 0)
     assert out["workers"] >= 1 and out["images_a_second"] > 0
-    cache = FeatureCache(db.paths.features(BACKBONE))
-    cache.refresh()
+    cache = open_features(db, BACKBONE)
     assert len(cache.image_ids) == 23 and db.value("SELECT count(*) FROM image WHERE problem != ''") == 1
     assert MissingFeatures(Context(db), lambda *_: None).missing() == []
     assert "Analyzed 0 images" in annotator("embed", db.paths.project).stdout
+
+
+def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regions_or_codes(db):
+    folder = db.paths.features("x")
+    basis = publish_basis(folder, StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3)))
+    results = Results(db, open_features(db, "x"))
+    results.add(Result(np.array([3, 1]), np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)))
+    codes = Coded(np.ones((1, 9, 3), np.int8), np.ones((1, 9), np.float16), basis.name)
+    results.add(Result(np.array([2]), np.ones((1, 4), np.float16), codes))
+    results.write()
+    shards = [read_shard(path) for path in shard_files(folder)]
+    assert len(shards) == 2 and sorted(open_features(db, "x").image_ids) == [1, 2, 3]
+    for shard in shards:
+        assert np.array_equal(shard.contents, ProjectContents(db).of(shard.image_ids))
 
 
 def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):

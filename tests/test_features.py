@@ -1,19 +1,37 @@
 """Features in shards: ids, features and regions stay together and on the disk; what is damaged is found and redone."""
 
+import hashlib
 import subprocess
 import sys
 import tracemalloc
 
 import numpy as np
 import pytest
+from made_features import MadeContents, add_shard, read_made
 from safetensors.numpy import save_file
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.settings import DEFAULT_BACKBONE
+from annotator.snapshot.status import status
 from annotator.store.caches import Caches
+from annotator.store.database import Database
+from annotator.store.features import contents
 from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
 from annotator.store.features.cache import FeatureCache, count_features
-from annotator.store.features.shards import BASIS_FILE, Coded, DamagedShard, Packed, pack, publish, write_shard
-from annotator.worker.coding import write_features
+from annotator.store.features.contents import ProjectContents
+from annotator.store.features.shards import (
+    BASIS_FILE,
+    Coded,
+    DamagedShard,
+    Packed,
+    pack,
+    publish,
+    read_shard,
+    shard_files,
+    write_shard,
+)
+from annotator.worker.coding import code_regions, write_features
+from annotator.worker.process import Worker
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.
 WRITER = """
@@ -24,7 +42,8 @@ from annotator.store.features.shards import write_shard
 for shard in range(int(sys.argv[2]), 10_000):
     ids = np.arange(50 * shard, 50 * shard + 50) % 2000
     features = np.repeat(ids[:, None], 64, 1).astype(np.float16)
-    write_shard(Path(sys.argv[1]), ids, features, np.repeat(features[:, None], 9, 1))
+    contents = np.stack([ids, np.ones_like(ids)], 1).astype(np.uint32).view(np.uint8)
+    write_shard(Path(sys.argv[1]), ids, contents, features, np.repeat(features[:, None], 9, 1))
     print(shard, flush=True)
 """
 
@@ -34,25 +53,23 @@ def add(folder, *ids: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     chance = np.random.default_rng(seed)
     features = chance.normal(size=(len(ids), 4)).astype(np.float16)
     regions = chance.normal(size=(len(ids), 9, 4)).astype(np.float16)
-    write_shard(folder, np.array(ids), features, regions)
+    add_shard(folder, np.array(ids), features, regions)
     return features, regions
 
 
-def opened(folder) -> FeatureCache:
-    cache = FeatureCache(folder)
-    cache.refresh()
-    return cache
+def count(folder) -> int:
+    return count_features(folder, Caches(), MadeContents())
 
 
 def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path):
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     assert cache.regions.shape == (0, 0, 0) and len(cache.regions) == 0
     features, regions = {}, {}
     for seed, ids in enumerate([(7, 3, 5), (2, 9), (1, 8, 4, 6)]):
         for image_id, *found in zip(ids, *add(tmp_path, *ids, seed=seed), strict=True):
             features[image_id], regions[image_id] = found
         cache.refresh()  # in part shard by shard, as a worker does it
-    for one in (cache, opened(tmp_path)):
+    for one in (cache, read_made(tmp_path)):
         assert sorted(one.image_ids) == list(range(1, 10))
         assert one.regions.shape == (9, 9, 4) and len(one.regions) == 9
         expected = np.stack([regions[image_id] for image_id in one.image_ids])
@@ -68,8 +85,8 @@ def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path
 def test_an_image_in_two_shards_has_features_and_regions_of_the_same_one(tmp_path):
     for seed in range(4):
         features = np.full((3, 4), seed)
-        write_shard(tmp_path, np.array([1, 2, 3 + seed]), features, np.repeat(features[:, None], 9, 1))
-    cache = opened(tmp_path)
+        add_shard(tmp_path, np.array([1, 2, 3 + seed]), features, np.repeat(features[:, None], 9, 1))
+    cache = read_made(tmp_path)
     assert sorted(cache.image_ids) == [1, 2, 3, 4, 5, 6]
     assert np.array_equal(cache.regions[:].mean(1), cache.features[:])
 
@@ -78,11 +95,11 @@ def test_features_and_regions_stay_on_the_disk(tmp_path):
     ids = np.arange(500)
     for shard in range(4):
         features = np.ones((500, 256), np.float16)
-        write_shard(tmp_path, ids + 500 * shard, features, np.repeat(features[:, None], 9, 1))
+        add_shard(tmp_path, ids + 500 * shard, features, np.repeat(features[:, None], 9, 1))
     on_disk = sum(path.stat().st_size for path in tmp_path.iterdir())
     tracemalloc.start()
     try:
-        cache = opened(tmp_path)
+        cache = read_made(tmp_path)
         held, _ = tracemalloc.get_traced_memory()
         assert cache.regions[np.arange(0, 2000, 100)].shape == (20, 9, 256) and cache.features[5:900].all()
         _, most = tracemalloc.get_traced_memory()
@@ -97,12 +114,12 @@ def test_features_and_regions_stay_on_the_disk(tmp_path):
 def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_taken_in_anew(tmp_path):
     old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
     save_file(old, tmp_path / "0.safetensors")
-    cache = opened(tmp_path)
-    assert len(cache.image_ids) == len(cache.regions) == count_features(tmp_path, Caches()) == 0
+    cache = read_made(tmp_path)
+    assert len(cache.image_ids) == len(cache.regions) == count(tmp_path) == 0
     features, regions = add(tmp_path, 2, 6)
     cache.refresh()
-    for one in (cache, opened(tmp_path)):
-        assert one.image_ids.tolist() == [2, 6] and count_features(tmp_path, Caches()) == 2
+    for one in (cache, read_made(tmp_path)):
+        assert one.image_ids.tolist() == [2, 6] and count(tmp_path) == 2
         assert np.array_equal(one.features[:], features) and np.array_equal(one.regions[:], regions)
     assert (tmp_path / "0.safetensors").exists()
 
@@ -119,16 +136,11 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_pat
         told = max([told, *map(int, writer.stdout.read().split())])
         writer.wait()
         writer.stdout.close()
-        cache = opened(tmp_path / "f")
+        cache = read_made(tmp_path / "f")
         # The writer begins again at 0 after 2,000 images: float16 holds whole numbers exactly up to 2,048.
         told_ids = set(range(min(50 * told + 50, 2000)))
         assert told_ids <= set(cache.image_ids.tolist()), "what was acknowledged is there"
-        assert (
-            len(cache.image_ids)
-            == len(cache.features)
-            == len(cache.regions)
-            == count_features(tmp_path / "f", Caches())
-        )
+        assert len(cache.image_ids) == len(cache.features) == len(cache.regions) == count(tmp_path / "f")
         assert (cache.features[:] == cache.image_ids[:, None]).all()
         assert (cache.regions[:] == cache.image_ids[:, None, None]).all()
 
@@ -143,19 +155,19 @@ def test_a_full_disk_is_told_and_keeps_nothing_of_a_shard(tmp_path):
             add(tmp_path, *range(3, 103))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert opened(tmp_path).image_ids.tolist() == [1, 2] and len(list(tmp_path.iterdir())) == 1
+    assert read_made(tmp_path).image_ids.tolist() == [1, 2] and len(list(tmp_path.iterdir())) == 1
 
 
 def test_features_and_regions_that_do_not_fit_together_are_refused(tmp_path):
     for regions in (np.zeros((2, 9, 5)), np.zeros((3, 9, 4)), np.zeros((2, 4))):
         with pytest.raises(ValueError, match=r"must be \(n,\), \(n, D\) and \(n, R, D\)"):
-            write_shard(tmp_path, np.array([1, 2]), np.zeros((2, 4)), regions)
+            add_shard(tmp_path, np.array([1, 2]), np.zeros((2, 4)), regions)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_shard_that_goes_while_it_is_in_use_is_told_with_what_to_do(tmp_path):
     add(tmp_path, 1, 2)
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     next(tmp_path.iterdir()).unlink()
     with pytest.raises(AnnotatorError, match=r"can no longer be read (?s:.*)Start the worker again"):
         cache.regions[[0]]
@@ -170,7 +182,7 @@ def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> t
     features = chance.normal(size=(len(ids), 4)).astype(np.float16)
     codes = chance.integers(-127, 128, (len(ids), 9, 3)).astype(np.int8)
     coded = Coded(codes, chance.random((len(ids), 9)).astype(np.float16), basis.name)
-    write_shard(folder, np.array(ids), features, coded)
+    add_shard(folder, np.array(ids), features, coded)
     return features, coded
 
 
@@ -178,8 +190,8 @@ def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
     publish_basis(tmp_path, BASIS)
     old, regions = add(tmp_path, 5, 6, 7)
     new, coded = add_coded(tmp_path, 8, 2, seed=1)
-    cache = opened(tmp_path)
-    assert cache.image_ids.tolist() == [8, 2, 5, 6, 7] and count_features(tmp_path, Caches()) == 5
+    cache = read_made(tmp_path)
+    assert cache.image_ids.tolist() == [8, 2, 5, 6, 7] and count(tmp_path) == 5
     assert np.array_equal(cache.features[:], np.concatenate([new, old]))
     assert np.array_equal(cache.codes[[1, 0]], coded.codes[::-1]) and cache.codes.dtype == np.int8
     assert np.array_equal(cache.lengths[:2], coded.lengths) and np.array_equal(cache.regions[2:], regions)
@@ -189,7 +201,7 @@ def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
 
 def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tmp_path):
     features, regions = add(tmp_path, 1, 2)
-    packed = pack(np.array([1, 2]), features, regions)
+    packed = pack(np.array([1, 2]), MadeContents().of(np.array([1, 2])), features, regions)
     assert [path.stem for path in tmp_path.iterdir()] == [packed.name]
     assert publish(tmp_path, packed).stem == packed.name and len(list(tmp_path.iterdir())) == 1
     with pytest.raises(DamagedShard, match="has changed on its way"):
@@ -200,16 +212,16 @@ def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tm
 def test_any_changed_byte_of_a_shard_costs_this_shard_alone(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2, seed=1)
-    size = len(whole := (first := write_shard(tmp_path, np.array([3]), *_random(3))).read_bytes())
+    size = len(whole := (first := add_shard(tmp_path, np.array([3]), *_random(3))).read_bytes())
     for place in (0, 9, size // 3, size // 2, size - 1):
         first.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        cache = opened(tmp_path)
+        cache = read_made(tmp_path)
         assert cache.image_ids.tolist() == [1, 2] and not first.exists(), place
         assert "deleted; its images are embedded again" in cache.left_out[0], place
     first.write_bytes(whole[:-5])
-    assert opened(tmp_path).image_ids.tolist() == [1, 2] and not first.exists()
+    assert read_made(tmp_path).image_ids.tolist() == [1, 2] and not first.exists()
     first.write_bytes(whole)
-    assert sorted(opened(tmp_path).image_ids) == [1, 2, 3]
+    assert sorted(read_made(tmp_path).image_ids) == [1, 2, 3]
 
 
 def _random(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -223,42 +235,44 @@ def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
     assert publish_basis(tmp_path, other).name == BASIS.name == read_basis(tmp_path).name
     add_coded(tmp_path, 1, 2)
     add_coded(tmp_path, 3, basis=other)
-    cache = opened(tmp_path)
-    assert cache.image_ids.tolist() == [1, 2] and count_features(tmp_path, Caches()) == 2
+    cache = read_made(tmp_path)
+    assert cache.image_ids.tolist() == [1, 2] and count(tmp_path) == 2
     assert "coded along other axes" in cache.left_out[0] and len(list(tmp_path.iterdir())) == 3
     content = bytearray((tmp_path / "basis.safetensors").read_bytes())
     content[-1] ^= 1
     (tmp_path / "basis.safetensors").write_bytes(content)
-    assert read_basis(tmp_path) is None and len(opened(tmp_path).image_ids) == 0, "damaged"
-    assert publish_basis(tmp_path, BASIS).name == BASIS.name and len(opened(tmp_path).image_ids) == 2, "learned again"
+    assert read_basis(tmp_path) is None and len(read_made(tmp_path).image_ids) == 0, "damaged"
+    assert publish_basis(tmp_path, BASIS).name == BASIS.name and len(read_made(tmp_path).image_ids) == 2, (
+        "learned again"
+    )
 
 
 def test_a_stray_shard_of_another_size_costs_no_other_and_the_networks_own_replaces_them(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
-    cache = opened(tmp_path)
-    stray = write_shard(tmp_path, np.arange(10, 20), np.ones((10, 6)), np.ones((10, 9, 6)))
+    cache = read_made(tmp_path)
+    stray = add_shard(tmp_path, np.arange(10, 20), np.ones((10, 6)), np.ones((10, 9, 6)))
     cache.refresh()
     assert cache.image_ids.tolist() == [1, 2] and "features are (9, 6)" in cache.left_out[0]
-    assert len(opened(tmp_path)) == 10 and len(list(tmp_path.iterdir())) == 3, "nothing is deleted"
+    assert len(read_made(tmp_path)) == 10 and len(list(tmp_path.iterdir())) == 3, "nothing is deleted"
     stray.unlink()
     write_features(cache, np.array([7]), np.ones((1, 5), np.float16), np.ones((1, 9, 5), np.float16))
-    for one in (cache, opened(tmp_path)):
+    for one in (cache, read_made(tmp_path)):
         assert one.image_ids.tolist() == [7] and one.regions[0].shape == (9, 5) and one.basis is None
 
 
 def test_axes_whose_file_goes_while_they_are_in_use_are_written_again(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     (tmp_path / BASIS_FILE).unlink()
     write_features(cache, np.array([3]), np.ones((1, 4), np.float16), np.ones((1, 9, 4), np.float16))
-    assert sorted(opened(tmp_path).image_ids) == [1, 2, 3]
+    assert sorted(read_made(tmp_path).image_ids) == [1, 2, 3]
 
 
 def test_shards_that_another_process_takes_away_are_forgotten(tmp_path):
     add(tmp_path, 1, 2)
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     first = next(tmp_path.iterdir())
     features, _ = add(tmp_path, 3, seed=1)
     first.unlink()
@@ -269,7 +283,7 @@ def test_shards_that_another_process_takes_away_are_forgotten(tmp_path):
 def test_numbers_of_another_type_are_not_read_as_features(tmp_path):
     numbers = {"image_ids": np.arange(2), "features": np.ones((2, 4), np.int16), "regions": np.ones((2, 9, 4), "f2")}
     save_file(numbers, tmp_path / "0.safetensors")
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     assert len(cache) == 0 and "its features are of another type" in cache.left_out[0]
 
 
@@ -277,10 +291,10 @@ def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):
     publish_basis(tmp_path, BASIS)
     for dimensions, axes in ((4, 2), (5, 3)):
         codes = Coded(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
-        write_shard(tmp_path, np.array([1, 2]), np.ones((2, dimensions)), codes)
+        add_shard(tmp_path, np.array([1, 2]), np.ones((2, dimensions)), codes)
     with pytest.raises(ValueError, match=r"must be \(n, R, K\) and \(n, R\)"):
-        pack(np.array([1]), np.ones((1, 4)), Coded(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
-    cache = opened(tmp_path)
+        pack(np.array([1]), None, np.ones((1, 4)), Coded(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
+    cache = read_made(tmp_path)
     assert len(cache) == 0 and len(cache.left_out) == 2 and [path.name for path in tmp_path.iterdir()] == [BASIS_FILE]
 
 
@@ -288,15 +302,15 @@ def test_the_order_in_which_shards_came_decides_nothing_when_they_are_opened(tmp
     shards = [(np.array([1, 2, seed + 3]), *(np.repeat(part, 3, 0) for part in _random(seed))) for seed in range(5)]
     for folder, order in (("a", shards), ("b", shards[::-1])):
         for shard in order:
-            write_shard(tmp_path / folder, *shard)
-    one, other = opened(tmp_path / "a"), opened(tmp_path / "b")
+            add_shard(tmp_path / folder, *shard)
+    one, other = read_made(tmp_path / "a"), read_made(tmp_path / "b")
     assert np.array_equal(one.image_ids, other.image_ids) and len(one.image_ids) == 7
     assert np.array_equal(one.features[:], other.features[:]) and np.array_equal(one.regions[:], other.regions[:])
 
 
 def test_rows_that_are_kept_stay_those_of_their_moment(tmp_path):
     add(tmp_path, 1, 2)
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     features, before = cache.features, cache.features[:]
     add(tmp_path, 3, 4, seed=1)
     cache.refresh()
@@ -305,8 +319,136 @@ def test_rows_that_are_kept_stay_those_of_their_moment(tmp_path):
 
 def test_a_shard_that_gets_shorter_while_it_is_in_use_is_an_error_and_no_crash(tmp_path):
     add(tmp_path, 1, 2)
-    cache = opened(tmp_path)
+    cache = read_made(tmp_path)
     path = next(tmp_path.iterdir())
-    path.write_bytes(path.read_bytes()[:-8])
+    path.write_bytes(path.read_bytes()[:-24])
     with pytest.raises(AnnotatorError, match="ends too early"):
         cache.regions[:]
+
+
+def add_old(folder, *ids: int, seed: int = 0) -> np.ndarray:
+    """A shard of an older version, which does not say what its ids stand for; its features."""
+    features = np.random.default_rng(seed).normal(size=(len(ids), 4)).astype(np.float16)
+    write_shard(folder, np.array(ids), None, features, np.repeat(features[:, None], 9, 1))
+    return features
+
+
+def test_rows_of_another_projects_images_are_not_read_hide_no_others_and_stay_where_they_are(tmp_path):
+    ids = np.arange(1, 9)
+    for seed in range(6):  # names are sums: in one order or the other
+        add_shard(tmp_path, ids, *_several(8, seed), project=2)
+    cache = read_made(tmp_path)
+    assert len(cache) == count(tmp_path) == 0
+    assert "48 images in 6 files" in cache.left_out[0] and "an older project.db was put back" in cache.left_out[0]
+    mixed = MadeContents().of(ids)
+    mixed[3:] = MadeContents(project=2).of(ids[3:])
+    features, regions = _several(8, 7)
+    write_shard(tmp_path, ids, mixed, features, regions)
+    own = add(tmp_path, 4, 6, 8, seed=8)
+    cache.refresh()
+    for one in (cache, read_made(tmp_path)):
+        order = np.argsort(one.image_ids)
+        assert one.image_ids[order].tolist() == [1, 2, 3, 4, 6, 8] and count(tmp_path) == 6
+        assert np.array_equal(one.features[order], np.concatenate([features[:3], own[0]]))
+        assert np.array_equal(one.regions[order], np.concatenate([regions[:3], own[1]]))
+        assert len(one.left_out) == 1 and "53 images in 7 files" in one.left_out[0]
+    publish_basis(tmp_path, BASIS)
+    cache.refresh()
+    code_regions(cache)
+    assert len(shard_files(tmp_path)) == 6 + 1 + 2, "a file with rows of others is not deleted"
+    assert sorted(read_made(tmp_path).image_ids) == [1, 2, 3, 4, 6, 8] and count(tmp_path) == 6
+
+
+def _several(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(seed)
+    return chance.normal(size=(images, 4)).astype(np.float16), chance.normal(size=(images, 9, 4)).astype(np.float16)
+
+
+def test_other_projects_features_decide_nothing_about_the_size_of_this_ones(tmp_path):
+    add_shard(tmp_path, np.arange(1, 100), np.ones((99, 6)), np.ones((99, 9, 6)), project=2)
+    add(tmp_path, 1, 2)
+    assert read_made(tmp_path).features.shape == (2, 4)
+
+
+def test_rows_of_ids_that_no_image_has_yet_count_only_when_their_own_image_gets_the_id(tmp_path):
+    add_shard(tmp_path, np.array([4, 5, 6, 7]), *_several(4, 1))
+    other = add_shard(tmp_path, np.array([5, 6, 8]), *_several(3, 2), project=2)
+    project, caches = MadeContents(last=5), Caches()
+    cache = FeatureCache(tmp_path, project)
+    for project.last, expected in ((5, [4, 5]), (5, [4, 5]), (6, [4, 5, 6]), (9, [4, 5, 6, 7])):
+        cache.refresh()
+        assert cache.image_ids.tolist() == expected, project.last
+        assert count_features(tmp_path, caches, project) == len(expected), project.last
+    assert np.array_equal(cache.features[:], _several(4, 1)[0])
+    assert len(cache.left_out) == 1 and "3 images in 1 file of" in cache.left_out[0] and other.exists()
+
+
+def test_shards_of_older_versions_are_read_as_before_but_never_instead_of_one_that_says_what_it_is_of(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    for seed in range(5):
+        add_old(tmp_path, 1, 2, 3, seed=seed)
+    features, _ = add(tmp_path, 2, seed=9)
+    cache = read_made(tmp_path)
+    assert sorted(cache.image_ids) == [1, 2, 3] and count(tmp_path) == 3 and not cache.left_out
+    assert np.array_equal(cache.features[cache.image_ids == 2], features)
+
+
+def test_codes_say_what_they_are_of_as_the_regions_did_that_they_replace(tmp_path):
+    publish_basis(tmp_path, BASIS)
+    add(tmp_path, 3, 1, 2)
+    add_old(tmp_path, 8, 9)
+    cache = read_made(tmp_path)
+    code_regions(cache)
+    read = [read_shard(path) for path in shard_files(tmp_path)]
+    assert len(read) == 2 and all(shard.basis == BASIS.name for shard in read)
+    for shard in read:
+        if len(shard.image_ids) == 3:
+            assert shard.image_ids.tolist() == [3, 1, 2]
+            assert np.array_equal(shard.contents, MadeContents().of(shard.image_ids))
+        else:
+            assert shard.image_ids.tolist() == [8, 9] and shard.contents is None, "nobody knows"
+
+
+def test_contents_are_the_beginnings_of_what_the_table_holds_in_any_order_and_of_anything(db, monkeypatch):
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET sha256 = 'not hexadecimal' WHERE id = 3")
+        sql.execute("UPDATE image SET sha256 = 'abc' WHERE id = 4")
+        sql.execute("UPDATE image SET sha256 = upper(sha256) WHERE id = 5")
+        sql.execute("INSERT INTO image (id, name, sha256, width, height) VALUES (9000, 'x', ?, 1, 1)", ["12" * 32])
+    project = ProjectContents(db)
+    expected = dict(db.tuples("SELECT id, sha256 FROM image"))
+    assert project.newest() == 9000
+    for block in (contents.BLOCK, 3):
+        monkeypatch.setattr(contents, "BLOCK", block)
+        for ids in ([9000, 2, 2, 1], range(1, 30), [24, 3, 9000, 7, 5, 4, 10**12, 0, -5], []):
+            found = project.of(np.array(ids, np.int64))
+            assert found.shape == (len(ids), 8) and found.dtype == np.uint8
+            for image_id, row in zip(ids, found, strict=True):
+                text = expected.get(image_id, "0" * 16)
+                digits = text[:16].lower() if len(text) == 64 or image_id not in expected else None
+                assert bytes(row).hex() == (digits or hashlib.sha256(text.encode()).hexdigest()[:16]), image_id
+
+
+def test_after_an_older_project_db_was_put_back_images_are_embedded_again_that_have_the_ids_of_others(project, photos):
+    """The other half of the images was registered in another order after it, so that ids were given again."""
+    db = Database(project)
+    ids = np.arange(1, 25)
+    made_of = ProjectContents(db).of(ids)
+    made_of[12:] = made_of[12:][::-1]
+    marked = np.arange(24)[:, None] * np.ones(1280)
+    write_shard(db.paths.features(DEFAULT_BACKBONE), ids, made_of, marked, np.repeat(marked[:, None], 9, 1))
+    assert status(db)["features"] == 12
+    for missing in (12, 0):
+        worker = Worker(project)
+        try:
+            assert len(worker.features.missing()) == missing
+            worker.features.embed()
+            cache = worker.context.features()
+            assert not worker.features.missing() and sorted(cache.image_ids) == ids.tolist()
+            order = np.argsort(cache.image_ids)
+            assert np.array_equal(cache.features[order[:12]], marked[:12]), "the right ones are kept"
+            assert (cache.features[order[12:]] != marked[12:]).any(1).all()
+            assert "12 images in 1 file of" in cache.left_out[0]
+            assert status(db)["features"] == 24
+        finally:
+            worker.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from made_features import add_features
 from person import open_page
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
@@ -19,8 +20,7 @@ from annotator.records import Decision
 from annotator.snapshot import image_map
 from annotator.store import decisions, heartbeat, selections
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker.layout import Mapmaker
 
 BACKBONE = "efficientnet_lite2"
@@ -170,7 +170,7 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
     assert first.image_ids.tolist() == list(range(1, 21))
     for count, made_again in ((2, False), (1, True)):
         start = len(cache.image_ids) + 1
-        write_shard(cache.folder, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
+        add_features(db, BACKBONE, np.arange(start, start + count), np.ones((count, 8)), np.ones((count, 9, 8)))
         cache.refresh()
         maker = Mapmaker()
         maker.begin_if_due(db, BACKBONE, cache)
@@ -194,11 +194,9 @@ def test_features_no_map_can_be_made_of_are_told_once(db):
 
 
 def _features(db: Database, count: int) -> FeatureCache:
-    cache = FeatureCache(db.paths.features(BACKBONE))
     features = np.random.default_rng(0).normal(size=(count, 8))
-    write_shard(cache.folder, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
-    cache.refresh()
-    return cache
+    add_features(db, BACKBONE, np.arange(1, count + 1), features, np.repeat(features[:, None], 9, axis=1))
+    return open_features(db, BACKBONE)
 
 
 def _made(db: Database, cache: FeatureCache) -> image_map.Map:

@@ -7,6 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from made_features import add_features
 from test_worker import say, shown
 
 from annotator.exchange.setup import set_up
@@ -16,7 +17,6 @@ from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
 from annotator.store import configuration, heartbeat, runs
 from annotator.store.database import Database
-from annotator.store.features.shards import write_shard
 from annotator.worker.process import Worker
 
 
@@ -36,7 +36,7 @@ def base(tmp_path_factory):
     features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
     regions = np.repeat(features[:, None], 9, 1)
     for some in (slice(0, 12), slice(12, 24)):
-        write_shard(db.paths.features(DEFAULT_BACKBONE), np.arange(1, 25)[some], features[some], regions[some])
+        add_features(db, DEFAULT_BACKBONE, np.arange(1, 25)[some], features[some], regions[some])
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)

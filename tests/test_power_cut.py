@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from made_features import add_features
 from power_cut import Disk, record, replay
 from safetensors.numpy import load_file
 
@@ -18,7 +19,6 @@ from annotator.snapshot.image_map import save_map
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.store import audits, consistency, runs
 from annotator.store.database import Database
-from annotator.store.features.shards import write_shard
 
 BACKBONE = "efficientnet_lite2"
 SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
@@ -53,7 +53,7 @@ def recording(tmp_path_factory):
     db = Database(disk / "project")
     ids = np.arange(1, 61)
     features = np.random.default_rng(0).normal(size=(60, 1280)).astype(np.float16)
-    write_shard(db.paths.features(BACKBONE), ids, features, np.repeat(features[:, None], 9, 1))
+    add_features(db, BACKBONE, ids, features, np.repeat(features[:, None], 9, 1))
     save_map(db.paths.map(BACKBONE), ids, np.random.default_rng(1).random((60, 2)))
     db.set_setting("method", "an")
     db.sql.conn.close()

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made_features import add_features
 
 from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.exchange.predictions import outside_predictions, score_tables
@@ -17,8 +18,7 @@ from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import first_run_in_words, missing_positives
 from annotator.store import class_changes, classes, configuration, decisions, prediction_sources, runs
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import open_features
 from annotator.store.image_history import history_of
 from annotator.worker.incremental_update import Updater
 from annotator.worker.schedule import QUIET, Schedule
@@ -238,10 +238,8 @@ def cache(db):
     rng = np.random.default_rng(0)
     regions = np.maximum(rng.normal(size=(24, 9, 12)), 0).astype(np.float16)
     ids_ = np.array(sorted(ids(db)[0].values()))
-    write_shard(db.paths.features("x"), ids_, regions.mean(1), regions)
-    cache = FeatureCache(db.paths.features("x"))
-    cache.refresh()
-    return cache
+    add_features(db, "x", ids_, regions.mean(1), regions)
+    return open_features(db, "x")
 
 
 def probability_of(db, image, class_name):

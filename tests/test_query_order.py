@@ -4,13 +4,13 @@ import uuid
 
 import numpy as np
 import pytest
+from made_features import add_features
 
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
 from annotator.store import decisions, images, leases
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker.train import train
 from models.query_strategies import STRATEGIES
 
@@ -24,9 +24,8 @@ def trained(db) -> FeatureCache:
     for image_id in range(1, 25):
         if image_id % 3 == 1 or image_id == 2:
             decide(db, "label", image_id, 1, 1 if image_id < 12 else -1)
-    write_shard(db.paths.features("made up"), np.arange(24, 0, -1), features[::-1], np.zeros((24, 1, 6), np.float16))
-    cache = FeatureCache(db.paths.features("made up"))
-    cache.refresh()
+    add_features(db, "made up", np.arange(24, 0, -1), features[::-1], np.zeros((24, 1, 6), np.float16))
+    cache = open_features(db, "made up")
     train(db, cache, "an", {}, "made up")
     return cache
 

@@ -4,6 +4,7 @@ import uuid
 
 import numpy as np
 import pytest
+from made_features import add_features
 from test_worker import say
 
 from annotator.queues import grid
@@ -11,8 +12,7 @@ from annotator.records import Decision, WantedGrids
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.store import arrays, classes, decisions, runs
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import open_features
 from annotator.worker.train import train
 
 IMAGES, CLASSES = 24, 3
@@ -107,9 +107,8 @@ def test_where_falling_probabilities_cross_a_limit():
 
 
 def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
-    write_shard(db.paths.features("x"), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
-    cache = FeatureCache(db.paths.features("x"))
-    cache.refresh()
+    add_features(db, "x", np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    cache = open_features(db, "x")
     answers(db, 40)
     classes.add_classes(db, [("owl", "")])
     run = train(db, cache, "an", {}, "x")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from made_features import add_features, add_shard, read_made
 from PIL import Image as Picture
 from test_audit import say as answer_audited
 from test_worker import BACKBONE, say, shown
@@ -15,8 +16,7 @@ from annotator.records import UNSURE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
 from annotator.store import classes, configuration, runs
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import open_features
 from annotator.worker import calibrate
 from annotator.worker.explain import Explainer
 from annotator.worker.process import Worker
@@ -39,17 +39,19 @@ def filled(db):
 
 def grown(folder, first, count, seed=0):
     """Adds a shard of `count` images, numbered from `first`."""
+    regions = drawn(first, count, seed)
+    add_shard(folder, np.arange(first, first + count), regions.mean(1), regions)
+
+
+def drawn(first, count, seed=0):
     rng = np.random.default_rng([seed, first])
-    regions = np.maximum(rng.normal(size=(count, 9, DIMENSIONS)), 0).astype(np.float16)
-    write_shard(folder, np.arange(first, first + count), regions.mean(1), regions)
+    return np.maximum(rng.normal(size=(count, 9, DIMENSIONS)), 0).astype(np.float16)
 
 
 @pytest.fixture
 def cache(tmp_path):
     grown(tmp_path / "features", 1, 20)
-    found = FeatureCache(tmp_path / "features")
-    found.refresh()
-    return found
+    return read_made(tmp_path / "features")
 
 
 def same(parts, others):
@@ -87,15 +89,13 @@ def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_m
 
 def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     grown(tmp_path, 1, 1000)
-    cache, memory = FeatureCache(tmp_path), RegionCache()
-    cache.refresh()
+    cache, memory = read_made(tmp_path), RegionCache()
     first = memory.of(cache)
     grown(tmp_path, 1001, 1500)
     cache.refresh()
     second = memory.of(cache)
     assert torch.equal(second.basis.axes, first.basis.axes) and len(second) == 2500
-    again = FeatureCache(tmp_path)
-    again.refresh()
+    again = read_made(tmp_path)
     assert not again.uncoded(), "settled on the disk"
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2500 * 9 * DIMENSIONS * 2, (
         "regions are no longer there"
@@ -114,8 +114,7 @@ def test_another_cache_begins_anew(cache, tmp_path):
     memory = RegionCache()
     first = memory.of(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
-    other = FeatureCache(tmp_path / "other")
-    other.refresh()
+    other = read_made(tmp_path / "other")
     second = memory.of(other)
     assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
 
@@ -123,8 +122,7 @@ def test_another_cache_begins_anew(cache, tmp_path):
 def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
     for first in (7, 1, 4):
         grown(tmp_path, first, 3)
-    cache = FeatureCache(tmp_path)
-    cache.refresh()
+    cache = read_made(tmp_path)
     grown(tmp_path, 0, 1)
     cache.refresh()
     assert cache.image_ids[-1] == 0
@@ -141,7 +139,7 @@ def labelled(db):
     for image_id in range(1, 25):
         for class_id in shown(image_id):
             regions[image_id - 1, rng.integers(9), class_id] += 6
-    write_shard(db.paths.features(BACKBONE), np.arange(1, 25), regions.mean(1), regions)
+    add_features(db, BACKBONE, np.arange(1, 25), regions.mean(1), regions)
     for image_id in range(1, 13):
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
@@ -149,9 +147,7 @@ def labelled(db):
 
 
 def read(db):
-    cache = FeatureCache(db.paths.features(BACKBONE))
-    cache.refresh()
-    return cache
+    return open_features(db, BACKBONE)
 
 
 def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
@@ -243,9 +239,9 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
 
 
 def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(db):
-    grown(db.paths.features(configuration.backbone(db)), 1, 24)
-    found = FeatureCache(db.paths.features(configuration.backbone(db)))
-    found.refresh()
+    regions = drawn(1, 24)
+    add_features(db, configuration.backbone(db), np.arange(1, 25), regions.mean(1), regions)
+    found = open_features(db, configuration.backbone(db))
     answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
     answer_audited(db, answers[:12], "grid")
     run = train(db, found, "auto", {}, configuration.backbone(db))

@@ -7,6 +7,7 @@ import uuid
 
 import numpy as np
 import pytest
+from made_features import add_features
 from served import until
 from test_worker import say, shown
 
@@ -17,8 +18,7 @@ from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import arrays_of, rankings_of, read_predictions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import classes, configuration, decisions, heartbeat, jobs, runs, selections
-from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker.incremental_update import Updater
 from annotator.worker.process import Worker
 from annotator.worker.update_thread import UpdateThread
@@ -35,7 +35,7 @@ def trained(db):
     features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in ids])
     features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
     order = rng.permutation(24)  # the cache's order is not that of the ids
-    write_shard(db.paths.features(BACKBONE), ids[order], features[order], np.zeros((24, 9, 40)))
+    add_features(db, BACKBONE, ids[order], features[order], np.zeros((24, 9, 40)))
     for image_id in range(1, 13):
         for class_id in shown(image_id)[:1]:
             say(db, image_id, class_id)
@@ -47,9 +47,7 @@ def trained(db):
 
 
 def cache_of(db) -> FeatureCache:
-    cache = FeatureCache(db.paths.features(BACKBONE))
-    cache.refresh()
-    return cache
+    return open_features(db, BACKBONE)
 
 
 def undo(db) -> None:

@@ -11,6 +11,7 @@ import uuid
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from made_features import add_features, add_shard, read_made
 from safetensors.numpy import save_file
 from served import until
 
@@ -22,8 +23,9 @@ from annotator.snapshot.status import status
 from annotator.store import configuration, decisions, heartbeat, images, jobs, runs
 from annotator.store.caches import Caches
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache, count_features
-from annotator.store.features.shards import shard_files, write_shard
+from annotator.store.features.cache import count_features, open_features
+from annotator.store.features.contents import ProjectContents
+from annotator.store.features.shards import shard_files
 from annotator.worker import schedule
 from annotator.worker.context import Stopped
 from annotator.worker.process import Worker
@@ -58,9 +60,8 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     say(db, 2, 2, 0)
     say(db, 3, 1, 0)
     say(db, 5, 1, 1)
-    cache = FeatureCache(db.paths.features("x"))
-    write_shard(cache.folder, np.array([3, 2, 1]), np.zeros((3, 4)), np.zeros((3, 9, 4)))
-    cache.refresh()
+    add_features(db, "x", np.array([3, 2, 1]), np.zeros((3, 4)), np.zeros((3, 9, 4)))
+    cache = open_features(db, "x")
     known = training_set(db, cache)
     assert cache.image_ids[known.rows].tolist() == [2, 1], "3 is only unsure, 5 has no features yet"
     assert known.labels.tolist() == [[1, 0, 0], [1, 1, -1]]
@@ -69,10 +70,9 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
 
 
 def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):
-    write_shard(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)), np.ones((2, 9, 4)))
+    add_shard(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)), np.ones((2, 9, 4)))
     (tmp_path / "f" / "torn.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{half")
-    cache = FeatureCache(tmp_path / "f")
-    cache.refresh()
+    cache = read_made(tmp_path / "f")
     assert cache.image_ids.tolist() == [1, 2]
     assert not (tmp_path / "f" / "torn.safetensors").exists()
 
@@ -82,21 +82,19 @@ def test_features_of_two_sizes_stop_no_worker_most_images_decide_and_then_the_ne
     first = 1
     for count, numbers in zip(images, (4, 6), strict=True):
         ids = np.arange(first, first + count)
-        write_shard(tmp_path, ids, np.ones((count, numbers)), np.ones((count, 9, numbers)))
+        add_shard(tmp_path, ids, np.ones((count, numbers)), np.ones((count, 9, numbers)))
         first += count
-    cache = FeatureCache(tmp_path)
-    cache.refresh()
+    cache = read_made(tmp_path)
     assert cache.features.shape == ((5, 4) if images == (5, 2) else (5, 6)) and cache.regions[:].shape[:2] == (5, 9)
     assert len(cache.left_out) == 1 and len(list(tmp_path.iterdir())) == 2, "the others are left where they are"
-    cache.refresh(write_shard(tmp_path, np.array([1]), np.ones((1, 8)), np.ones((1, 9, 8))))
+    cache.refresh(add_shard(tmp_path, np.array([1]), np.ones((1, 8)), np.ones((1, 9, 8))))
     assert cache.features.shape == (1, 8) and cache.regions[:].shape == (1, 9, 8) and len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_shard_whose_parts_do_not_fit_together_is_thrown_away(tmp_path):
     odd = {"image_ids": np.arange(1, 6), "features": np.ones((4, 4), np.float16), "regions": np.ones((4, 9, 4))}
     save_file(odd, tmp_path / "0.safetensors")
-    cache = FeatureCache(tmp_path)
-    cache.refresh()
+    cache = read_made(tmp_path)
     assert len(cache.image_ids) == 0 and not list(tmp_path.iterdir()) and "of another type" in cache.left_out[0]
 
 
@@ -108,7 +106,7 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
     say(db, 1, 1)
     worker = Worker(db.paths.project)
     try:
-        assert count_features(folder, Caches()) == 0
+        assert count_features(folder, Caches(), ProjectContents(db)) == 0
         assert len(worker.features.missing()) == 24 and worker.features.missing()[0] == 1
         worker.features.embed()
         cache = worker.context.features()
@@ -157,7 +155,7 @@ def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(an
 @pytest.fixture
 def answered(db):
     """A project with made-up features and a click on each of its images."""
-    write_shard(db.paths.features(BACKBONE), np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
+    add_features(db, BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
         say(db, image_id, 1 + image_id % 3)
     return db
@@ -213,7 +211,7 @@ def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_
 def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_training(db):
     features = np.eye(24, dtype=np.float16)
     features[4, 2] = np.nan
-    write_shard(db.paths.features(BACKBONE), np.arange(1, 25), features, np.zeros((24, 9, 24)))
+    add_features(db, BACKBONE, np.arange(1, 25), features, np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
         say(db, image_id, 1 + image_id % 3)
     worker = Worker(db.paths.project)
@@ -295,7 +293,7 @@ def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, proce
     worker = start(tmp_path / "project", processes)
     # Loading and embedding take 15 s alone, and much longer where other processes want the cores.
     run = until(lambda: runs.current_run(db) and runs.current_run(db).images == 72 and runs.current_run(db), 240)
-    assert count_features(db.paths.features(BACKBONE), db.caches) == 72
+    assert count_features(db.paths.features(BACKBONE), db.caches, ProjectContents(db)) == 72
     found = read_predictions(db)
     assert found.image_ids.tolist() == sorted(ids)
     assert np.isfinite(found.probabilities.astype(float)).all()

@@ -24,7 +24,7 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import suggestions
 from annotator.store import decisions, heartbeat, jobs, runs
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 
 FILES = 100_000  # images that are files, at most
 PART = 50_000  # of more images so many are multiplied for the bare product
@@ -236,8 +236,7 @@ def _without_files(folder: Path, image_count: int, class_count: int) -> tuple[Da
     for step in (steps.rows, steps.embed, steps.answers):
         step(size, lambda: None)
     db = Database(size.project)
-    cache = FeatureCache(db.paths.features(DEFAULT_BACKBONE))
-    cache.refresh()
+    cache = open_features(db, DEFAULT_BACKBONE)
     return db, cache.features[:PART].astype(np.float32), read_made_up(size.arrays).truth
 
 

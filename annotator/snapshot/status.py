@@ -17,6 +17,7 @@ from annotator.store import (
 )
 from annotator.store.database import Database
 from annotator.store.features.cache import count_features
+from annotator.store.features.contents import ProjectContents
 
 
 def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         "method": configuration.method(db),
         "parameters": configuration.parameters(db),
         "backbone": backbone,
-        "features": count_features(db.paths.features(backbone), db.caches),
+        "features": count_features(db.paths.features(backbone), db.caches, ProjectContents(db)),
         "worker": {
             "state": worker.state,
             "alive": worker.alive,

@@ -30,14 +30,16 @@ def settle_basis(cache: FeatureCache) -> StoredBasis | None:
 
 
 def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray) -> None:
-    """Add a shard to the cache's folder, with codes as soon as there is a basis, and read it.
+    """Add a shard of images of the project to the cache's folder, with codes as soon as there is a basis, and read it.
 
     image_ids (n,), features (n, D), regions (n, R, D) as the network gave them. Raises DiskFull.
     """
     basis = settle_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
         basis = None  # it is of an older network, like the features before: the cache drops both
-    cache.refresh(write_shard(cache.folder, image_ids, features, regions if basis is None else coded(basis, regions)))
+    contents = cache.contents.of(image_ids)
+    kept = regions if basis is None else coded(basis, regions)
+    cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))
 
 
 def coded(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> Coded:
@@ -55,8 +57,8 @@ def code_regions(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -
     if basis is None:
         return
     for part in cache.uncoded():
-        image_ids, features, regions = cache.of_part(part)
-        cache.replace(part, write_shard(cache.folder, image_ids, features[:], coded(basis, regions, tell)))
+        image_ids, contents, features, regions = cache.of_part(part)
+        cache.replace(part, write_shard(cache.folder, image_ids, contents, features[:], coded(basis, regions, tell)))
     cache.drop_regions()
 
 

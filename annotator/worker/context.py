@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.store import configuration, heartbeat
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker.backbone import backbone_of
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ class Context:
 
     def features(self) -> FeatureCache:
         """The features of the current backbone that exist so far."""
-        folder = self.db.paths.features(self.backbone_name())
-        if self.cache is None or self.cache.folder != folder:
-            self.cache = FeatureCache(folder)
-            self.cache.refresh()
+        name = self.backbone_name()
+        if self.cache is None or self.cache.folder != self.db.paths.features(name):
+            self.cache = open_features(self.db, name)
         return self.cache
 
     def forget(self) -> None:

@@ -15,7 +15,7 @@ from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import TimeModel
 from annotator.store import audits, classes, configuration, decisions, images, runs
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 from annotator.worker.incremental_update import Updater
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.schedule import Basis, Schedule
@@ -51,8 +51,7 @@ class Session:
         self.class_ids = np.array([class_.id for class_ in classes.all_classes(self.db)], np.int64)
         self.spent, self.time_model = Spent(), TimeModel()
         self.chance = np.random.default_rng([seed, 2])
-        self._cache = FeatureCache(self.db.paths.features(configuration.backbone(self.db)))
-        self._cache.refresh()
+        self._cache = open_features(self.db, configuration.backbone(self.db))
         self._regions, self._updater, self._schedule = RegionCache(), Updater(), Schedule(clock=None)
 
     # -- what the person does

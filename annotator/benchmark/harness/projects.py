@@ -17,6 +17,7 @@ from annotator.snapshot import rankings
 from annotator.store import classes, decisions, images, runs
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
+from annotator.store.features.contents import ProjectContents
 from annotator.store.features.shards import write_shard
 from annotator.store.registration import register
 
@@ -86,7 +87,8 @@ def save_features(db: Database, features: np.ndarray) -> None:
     for start in range(0, len(image_ids), SHARD):
         rows = slice(start, start + SHARD)
         regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
-        write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], features[rows], regions)
+        contents = ProjectContents(db).of(image_ids[rows])
+        write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], contents, features[rows], regions)
 
 
 def save_noise_as_features(db: Database) -> None:

@@ -111,4 +111,4 @@ def _kill(cluster: Cluster, process: subprocess.Popen, seconds: float) -> int:
 
 
 def _ids(path: Path) -> list[int]:
-    return read_ids(path, placed_arrays(path)[0]).tolist()
+    return read_ids(path, placed_arrays(path)[0])[0].tolist()

@@ -13,6 +13,7 @@ import numpy as np
 
 from annotator.benchmark.harness.projects import DIMENSIONS, REGIONS
 from annotator.store.features.basis import StoredBasis, publish_basis
+from annotator.store.features.contents import Contents
 from annotator.store.features.shards import Coded, write_shard
 from models.ensemble.basis import AXES, SPREAD, STEPS
 
@@ -39,9 +40,12 @@ class MadeUp:
     seconds: float = 0.0
 
 
-def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0, arrays: Path | None = None) -> MadeUp:
+def make_features(
+    folder: Path, contents: Contents, images: int, classes: int, clicked: float = 1.0, arrays: Path | None = None
+) -> MadeUp:
     """Write the features and region codes of images 1 .. N into a folder, and say what they show.
 
+    contents   of these images, in the project that they are features for
     clicked    share of the images that have one label "present"
     arrays     folder of the arrays of MadeUp, which are files then; None: they are in memory
 
@@ -70,8 +74,8 @@ def make_features(folder: Path, images: int, classes: int, clicked: float = 1.0,
         features = np.square(np.maximum(centre + mean @ axes.T, 0)).astype(np.float16)
         codes = np.clip(np.rint(regions / scales), -STEPS, STEPS).astype(np.int8)
         lengths = np.linalg.norm(regions, axis=2).astype(np.float16)
-        started = time.perf_counter()
-        write_shard(folder, np.arange(start, start + len(block)) + 1, features, Coded(codes, lengths, basis.name))
+        started, image_ids = time.perf_counter(), np.arange(start, start + len(block)) + 1
+        write_shard(folder, image_ids, contents.of(image_ids), features, Coded(codes, lengths, basis.name))
         seconds += time.perf_counter() - started
         if start < JUDGED:
             likely = np.concatenate([likely, mean @ directions.T])

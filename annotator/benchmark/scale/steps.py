@@ -25,6 +25,7 @@ from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store import classes, decisions, runs
 from annotator.store.database import Database
+from annotator.store.features.contents import ProjectContents
 
 Figures = dict[str, float]
 Measured = Callable[[], None]  # called when what counts is over
@@ -125,7 +126,8 @@ def embed(size: Size, measured: Measured) -> Figures:
     least, most, count = db.tuples("SELECT min(id), max(id), count(*) FROM image")[0]
     if (least, most, count) != (1, size.images, size.images):
         raise AnnotatorError(f"The images have the ids {least} to {most}; 1 to {size.images} are wanted.")
-    made = make_features(db.paths.features(DEFAULT_BACKBONE), size.images, size.classes, arrays=size.arrays)
+    folder, contents = db.paths.features(DEFAULT_BACKBONE), ProjectContents(db)
+    made = make_features(folder, contents, size.images, size.classes, arrays=size.arrays)
     return {"writing_seconds": made.seconds}
 
 

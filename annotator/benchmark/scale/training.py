@@ -12,7 +12,7 @@ from annotator.benchmark.scale.made_up import MadeUp
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store import runs
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.worker import publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache
@@ -51,9 +51,9 @@ def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], Non
                precision in points, and the floor
     """
     clock, started = Clock(), time.perf_counter()
-    cache, regions = FeatureCache(db.paths.features(DEFAULT_BACKBONE)), RegionCache()
+    regions = RegionCache()
     with clock.phase("opening"):
-        cache.refresh()
+        cache = open_features(db, DEFAULT_BACKBONE)
     probabilities = np.zeros(0)
     for number in range(trainings):
         name = "first" if number == 0 else "next"

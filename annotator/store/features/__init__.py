@@ -1,5 +1,6 @@
 """Features of images in shards: what embedding leaves on the disk for training and scoring.
 
+    contents.py  which content each image id stands for
     shards.py    one shard: packed, published, checked when it is read
     basis.py     the axes along which regions are coded
     rows.py      an array of many shards as one, of which rows are read when they are asked for

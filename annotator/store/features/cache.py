@@ -1,13 +1,16 @@
 """FeatureCache: the features of one backbone as one list of images, whatever shards they lie in."""
 
 from collections import Counter
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from annotator.shares import counted
 from annotator.store.caches import Caches
+from annotator.store.database import Database
 from annotator.store.features.basis import StoredBasis, basis_name, forget_basis, read_basis
+from annotator.store.features.contents import BYTES, Contents, ProjectContents, check
 from annotator.store.features.rows import Part, Rows
 from annotator.store.features.shards import (
     DamagedShard,
@@ -18,7 +21,10 @@ from annotator.store.features.shards import (
     shard_files,
 )
 
-SHARDS_COUNTED = 200_000  # whose image ids are kept by whoever counts: 8 bytes an image
+OTHERS = (
+    "their features were made of other images than have these ids now, because they are of another project or an older "
+    "project.db was put back. They are not used, and stay where they are; images without others are embedded again"
+)
 
 
 class FeatureCache:
@@ -33,16 +39,21 @@ class FeatureCache:
 
     `refresh` replaces these objects: who keeps one keeps the images of that moment.
 
-    An image in two shards is taken from the one that was read first: codes before regions, then by name. Shards without
-    regions, of older versions, and those coded along other axes are left where they are and not counted: their images
-    have yet to be embedded. Images whose features are not finite are not counted either.
+    An image in two shards is taken from the one that was read first: with contents before those without, codes before
+    regions, then by name. Shards without regions, of older versions, and those coded along other axes are left where
+    they are and not counted: their images have yet to be embedded. Images whose features are not finite are not counted
+    either, nor are rows that were made of another content than their image id stands for in this project (contents.py);
+    those of ids that no image has count as soon as an image of that content gets the id. Their files stay.
     """
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, contents: Contents):
+        """contents: of the images of the project."""
+        self.folder, self.contents = folder, contents
         self._seen: set[str] = set()
         self._parts: list[Part] = []
         self._unused: list[Path] = []  # shards with regions whose images were all read from others
+        self._others: dict[Path, int] = {}  # shards with rows that are not used, and how many are of other images
+        self._waiting: dict[Path, int] = {}  # shards with rows of ids that a new image will get, and the lowest
         self._size: tuple[int, int] = (0, 0)
         self.image_ids = np.zeros(0, np.int64)
         self.basis: StoredBasis | None = None
@@ -65,6 +76,7 @@ class FeatureCache:
         gone = {part.path for part in self._parts} - set(paths)
         if gone:
             self._forget_all()
+        self._look_again()
         if self.basis is None:
             self.basis = read_basis(self.folder)
         new: list[Shard] = []
@@ -81,8 +93,8 @@ class FeatureCache:
             self._seen.add(path.name)
             if shard is not None and self._is_readable(shard):
                 new.append(shard)
-        if new and (new := self._of_one_size(new, own)):
-            self._take_in(sorted(new, key=lambda shard: shard.basis is None))
+        if new and (new := self._of_these_images(new)) and (new := self._of_one_size(new, own)):
+            self._take_in(sorted(new, key=lambda shard: (shard.contents is None, shard.basis is None)))
         if gone or new or self._codes_of != self.basis:
             self._lay_out()
 
@@ -90,23 +102,24 @@ class FeatureCache:
         """The parts that have regions, which may be coded."""
         return [part for part in self._parts if part.holds("regions")]
 
-    def of_part(self, part: Part) -> tuple[np.ndarray, Rows, Rows]:
-        """The image ids (n,), features (n, D) and regions (n, R, D) of one part."""
+    def of_part(self, part: Part) -> tuple[np.ndarray, np.ndarray | None, Rows, Rows]:
+        """The image ids (n,), contents (n, 8) or None, features (n, D) and regions (n, R, D) of one part."""
         start = sum(len(before) for before in self._parts[: self._parts.index(part)])
         features = Rows("features", [part], self._size[1:], np.float16)
         regions = Rows("regions", [part], self._size, np.float16)
-        return self.image_ids[start : start + len(part)], features, regions
+        contents = Rows("contents", [part], (BYTES,), np.uint8)[:] if part.holds("contents") else None
+        return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: Part, path: Path) -> None:
         """Read a part from another shard from now on, which holds the same images in the same order; delete the old
-        file. Raises DamagedShard when it does not, OSError."""
+        file, unless other images use it. Raises DamagedShard when it does not, OSError."""
         shard = read_shard(path)
         if shard is None or len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
         old = part.path
         self._seen.add(path.name)
         part.move(path, shard.arrays, shard.rows)
-        if old != path:
+        if old != path and old not in self._others:
             old.unlink(missing_ok=True)
 
     def drop_regions(self) -> None:
@@ -130,6 +143,36 @@ class FeatureCache:
             return False
         self.left_out.append(f"{shard.path}: it was coded along other axes. Its images are embedded again")
         return False
+
+    def _look_again(self) -> None:
+        """Read shards once more that have rows of image ids which have been given since."""
+        newest = self.contents.newest() if self._waiting else 0
+        for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
+            self._seen.discard(path.name)
+            del self._waiting[path]
+
+    def _of_these_images(self, shards: list[Shard]) -> list[Shard]:
+        """The shards with those of their rows that were made of the images that have their ids in this project."""
+        usable: list[Shard] = []
+        checked = check([(shard.image_ids, shard.contents) for shard in shards], self.contents)
+        for shard, found in zip(shards, checked, strict=True):
+            if found.right.all():
+                usable.append(shard)
+                continue
+            self._others[shard.path] = found.others
+            if found.lowest is not None:
+                self._waiting[shard.path] = found.lowest
+            if found.right.any():
+                usable.append(replace(shard, image_ids=shard.image_ids[found.right], rows=shard.rows[found.right]))
+        self._note_others()
+        return usable
+
+    def _note_others(self) -> None:
+        """Keep one sentence about the rows of other images."""
+        self.left_out = [sentence for sentence in self.left_out if not sentence.endswith(OTHERS)]
+        if images := sum(self._others.values()):
+            files = counted(sum(others > 0 for others in self._others.values()), "file")
+            self.left_out.append(f"{counted(images, 'image')} in {files} of {self.folder}: {OTHERS}")
 
     def _of_one_size(self, new: list[Shard], own: Path | None) -> list[Shard]:
         """The new shards whose features have the size of the network in use, as far as it is known: that of its own
@@ -158,6 +201,8 @@ class FeatureCache:
         """Read every shard again."""
         self._seen.clear()
         self._parts, self._unused = [], []
+        self._others.clear()
+        self._waiting.clear()
         self.image_ids = self.image_ids[:0]
 
     def _take_in(self, shards: list[Shard]) -> None:
@@ -171,7 +216,7 @@ class FeatureCache:
             start += len(shard.image_ids)
             if of_shard.any():
                 self._parts.append(Part(shard.path, shard.arrays, shard.rows[of_shard]))
-            elif shard.basis is None:
+            elif shard.basis is None and shard.path not in self._others:
                 self._unused.append(shard.path)
         self.image_ids = np.concatenate([self.image_ids, ids[fresh]])
         odd = sum(shard.not_finite for shard in shards)
@@ -192,28 +237,54 @@ class FeatureCache:
         self.left_out.append(f"{path}: {reason}. It was deleted; its images are embedded again")
 
 
-def count_features(folder: Path, caches: Caches) -> int:
+def open_features(db: Database, backbone: str) -> FeatureCache:
+    """The features of a network that a project has so far."""
+    cache = FeatureCache(db.paths.features(backbone), ProjectContents(db))
+    cache.refresh()
+    return cache
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Of one shard: the ids of its images that have features, the name of its basis, and as in Checked."""
+
+    image_ids: np.ndarray
+    basis: str | None
+    lowest: int | None
+
+
+def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
     """How many images have features, with those of their regions, without reading the features themselves.
 
-    caches    of the project: a shard never changes once it is written, so each is read once
+    caches      of the project: a shard never changes once it is written, so each is read once
+    contents    of the images of the project
     """
-    shards = tuple(shard_files(folder))
-    return caches.get("images with features", (shards, basis_name(folder)), lambda: _count(folder, shards, caches), 4)
+    shards, newest = tuple(shard_files(folder)), contents.newest()
+    key = shards, basis_name(folder), newest
+    return caches.get("images with features", key, lambda: _count(folder, shards, caches, contents, newest), 4)
 
 
-def _count(folder: Path, shards: tuple[Path, ...], caches: Caches) -> int:
-    basis, ids = basis_name(folder), [np.zeros(0, np.int64)]
+def _count(folder: Path, shards: tuple[Path, ...], caches: Caches, contents: Contents, newest: int) -> int:
+    known, there = caches.get("image ids of shards", folder, dict[Path, _Counted], 4), set(shards)
+    for path, found in list(known.items()):
+        if path not in there or (found.lowest is not None and found.lowest <= newest):
+            known.pop(path, None)
+    known |= _counted([path for path in shards if path not in known], contents)
+    basis = basis_name(folder)
+    ids = [found.image_ids for found in list(known.values()) if found.basis in (None, basis)]
+    return len(np.unique(np.concatenate([np.zeros(0, np.int64), *ids])))
+
+
+def _counted(shards: list[Path], contents: Contents) -> dict[Path, _Counted]:
+    """What these shards hold, of those that can be read."""
+    read: dict[Path, tuple[np.ndarray, np.ndarray | None]] = {}
+    bases: dict[Path, str | None] = {}
     for path in shards:
         try:
-            found, coded_with = caches.get("image ids of shards", path, partial(_ids_of, path), SHARDS_COUNTED)
+            arrays, bases[path] = placed_arrays(path)
+            has_regions = "regions" in arrays or "codes" in arrays
+            read[path] = read_ids(path, arrays) if has_regions else (np.zeros(0, np.int64), None)
         except (DamagedShard, OSError):
             continue
-        if coded_with in (None, basis):
-            ids.append(found)
-    return len(np.unique(np.concatenate(ids)))
-
-
-def _ids_of(path: Path) -> tuple[np.ndarray, str | None]:
-    arrays, basis = placed_arrays(path)
-    has_regions = "regions" in arrays or "codes" in arrays
-    return (read_ids(path, arrays) if has_regions else np.zeros(0, np.int64)), basis
+    checked = zip(read, check(list(read.values()), contents), strict=True)
+    return {path: _Counted(read[path][0][found.right], bases[path], found.lowest) for path, found in checked}

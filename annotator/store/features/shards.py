@@ -1,13 +1,15 @@
 """One shard of features: a safetensors file whose name is the sha256 of its content.
 
-It holds image_ids (n,) int64, features (n, D) float16, and of the R regions of each image either
+It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha256 of each image (contents.py), features
+(n, D) float16, and of the R regions of each image either
 
     regions (n, R, D) float16       their features as the network gave them, 23 KB an image, or
     codes (n, R, K) int8            their coordinates along the axes of a basis (basis.py), whose name is in the
     lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
 
 The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
-older versions have random names, 32 digits long, and no checksum: of them only the form is checked.
+older versions have no contents: their ids are taken for those of this project. Shards of still older ones have random
+names, 32 digits long, and no checksum: of them only the form is checked.
 """
 
 import hashlib
@@ -22,13 +24,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from annotator.store.arrays import replacing
+from annotator.store.features.contents import BYTES
 
 SUFFIX = ".safetensors"
 BASIS_FILE = f"basis{SUFFIX}"  # basis.py; beside the shards
 DIGITS = 64  # of a sha256
 ROWS = 8192  # whose features are looked at at once: 21 MB
-KINDS = {"image_ids": "<i8", "features": "<f2", "regions": "<f2", "codes": "i1", "lengths": "<f2"}
-NAMED = {"<i8": "I64", "<f2": "F16", "i1": "I8"}  # as the header of the file names these types
+KINDS = {
+    "image_ids": "<i8",
+    "contents": "u1",
+    "features": "<f2",
+    "regions": "<f2",
+    "codes": "i1",
+    "lengths": "<f2",
+}
+NAMED = {"<i8": "I64", "<f2": "F16", "i1": "I8", "u1": "U8"}  # as the header of the file names these types
 NOT_FINITE = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf and nan
 
 
@@ -67,6 +77,7 @@ class Shard:
     """What is usable of a shard.
 
     image_ids    (n,) int64
+    contents     (n, 8) uint8; None in a shard of an older version, which does not say
     rows         (n,) int64, ascending: their rows in the file
     size         (R, D) of the regions of an image
     basis        the name of the basis of its codes; None: it has regions
@@ -76,6 +87,7 @@ class Shard:
 
     path: Path
     image_ids: np.ndarray
+    contents: np.ndarray | None
     rows: np.ndarray
     size: tuple[int, int]
     basis: str | None
@@ -87,10 +99,13 @@ class DamagedShard(ValueError):
     """A file that is not what was written; its message says why."""
 
 
-def pack(image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded) -> Packed:
+def pack(
+    image_ids: np.ndarray, contents: np.ndarray | None, features: np.ndarray, regions: np.ndarray | Coded
+) -> Packed:
     """A shard as bytes, for a process that does not reach the folder itself.
 
     image_ids    (n,) int64
+    contents     (n, 8) uint8 (contents.py); None for what an older version has made, of which it is not known
     features     (n, D) float16
     regions      (n, R, D) float16, of the regions of each image; or their codes
 
@@ -100,6 +115,8 @@ def pack(image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Code
         "image_ids": np.ascontiguousarray(image_ids, np.int64),
         "features": np.ascontiguousarray(features, np.float16),
     }
+    if contents is not None:
+        arrays["contents"] = np.ascontiguousarray(contents, np.uint8)
     metadata: dict[str, str] = {}
     if isinstance(regions, Coded):
         arrays["codes"] = np.ascontiguousarray(regions.codes, np.int8)
@@ -125,9 +142,15 @@ def publish(folder: Path, packed: Packed) -> Path:
     return path
 
 
-def write_shard(folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded) -> Path:
+def write_shard(
+    folder: Path,
+    image_ids: np.ndarray,
+    contents: np.ndarray | None,
+    features: np.ndarray,
+    regions: np.ndarray | Coded,
+) -> Path:
     """Add a shard to a folder; the arrays are those of `pack`. Raises ValueError as it does, DiskFull."""
-    return publish(folder, pack(image_ids, features, regions))
+    return publish(folder, pack(image_ids, contents, features, regions))
 
 
 def shard_files(folder: Path) -> list[Path]:
@@ -150,14 +173,12 @@ def read_shard(path: Path) -> Shard | None:
     arrays, basis = placed_arrays(path)
     if "regions" not in arrays and "codes" not in arrays:
         return None
-    reason = _misfit({name: array.shape for name, array in arrays.items()})
-    if reason:
-        raise DamagedShard(reason)
     rows = _finite_rows(path, arrays["features"])
     regions = arrays["codes" if "codes" in arrays else "regions"]
     size = regions.shape[1], arrays["features"].shape[1]
-    ids = read_ids(path, arrays)
-    return Shard(path, ids[rows], rows, size, basis, arrays, len(ids) - len(rows))
+    ids, contents = read_ids(path, arrays)
+    contents = None if contents is None else contents[rows]
+    return Shard(path, ids[rows], contents, rows, size, basis, arrays, len(ids) - len(rows))
 
 
 def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
@@ -185,17 +206,26 @@ def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
     strange = [name for name in arrays if header[name]["dtype"] != NAMED[KINDS[name]]]
     if strange:
         raise DamagedShard(f"its {' and '.join(strange)} are of another type")
+    has_regions = "regions" in arrays or "codes" in arrays
+    if has_regions and (reason := _misfit({name: array.shape for name, array in arrays.items()})):
+        raise DamagedShard(reason)
     return arrays, metadata.get("basis")
 
 
-def read_ids(path: Path, arrays: dict[str, Placed]) -> np.ndarray:
-    """The image ids of a shard, (n,) int64. Raises OSError."""
-    return _read(path, arrays["image_ids"], 0, arrays["image_ids"].shape[0]).astype(np.int64)
+def read_ids(path: Path, arrays: dict[str, Placed]) -> tuple[np.ndarray, np.ndarray | None]:
+    """The image ids of a shard, (n,) int64, and their contents (n, 8), None where it has none. Raises OSError."""
+    ids, contents = arrays["image_ids"], arrays.get("contents")
+    return (
+        _read(path, ids, 0, ids.shape[0]).astype(np.int64),
+        None if contents is None else _read(path, contents, 0, contents.shape[0]),
+    )
 
 
 def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:
     """Why these shapes are not those of a shard; "" when they are."""
     ids, features = shapes["image_ids"], shapes["features"]
+    if shapes.get("contents", (*ids, BYTES)) != (*ids, BYTES):
+        return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {BYTES})."
     if "codes" in shapes:
         codes, lengths = shapes["codes"], shapes.get("lengths", ())
         if len(ids) == 1 and len(features) == 2 and len(codes) == 3 and ids == features[:1] == codes[:1]:

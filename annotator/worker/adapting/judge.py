@@ -4,7 +4,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 from annotator.worker.adapting.plan import Plan
 from models.finetune.probe import head_scores
 from models.statistics.paired import Comparison, compare
@@ -18,8 +18,7 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
 
     Raises ValueError when no class can be judged.
     """
-    cache = FeatureCache(db.paths.features(plan.parent))
-    cache.refresh()
+    cache = open_features(db, plan.parent)
     rows, _ = positions(plan.image_ids, cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     before = cache.features[rows]
     told = plan.labels[plan.fitted], plan.mask[plan.fitted], plan.unbiased[plan.fitted]

@@ -18,7 +18,7 @@ from annotator.shares import counted
 from annotator.store import adapted, classes, configuration, images
 from annotator.store.arrays import replacing
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import open_features
 from annotator.worker.training_set import training_set
 
 PLAN = "plan.safetensors"
@@ -104,8 +104,7 @@ def read_plan(folder: Path) -> Plan | None:
 
 def make_plan(db: Database, parent: str, epochs: int) -> Plan:
     """The plan of an adapting that begins now. Raises NothingToLearn when it could not be judged, or has too little."""
-    cache = FeatureCache(db.paths.features(parent))
-    cache.refresh()
+    cache = open_features(db, parent)
     known = training_set(db, cache)
     image_ids = cache.image_ids[known.rows]
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}

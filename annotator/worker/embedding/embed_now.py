@@ -16,7 +16,7 @@ from annotator.cluster.versions import versions
 from annotator.shares import counted
 from annotator.store import configuration, embedding, images
 from annotator.store.database import Database
-from annotator.store.features.cache import FeatureCache
+from annotator.store.features.cache import FeatureCache, open_features
 from annotator.store.image_files import ImageFiles, image_files
 from annotator.worker.backbone import backbone_of, network_of
 from annotator.worker.embedding.chunks import Chunks
@@ -88,8 +88,7 @@ def embed_now(
     stop = threading.Event()
     try:
         backbone = backbone or configuration.backbone(db)
-        cache = FeatureCache(db.paths.features(backbone))
-        cache.refresh()
+        cache = open_features(db, backbone)
         images.check_addresses(db)
         missing, before = _missing(db, cache)
         progress = Progress(db, claim, before, len(missing), show)

@@ -91,7 +91,9 @@ class Results:
         if with_codes:
             codes = [part.regions for part in with_codes if isinstance(part.regions, Coded)]
             several = (np.concatenate([code.codes for code in codes]), np.concatenate([code.lengths for code in codes]))
-            write_shard(self._cache.folder, *_joined(with_codes), Coded(*several, codes[0].basis))
+            image_ids, features = _joined(with_codes)
+            contents = self._cache.contents.of(image_ids)
+            write_shard(self._cache.folder, image_ids, contents, features, Coded(*several, codes[0].basis))
         self.embedded += sum(len(part.image_ids) for part in self._shard)
         self._shard.clear()
         self._written_at = time.monotonic()

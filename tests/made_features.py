@@ -1,0 +1,48 @@
+"""Shards of features for tests: of the images of a project, or of images that are nothing but ids and contents."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotator.store.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.contents import ProjectContents
+from annotator.store.features.shards import Coded, write_shard
+
+
+@dataclass
+class MadeContents:
+    """The contents of images 0 .. last; those of different projects differ."""
+
+    last: int = 1_000_000
+    project: int = 1
+
+    def newest(self) -> int:
+        return self.last
+
+    def of(self, image_ids: np.ndarray) -> np.ndarray:
+        contents = np.stack([image_ids, np.full_like(image_ids, self.project)], 1).astype(np.uint32).view(np.uint8)
+        contents[image_ids > self.last] = 0
+        return contents
+
+
+def add_shard(
+    folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded, project: int = 1
+) -> Path:
+    """A shard of made-up images."""
+    return write_shard(folder, image_ids, MadeContents(project=project).of(image_ids), features, regions)
+
+
+def add_features(
+    db: Database, backbone: str, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded
+) -> Path:
+    """A shard of images of a project."""
+    return write_shard(db.paths.features(backbone), image_ids, ProjectContents(db).of(image_ids), features, regions)
+
+
+def read_made(folder: Path) -> FeatureCache:
+    """What a folder holds of made-up images."""
+    cache = FeatureCache(folder, MadeContents())
+    cache.refresh()
+    return cache
