@@ -144,6 +144,17 @@ def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
     assert [tile.image.id - 1 for tile in tiles] == best_first(made_up(first)[:, 0].astype(float))[:12]
 
 
+def test_a_run_shows_nothing_of_one_that_had_its_id_before_an_older_project_db_was_put_back(db):
+    left = [db.paths.heatmap(1, 3, 2), db.paths.run(1, 4) / "probabilities.npy", db.paths.run(1) / "by_class.npy"]
+    others = [db.paths.heatmap(2, 3, 2), db.paths.run(12) / "probabilities.npy"]
+    for path in left + others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"of other images")
+    facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
+    assert runs.begin(db, **facts, last_decision_id=0, threshold=0.5) == 1
+    assert not any(path.exists() for path in left) and all(path.exists() for path in others)
+
+
 def test_suggestions_from_rankings_are_those_from_all_probabilities(db):
     chances = made_up()
     facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}

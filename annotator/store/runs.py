@@ -26,7 +26,11 @@ def begin(
     last_decision_id: int,
     threshold: float,
 ) -> int:
-    """Add a run and return its id, which names the folder of its arrays. It is invisible until it is published."""
+    """Add a run and return its id, which names the folder of its arrays. It is invisible until it is published.
+
+    Arrays and heat maps that lie there already are deleted: they are of another run, whose id is given again because an
+    older project.db was put back, and of images and classes that may be others.
+    """
     with db.writing() as sql:
         run = sql.execute(
             """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, trained_decision_id,
@@ -42,7 +46,10 @@ def begin(
                 threshold,
             ],
         )
-        return new_id(run)
+        run_id = new_id(run)
+    for room in (db.paths.runs, db.paths.heatmaps):
+        shutil.rmtree(room / str(run_id), ignore_errors=True)
+    return run_id
 
 
 def publish(
