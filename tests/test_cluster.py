@@ -257,17 +257,3 @@ def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(kil
     kept = {part for row in rows for part in row["Key"].split("/") if part.startswith("checkpoint_2")}
     # One of each epoch, one of the end; a kill costs an epoch, which is made a second time.
     assert epochs + 1 <= len(kept) <= epochs + (1 if killed == "nothing" else 2), kept
-
-
-def test_a_machine_that_cannot_embed_is_left_out_and_named(db, annotator, tmp_path, monkeypatch):
-    (tmp_path / "broken" / "annotator").mkdir(parents=True)
-    (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
-    only = Cluster(path=tmp_path / "broken")
-    try:
-        for name, value in only.environment.items():
-            monkeypatch.setenv(name, value)
-        err = annotator("embed", db.paths.project, "--on", only.client, code=1).stderr
-    finally:
-        only.end()
-    assert "has no complete annotator" in err and "no_such_module" in err
-    assert embedding.running(db) is None

@@ -1,4 +1,4 @@
-"""Scoring and comparing methods on a real Ray cluster of two processes: as here, whatever is killed."""
+"""Scoring and comparing methods on a real Ray cluster, one machine of two cores: as here, whatever is killed."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ from annotator.cluster.connection import Use, connected
 from annotator.cluster.tasks import AHEAD, Tasks
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import configuration, runs
+from annotator.store import configuration, embedding, runs
 from annotator.store.database import Database
 from annotator.worker import scoring
 from annotator.worker.process import Worker
@@ -43,8 +43,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster():
-    started = Cluster()
-    started.add()
+    started = Cluster(cpus=2)
     yield started
     started.end()
 
@@ -153,14 +152,15 @@ def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, mon
     worker.close()
 
 
-def test_methods_are_compared_on_the_cluster_as_here(cluster, use, tmp_path, monkeypatch):
+@pytest.mark.parametrize("methods", ["an", pytest.param("an,auto", marks=pytest.mark.slow)])
+def test_methods_are_compared_on_the_cluster_as_here(methods, cluster, use, tmp_path, monkeypatch):
     rows = ["image,labels"]
     for number in range(24):
         draw(tmp_path / "images" / f"{number:02}.png", seed=number)
         rows.append(f"{number:02}.png,{'|'.join('abc'[: 1 + number % 3])}")
     (tmp_path / "truth.csv").write_text("\n".join(rows) + "\n")
     line = ["bench", "methods", "--images", tmp_path / "images", "--truth", tmp_path / "truth.csv", "--seeds", "2",
-            "--share", "0.6", "--methods", "an,auto", "--trials", "2", "--epochs", "2",
+            "--share", "0.6", "--methods", methods, "--trials", "2", "--epochs", "2",
             "--backbone", "efficientnet_lite0", "--json"]  # fmt: skip
     tables = []
     for place, words in (("here", []), ("there", ["--on", "ray"])):
@@ -171,7 +171,7 @@ def test_methods_are_compared_on_the_cluster_as_here(cluster, use, tmp_path, mon
                 path.rename(work / path.name)
         ended = CliRunner().invoke(app, [str(word) for word in [*line, "--work", work, *words]], catch_exceptions=False)
         tables.append(json.loads(ended.stdout.splitlines()[-1])["rows"])
-        assert "[6/6]" in ended.stderr
+        assert ("[4/4]" if methods == "an" else "[6/6]") in ended.stderr
         for row in tables[-1]:
             del row["seconds"], row["seconds_std"]
     assert tables[0] == tables[1]
@@ -193,3 +193,17 @@ def test_whole_networks_are_compared_on_this_machine(tmp_path):
     line = ["bench", "methods", "--regime", "finetune", "--work", str(tmp_path), "--on", "ray"]
     with pytest.raises(AnnotatorError, match="--on is for --regime linear"):
         CliRunner().invoke(app, line, catch_exceptions=False)
+
+
+def test_machines_that_cannot_embed_are_named(db, annotator, tmp_path, monkeypatch):
+    (tmp_path / "broken" / "annotator").mkdir(parents=True)
+    (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
+    only = Cluster(path=tmp_path / "broken")
+    try:
+        for name, value in only.environment.items():
+            monkeypatch.setenv(name, value)
+        err = annotator("embed", db.paths.project, "--on", only.client, code=1).stderr
+    finally:
+        only.end()
+    assert "has no complete annotator" in err and "no_such_module" in err
+    assert embedding.running(db) is None

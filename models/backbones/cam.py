@@ -17,6 +17,7 @@ from pytorch_grad_cam import GradCAM
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import nn
 
+from models.backbones.feature_maps import as_map
 from models.backbones.networks import Backbone
 
 # From violet over orange to yellow, with increasing brightness, so that they differ without colour vision too.
@@ -63,7 +64,7 @@ def heat_map(
     repeated = maps.expand(len(wanted), *maps.shape[1:])
     with (
         torch.enable_grad(),
-        GradCAM(model=rest, target_layers=[layer], reshape_transform=_as_map(backbone)) as cam,
+        GradCAM(model=rest, target_layers=[layer], reshape_transform=as_map(backbone)) as cam,
     ):
         heats = cam(input_tensor=repeated.clone(), targets=targets)
     heat = torch.from_numpy(np.nan_to_num(heats))[:, None]
@@ -96,21 +97,3 @@ class _Gate(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach().requires_grad_()
-
-
-def _as_map(backbone: Backbone):
-    """How the output of the map layer is brought into the form (N, K, h, w); None where it has it already."""
-    if backbone.map_layer is None:
-        return None
-    prefix = getattr(backbone.tail, "num_prefix_tokens", None)
-
-    def reshape(output: torch.Tensor) -> torch.Tensor:
-        if output.ndim == 3:  # tokens (N, T, K): a grid of patches, after one or more tokens that are not patches
-            side = int((output.shape[1] - (prefix or 0)) ** 0.5)
-            patches = output[:, output.shape[1] - side * side :]
-            return patches.reshape(len(output), side, side, -1).permute(0, 3, 1, 2)
-        if output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]:  # channels last
-            return output.permute(0, 3, 1, 2)
-        return output
-
-    return reshape

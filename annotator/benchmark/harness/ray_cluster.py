@@ -17,6 +17,7 @@ QUIET = {
     "OMP_NUM_THREADS": "1",
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # else a head waits 30 s for its own calls to end
     "GRPC_ENABLE_FORK_SUPPORT": "0",
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.5",  # it waits so long before it sees that a training has ended
     "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
 }
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # Ray reads it once a process
