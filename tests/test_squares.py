@@ -4,11 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from models.ensemble import squares
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import Moments
+from models.ensemble.moments import Moments
+from models.ensemble.squares import KeptSquares
 
-IMAGES, DIMENSIONS = 300, 12
+IMAGES, DIMENSIONS, CLASSES = 300, 12, 3
+
+
+class Counted(KeptSquares):
+    """Counts the images that are added or taken off."""
+
+    changed = 0
+
+    def _add(self, units: torch.Tensor, sign: int) -> None:
+        self.changed += len(units)
+        super()._add(units, sign)
 
 
 @pytest.fixture
@@ -16,21 +26,26 @@ def features() -> np.ndarray:
     return np.abs(np.random.default_rng(0).normal(size=(IMAGES, DIMENSIONS))).astype(np.float16)
 
 
-def is_full(kept: squares.KeptSquares, features: np.ndarray, rows: np.ndarray, centre: torch.Tensor) -> int:
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("models.ensemble.squares.ROWS", 7)
+
+
+def is_full(kept: Counted, features: np.ndarray, rows: np.ndarray, centre: torch.Tensor) -> int:
     """Compare what is kept with the sums of these rows; how many images were added or taken off."""
-    roots, added = root(as_tensor(features[rows])), []
-    found = kept.of(features, centre, rows, roots, lambda: added.append(1))
-    answers = torch.rand(len(rows), 3)
-    units = unit(roots, centre)
-    whole, ours = Moments.of(units, answers), Moments.of_roots(roots, centre, answers, found)
+    kept.changed = 0
+    answers = torch.rand(len(rows), CLASSES)
+    found = kept.moments(features, centre, rows, CLASSES, lambda some: (answers[some], None))
+    changed = kept.changed
+    units = unit(root(as_tensor(features[rows])), centre)
     torch.testing.assert_close(found.products, units.double().T.mm(units.double()).float())
-    torch.testing.assert_close(ours.solve(1.0), whole.solve(1.0), atol=1e-5, rtol=1e-4)
-    return len(added)
+    whole, level = Moments.of(units, answers - torch.arange(CLASSES)), torch.arange(CLASSES).float()
+    torch.testing.assert_close(found.less(level).solve(1.0), whole.solve(1.0), atol=1e-4, rtol=1e-4)
+    return changed
 
 
-def test_what_was_added_up_training_by_training_equals_the_sums_of_all(features, monkeypatch):
-    monkeypatch.setattr(squares, "ROWS", 1)
-    chance, kept, centre = np.random.default_rng(1), squares.KeptSquares(), torch.rand(DIMENSIONS)
+def test_what_was_added_up_training_by_training_equals_the_sums_of_all(features):
+    chance, kept, centre = np.random.default_rng(1), Counted(), torch.rand(DIMENSIONS)
     rows = np.sort(chance.permutation(IMAGES)[:200])
     assert is_full(kept, features, rows, centre) == 200
     for _ in range(30):
@@ -42,21 +57,20 @@ def test_what_was_added_up_training_by_training_equals_the_sums_of_all(features,
 
 
 @pytest.mark.parametrize("what", ["stayed", "gone", "cut off", "centre", "most"])
-def test_sums_are_made_again_when_a_row_holds_another_image(features, monkeypatch, what):
-    monkeypatch.setattr(squares, "ROWS", 1)
-    kept, centre, rows = squares.KeptSquares(), torch.rand(DIMENSIONS), np.arange(100, 200)
+def test_sums_are_made_again_when_a_row_holds_another_image(features, what):
+    kept, centre, rows = Counted(), torch.rand(DIMENSIONS), np.arange(100, 200)
     is_full(kept, features, rows, centre)
     rows = np.arange(90, 190)
     if what in ("stayed", "gone"):
         features[150 if what == "stayed" else 195] += 1
     features, rows = (features[:195], rows) if what == "cut off" else (features, rows)
     rows = np.arange(160, 260) if what == "most" else rows
-    assert is_full(kept, features, rows, centre + 0.1 if what == "centre" else centre) == 100
+    in_vain = 10 if what == "stayed" else 0  # new images before the changed one
+    assert is_full(kept, features, rows, centre + 0.1 if what == "centre" else centre) == 100 + in_vain
 
 
-def test_a_training_that_is_ended_leaves_no_half_made_sums(features, monkeypatch):
-    monkeypatch.setattr(squares, "ROWS", 1)
-    kept, centre = squares.KeptSquares(), torch.rand(DIMENSIONS)
+def test_a_training_that_is_ended_leaves_no_half_made_sums(features):
+    kept, centre = Counted(), torch.rand(DIMENSIONS)
     is_full(kept, features, np.arange(100), centre)
     told = []
 
@@ -65,7 +79,22 @@ def test_a_training_that_is_ended_leaves_no_half_made_sums(features, monkeypatch
         if len(told) == 3:
             raise InterruptedError
 
-    rows = np.arange(5, 105)
+    rows, answers = np.arange(5, 105), torch.rand(100, CLASSES)
     with pytest.raises(InterruptedError):
-        kept.of(features, centre, rows, root(as_tensor(features[rows])), end)
+        kept.moments(features, centre, rows, CLASSES, lambda some: (answers[some], None), end)
     assert is_full(kept, features, rows, centre) == 100
+
+
+def test_cells_that_may_not_be_used_count_as_the_average_of_their_class(features):
+    centre, rows = torch.rand(DIMENSIONS), np.arange(0, IMAGES, 2)
+    answers, blank = torch.rand(len(rows), CLASSES), torch.rand(len(rows), CLASSES) < 0.3
+    answers = answers.masked_fill(blank, 0.0)
+    halves = [
+        KeptSquares().moments(
+            features, centre, rows[half], CLASSES, lambda some, half=half: (answers[half][some], blank[half][some])
+        )
+        for half in (slice(0, 70), slice(70, None))
+    ]
+    units = unit(root(as_tensor(features[rows])), centre)
+    filled = Moments.of(units, torch.where(blank, answers.mean(0), answers))
+    torch.testing.assert_close((halves[0] + halves[1]).filled().solve(1.0), filled.solve(1.0), atol=1e-4, rtol=1e-4)

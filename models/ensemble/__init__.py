@@ -1,7 +1,8 @@
 """What `auto` trains: a gradient-trained head and one on image regions, stacked and corrected as answers arrive.
 
 fit_ensemble.py is the place to begin; learned_rows.py chooses what it learns from where there is more than it needs,
-and squares.py keeps sums over these images from one training to the next.
+moments.py has the sums of a ridge regression, and squares.py keeps those that no label changes from one training to the
+next.
 basis.py and regions.py encode images and their regions; stacking.py adds the answered-cell head (answered_head.py) and
 the stacked model, which read every image once (scoring.py, all_images.py); incremental_update.py corrects a run between
 two trainings.

@@ -16,7 +16,6 @@ Only the first head needs gradient descent, so that 10,000 images take seconds.
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,8 +24,8 @@ from torch import Tensor
 from models.ensemble.all_images import ROWS
 from models.ensemble.basis import Basis, as_tensor, root, unit
 from models.ensemble.learned_rows import Learned
+from models.ensemble.moments import Moments
 from models.ensemble.regions import RegionCodes, Regions
-from models.ensemble.squares import Squares
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import (
@@ -43,7 +42,7 @@ from models.linear.training import (
 from models.methods.auto import Auto
 
 SAMPLE = 2000  # unlabeled images that are learned from, and images from which averages are taken, at most
-BLOCK = 2048  # images whose moments are made at once
+BLOCK = 2048  # images whose labels are counted at once
 LARGE = (
     10_000  # labeled images; from there on torch uses all of its threads: single products are long enough to be shared
 )
@@ -174,7 +173,7 @@ def fit_ensemble(
                 seed
     tell        called now and then during the long steps
     checked     whether the features are known to be finite
-    learned     which of the labeled images are learned from; None: all
+    learned     what is learned from the labeled images; None: all of them
 
     Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
     unlabeled images that are not finite.
@@ -262,7 +261,8 @@ def fit_ridge(
 ) -> None:
     """Ridge regression on the labeled images, then again with its own predictions for unlabeled images.
 
-    answers (n, C) of the images that are learned from; free (m, D) roots and region codes of unlabeled ones.
+    answers (n, C) of the images whose roots are learned from, used where their moments are not known; free (m, D) roots
+    and region codes of unlabeled ones.
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
     """
@@ -272,7 +272,10 @@ def fit_ridge(
 
 def _fit_ridge(ensemble, learned, answers, free, region_codes, tell) -> None:
     method = ensemble.method
-    moments = Moments.of_roots(learned.roots, ensemble.centre, answers - ensemble.marked, learned.squares)
+    if learned.moments is None:
+        moments = Moments.of_roots(learned.roots, ensemble.centre, answers - ensemble.marked)
+    else:
+        moments = learned.moments.filled().less(ensemble.marked)
     ensemble.middle, ensemble.weight = moments.mean, moments.solve(method.ridge)
     if not len(free) or not method.rounds or not method.unlabelled:
         return
@@ -291,66 +294,3 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, tell) -> None:
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
         ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Sums over rows that a ridge regression needs; those of two lists of rows add up to those of both.
-
-    count       of rows
-    sum         (D,)
-    products    (D, D) of rows with rows
-    answers     (C,) sum of answers
-    right       (D, C) products of rows with answers
-    """
-
-    count: float
-    sum: Tensor
-    products: Tensor
-    answers: Tensor
-    right: Tensor
-
-    @classmethod
-    def of(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
-        """Of rows (n, D) and answers (n, C), each counted `weight` times."""
-        right, total = weight * (rows.T @ answers), weight * answers.sum(0)
-        return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
-
-    @classmethod
-    def of_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor, squares: Squares | None = None) -> "Moments":
-        """Of the units of roots (n, D), block by block, and answers (n, C).
-
-        squares    of these units where they are known: then only what depends on the answers is computed
-        """
-        right, known = torch.zeros(roots.shape[1], answers.shape[1]), squares
-        if squares is None:
-            squares = Squares(torch.zeros(roots.shape[1]), torch.zeros(roots.shape[1], roots.shape[1]))
-        for rows, of_rows in zip(roots.split(BLOCK), answers.split(BLOCK), strict=True):
-            units = unit(rows, centre)
-            right += units.T @ of_rows
-            if known is None:
-                squares = squares + Squares.of(units)
-        return cls(len(roots), squares.sum, squares.products, answers.sum(0), right)
-
-    def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
-        """The same rows with other answers."""
-        return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
-
-    def __add__(self, other: "Moments") -> "Moments":
-        return Moments(
-            self.count + other.count,
-            self.sum + other.sum,
-            self.products + other.products,
-            self.answers + other.answers,
-            self.right + other.right,
-        )
-
-    @property
-    def mean(self) -> Tensor:
-        return self.sum / self.count
-
-    def solve(self, ridge: float) -> Tensor:
-        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares."""
-        centred = self.products - self.count * torch.outer(self.mean, self.mean)
-        centred.diagonal().add_(ridge)
-        return torch.linalg.solve(centred, self.right - torch.outer(self.mean, self.answers))

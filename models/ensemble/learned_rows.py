@@ -1,12 +1,12 @@
 """Which labeled images `auto` learns from where there are more of them than it needs.
 
-A linear model of a thousand weights a class gains little beyond some ten thousand images, and its time grows with all
-of them. What is rare is kept: first the images that the caller puts first, then images of every class up to a quota of
-its own, then any.
+Its head goes through images one by one, twelve times, and its time grows with them; its ridge model needs their sums
+only, which are kept (squares.py), so it learns from more. What is rare is kept in both: first the images that the
+caller puts first, then images of every class up to a quota of its own, then any.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,29 +14,32 @@ import torch
 from torch import Tensor
 
 from models.ensemble.basis import as_tensor, root
-from models.ensemble.squares import KeptSquares, Squares
+from models.ensemble.moments import Moments
+from models.ensemble.squares import Answers, KeptSquares
 from models.labels import PRESENT
 from models.linear.blocks import in_blocks
 from models.linear.training import Features, one_thread
 
-LEARNED = 40_960  # labeled images that are learned from, at most
+LEARNED = 65_536  # labeled images that a model goes through one by one, at most
+SUMMED = 131_072  # labeled images of which sums are learned from, at most
 FIRST = 0.5  # share of them that the caller may put first
 READ = 512  # images read at once
+WAIT = 0.1  # seconds
 QUOTA = 0.5  # share of them that is shared out among the classes before the rest is drawn
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Labeled images that are learned from.
+    """What is learned from labeled images.
 
-    places     (m,) int64, which of the labeled images
+    places     (m,) int64, which of them a model goes through one by one
     roots      (m, D) float32 of their pooled features
-    squares    of their units; None: they are made where they are needed
+    moments    of those that the ridge model learns from; None: it learns from these, too
     """
 
     places: np.ndarray
     roots: Tensor
-    squares: Squares | None
+    moments: Moments | None = None
 
 
 def learned_rows(labels: np.ndarray, most: int, first: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -68,21 +71,13 @@ def _lowest(rows: np.ndarray, order: np.ndarray, most: int) -> np.ndarray:
 
 
 def gathered(
-    features: Features,
-    rows: np.ndarray,
-    places: Sequence[np.ndarray],
-    centre: Tensor | None,
-    kept: Sequence[KeptSquares],
-    threads: int,
-    tell: Callable[[], None],
+    features: Features, rows: np.ndarray, places: Sequence[np.ndarray], tell: Callable[[], None]
 ) -> tuple[Learned, list[Learned]]:
-    """All images that are learned from, and those of each part; the parts share the roots of the whole.
+    """All images that are learned from one by one, and those of each part; the parts share the roots of the whole.
 
     features    (N, D) of all images
     rows        (n,) which of them are labeled
     places      of each part, ascending: which of the labeled images are learned from
-    centre      (D,) of units; None: squares are left out
-    kept        of each part: what its squares were in the training before
     """
     wanted = rows[np.concatenate(places)]
     roots = torch.empty(len(wanted), features.shape[1])
@@ -92,19 +87,33 @@ def gathered(
 
     in_blocks(len(wanted), READ, read, tell)
     of_parts = roots.split([len(part) for part in places])
-    squares: list[Squares] | list[None] = [None] * len(places)
-    if centre is not None:
-        with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:
-            squares = list(
-                pool.map(
-                    lambda sums, part, its_roots: sums.of(features, centre, rows[part], its_roots),
-                    kept,
-                    places,
-                    of_parts,
-                )
-            )
-    of_all = None
-    for part in squares:
-        of_all = part if of_all is None or part is None else of_all + part
-    parts = [Learned(*part) for part in zip(places, of_parts, squares, strict=True)]
-    return Learned(np.concatenate(places), roots, of_all), parts
+    return Learned(np.concatenate(places), roots), [
+        Learned(part, of_part) for part, of_part in zip(places, of_parts, strict=True)
+    ]
+
+
+def summed(
+    features: Features,
+    centre: Tensor,
+    rows: Sequence[np.ndarray],
+    classes: int,
+    answers: Sequence[Answers],
+    kept: Sequence[KeptSquares],
+    threads: int,
+    tell: Callable[[], None],
+) -> list[Moments]:
+    """The moments of each part.
+
+    centre      (D,) of units
+    rows        of each part, ascending: images
+    answers     of each part, as KeptSquares.moments takes them
+    kept        of each part: what was summed in the training before
+    """
+    with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:
+        work = [
+            pool.submit(sums.moments, features, centre, of_part, classes, its_answers)
+            for sums, of_part, its_answers in zip(kept, rows, answers, strict=True)
+        ]
+        while wait(work, WAIT).not_done:
+            tell()
+        return [part.result() for part in work]

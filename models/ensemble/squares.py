@@ -1,39 +1,28 @@
 """Sums over images that no label changes: kept from one training to the next, so that only new images are added.
 
 The ridge model needs, of the images that it learns from, the sum of their units (D,) and the products of the units with
-each other (D, D). Both add up: those of all images are those of two halves together, and those of a training are those
-of the training before, plus the images that have come, less the images that have gone. What is kept is in double
-precision, so that adding and taking off leaves no more than the rounding of one sum.
+each other (D, D), and the products of the units with the answers (D, C). All of them add up: those of all images are
+those of two halves together. The first two are, in each training, those of the training before, plus the images that
+have come, less the images that have gone; they are kept in double precision, so that adding and taking off leaves no
+more than the rounding of one sum. The last, a tenth of the work, are made again, because answers change.
+
+Images are read block by block, so this learns from many more than fit into memory.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from models.ensemble.basis import as_tensor, root, unit
+from models.ensemble.moments import Blanks, Moments
 from models.linear.training import Features
 
-ROWS = 2048  # images whose products are made at once
+ROWS = 2048  # images that are read at once
 AFRESH = 0.5  # share of the images by which they may have changed before the sums are made again
 
-
-@dataclass(frozen=True, eq=False)
-class Squares:
-    """Of n units: their sum (D,) and the products (D, D) of the units with each other."""
-
-    sum: Tensor
-    products: Tensor
-
-    @classmethod
-    def of(cls, units: Tensor) -> "Squares":
-        """Of units (n, D)."""
-        return cls(units.sum(0), units.T @ units)
-
-    def __add__(self, other: "Squares") -> "Squares":
-        return Squares(self.sum + other.sum, self.products + other.products)
+Answers = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class KeptSquares:
@@ -48,55 +37,70 @@ class KeptSquares:
         self._rows, self._checksums = np.zeros(0, np.int64), np.zeros(0, np.uint64)
         self._sum, self._products = torch.zeros(0), torch.zeros(0)
 
-    def of(
+    def moments(
         self,
         features: Features,
         centre: Tensor,
         rows: np.ndarray,
-        roots: Tensor,
+        classes: int,
+        answers: Answers,
         tell: Callable[[], None] = lambda: None,
-    ) -> Squares:
-        """The squares of some images.
+    ) -> Moments:
+        """The moments of some images.
 
-        features    (N, D) of all images; read where images have gone since the last call
+        features    (N, D) of all images
         centre      (D,) of the units
         rows        (n,) int64, ascending: images
-        roots       (n, D) of these images
+        classes     C
+        answers     of some of the n: (m, C) float32, and (m, C) bool, which of them are blank; None where none are
         """
-        checksums = _checksums(roots)
-        gone = self._changes(features, centre, rows, checksums)
+        gone = self._gone(features, centre, rows)
         if gone is None:
+            self._rows, self._checksums = np.zeros(0, np.int64), np.zeros(0, np.uint64)
             self._sum = torch.zeros(len(centre), dtype=torch.float64)
             self._products = torch.zeros(len(centre), len(centre), dtype=torch.float64)
-            new = slice(None)
-        else:
-            new = torch.from_numpy(~np.isin(rows, self._rows))
         self._centre = None  # a training that is ended here leaves sums of nothing
-        for roots_of_some, sign in ((roots[new], 1), *(() if gone is None else ((gone, -1),))):
-            self._add(roots_of_some, centre, sign, tell)
+        stayed, checksums = np.isin(rows, self._rows), np.zeros(len(rows), np.uint64)
+        before = checksums.copy()
+        before[stayed] = self._checksums[np.isin(self._rows, rows)]
+        right, total = torch.zeros(len(centre), classes), torch.zeros(classes)
+        blanks: Blanks | None = None
+        for start in range(0, len(rows), ROWS):
+            tell()
+            block = slice(start, min(start + ROWS, len(rows)))
+            roots = root(as_tensor(features[rows[block]]))
+            checksums[block] = _checksums(roots)
+            if (checksums[block] != before[block])[stayed[block]].any():
+                return self.moments(features, centre, rows, classes, answers, tell)  # afresh
+            units = unit(roots, centre)
+            self._add(units[torch.from_numpy(~stayed[block])], 1)
+            wanted, is_blank = answers(block)
+            right += units.T @ wanted
+            total += wanted.sum(0)
+            if is_blank is not None:
+                of_block = Blanks(is_blank.sum(0).float(), units.T @ is_blank.float())
+                blanks = of_block if blanks is None else blanks + of_block
+        for roots in () if gone is None else gone.split(ROWS):
+            self._add(unit(roots, centre), -1)
         self._centre, self._rows, self._checksums = centre, rows, checksums
-        return Squares(self._sum.float(), self._products.float())
+        return Moments(len(rows), self._sum.float(), self._products.float(), total, right, blanks)
 
-    def _changes(self, features: Features, centre: Tensor, rows: np.ndarray, checksums: np.ndarray) -> Tensor | None:
-        """The roots of the images that have gone; None where all sums have to be made again."""
+    def _gone(self, features: Features, centre: Tensor, rows: np.ndarray) -> Tensor | None:
+        """The roots of the images that have gone since the last call; None where all sums have to be made again."""
         if self._centre is None or not torch.equal(self._centre, centre):
             return None
-        stayed, gone = np.isin(rows, self._rows), ~np.isin(self._rows, rows)
-        if int((~stayed).sum() + gone.sum()) > AFRESH * len(rows):
+        new, gone = ~np.isin(rows, self._rows), ~np.isin(self._rows, rows)
+        if int(new.sum() + gone.sum()) > AFRESH * len(rows):
             return None
         left = self._rows[gone]
         if len(left) and int(left[-1]) >= len(features):
             return None
-        of_gone = root(as_tensor(features[left]))
-        before = np.array_equal(checksums[stayed], self._checksums[~gone])
-        return of_gone if before and np.array_equal(_checksums(of_gone), self._checksums[gone]) else None
+        roots = root(as_tensor(features[left]))
+        return roots if np.array_equal(_checksums(roots), self._checksums[gone]) else None
 
-    def _add(self, roots: Tensor, centre: Tensor, sign: int, tell: Callable[[], None]) -> None:
-        for start in range(0, len(roots), ROWS):
-            tell()
-            squares = Squares.of(unit(roots[start : start + ROWS], centre))
-            self._sum += sign * squares.sum
-            self._products += sign * squares.products
+    def _add(self, units: Tensor, sign: int) -> None:
+        self._sum += sign * units.sum(0)
+        self._products += sign * (units.T @ units)
 
 
 def _checksums(roots: Tensor) -> np.ndarray:

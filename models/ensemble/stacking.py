@@ -20,7 +20,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 import torch
@@ -29,11 +30,11 @@ from torch import Tensor
 from models.ensemble.all_images import ROWS, ImageModel, Known, Scoring, score_here
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, without
-from models.ensemble.learned_rows import LEARNED, Learned, gathered, learned_rows
+from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, wanted, without
+from models.ensemble.learned_rows import LEARNED, SUMMED, Learned, gathered, learned_rows, summed
 from models.ensemble.regions import Regions
 from models.ensemble.scoring import EnsembleModel, Scorer, StackedScorer
-from models.ensemble.squares import KeptSquares
+from models.ensemble.squares import Answers, KeptSquares
 from models.labels import PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
@@ -266,21 +267,37 @@ class StackedModel:
 
     def _learned(self) -> dict[int, Learned]:
         """What the model of all images and that of each half learn from."""
-        places = []
+        places, to_sum = [], []
         for half in range(HALVES):
             of_half = np.flatnonzero(self._half_of[self.rows] == half)
             labels = np.where(self.sure[of_half], self.labels[of_half], UNSEEN)
             first = self.unbiased[of_half].any(1)
-            places.append(of_half[learned_rows(labels, LEARNED // HALVES, first, self._order[of_half])])
-        # Without regions, units have another centre in every training.
-        centre = None if self.region_codes is None else self.region_codes.basis.centre
-        threads = HALVES if self._is_shared else 1
-        whole, halves = gathered(self.features, self.rows, places, centre, self.warm_start.squares, threads, self.tell)
+            for most, chosen in ((LEARNED, places), (SUMMED, to_sum)):
+                chosen.append(of_half[learned_rows(labels, most // HALVES, first, self._order[of_half])])
+        whole, halves = gathered(self.features, self.rows, places, self.tell)
+        if self.region_codes is not None:  # without regions, units have another centre in every training
+            moments = summed(
+                self.features, self.region_codes.basis.centre, [self.rows[some] for some in to_sum],
+                self.labels.shape[1], [self._answers_of(some) for some in to_sum], self.warm_start.squares,
+                HALVES if self._is_shared else 1, self.tell,
+            )  # fmt: skip
+            whole = replace(whole, moments=reduce(add, moments))
+            halves = [replace(half, moments=its) for half, its in zip(halves, moments, strict=True)]
         of_models = {ALL: whole}
         for half in range(HALVES):
             other = halves[1 - half]
             of_models[half] = replace(other, places=np.searchsorted(self._learned_from(half), other.places))
         return of_models
+
+    def _answers_of(self, places: np.ndarray) -> Answers:
+        """What the ridge model is fitted to, of some of these labeled images."""
+
+        def answers(some: slice) -> tuple[Tensor, Tensor | None]:
+            known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
+            blank = None if self.mask is None else torch.from_numpy(~self.mask[places[some]])
+            return wanted(known, None, self.method.absent), blank
+
+        return answers
 
     def _scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
         """The model, and an AnsweredHead trained on the same images."""

@@ -1,0 +1,101 @@
+"""What a ridge regression needs of its rows: sums, which add up over images, halves and trainings."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from models.ensemble.basis import unit
+
+BLOCK = 2048  # rows whose products are made at once
+
+
+@dataclass(frozen=True, eq=False)
+class Blanks:
+    """Cells that may not be used: count (C,), how many of each class; right (D, C), the sums of their rows."""
+
+    count: Tensor
+    right: Tensor
+
+    def __add__(self, other: "Blanks") -> "Blanks":
+        return Blanks(self.count + other.count, self.right + other.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows; those of two lists of rows add up to those of both.
+
+    count       of rows
+    sum         (D,)
+    products    (D, D) of rows with rows
+    answers     (C,) sum of answers
+    right       (D, C) products of rows with answers
+    blanks      of cells without an answer, 0 in both; None: there are none
+    """
+
+    count: float
+    sum: Tensor
+    products: Tensor
+    answers: Tensor
+    right: Tensor
+    blanks: Blanks | None = None
+
+    @classmethod
+    def of(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
+        """Of rows (n, D) and answers (n, C), each counted `weight` times."""
+        right, total = weight * (rows.T @ answers), weight * answers.sum(0)
+        return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
+
+    @classmethod
+    def of_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
+        """Of the units of roots (n, D), block by block, and answers (n, C)."""
+        dimensions, classes = roots.shape[1], answers.shape[1]
+        products, right = torch.zeros(dimensions, dimensions), torch.zeros(dimensions, classes)
+        total = torch.zeros(dimensions)
+        for rows, of_rows in zip(roots.split(BLOCK), answers.split(BLOCK), strict=True):
+            units = unit(rows, centre)
+            total += units.sum(0)
+            products += units.T @ units
+            right += units.T @ of_rows
+        return cls(len(roots), total, products, answers.sum(0), right)
+
+    def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
+        """The same rows with other answers."""
+        return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
+
+    def filled(self) -> "Moments":
+        """With the average answer of its class in every blank cell, where it has no influence."""
+        if self.blanks is None:
+            return self
+        average = self.answers / self.count
+        return replace(
+            self,
+            answers=self.answers + average * self.blanks.count,
+            right=self.right + average * self.blanks.right,
+            blanks=None,
+        )
+
+    def less(self, level: Tensor) -> "Moments":
+        """With all answers lower by a level of their class (C,)."""
+        return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        blanks = [moments.blanks for moments in (self, other) if moments.blanks is not None]
+        return Moments(
+            self.count + other.count,
+            self.sum + other.sum,
+            self.products + other.products,
+            self.answers + other.answers,
+            self.right + other.right,
+            blanks[0] + blanks[1] if len(blanks) == 2 else blanks[0] if blanks else None,
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        return self.sum / self.count
+
+    def solve(self, ridge: float) -> Tensor:
+        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares."""
+        centred = self.products - self.count * torch.outer(self.mean, self.mean)
+        centred.diagonal().add_(ridge)
+        return torch.linalg.solve(centred, self.right - torch.outer(self.mean, self.answers))
