@@ -20,7 +20,7 @@ from models.labels import PRESENT
 from models.linear.blocks import in_blocks
 from models.linear.training import Features, one_thread
 
-LEARNED = 65_536  # labeled images that a model goes through one by one, at most
+LEARNED = 57_344  # labeled images that a model goes through one by one, at most
 SUMMED = 131_072  # labeled images of which sums are learned from, at most
 FIRST = 0.5  # share of them that the caller may put first
 READ = 512  # images read at once
