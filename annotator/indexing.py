@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.rows import Rows
+
 Ids = Sequence[int] | np.ndarray
 ROWS_AT_ONCE = 1 << 14  # aligned in one go: no second copy of everything
 
@@ -55,7 +57,7 @@ class CellIndex:
         (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
         return rows, columns, known_rows & known_columns
 
-    def aligned(self, values: np.ndarray, image_ids: Ids, class_ids: Ids) -> np.ndarray:
+    def aligned(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
         """Values in the rows and columns of other images and classes: (n, c) of their type, nan where there are none.
 
         values    (N, C) float; may be mapped from the disk

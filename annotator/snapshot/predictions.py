@@ -5,6 +5,7 @@ others are copied into memory.
 """
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from annotator.indexing import CellIndex
 from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.rankings import Rankings
-from annotator.store import classes, runs
+from annotator.store import classes, probabilities, runs
 from annotator.store.arrays import open_array
 from annotator.store.database import Database
+from models.rows import Rows
 
 VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
 
@@ -27,7 +29,7 @@ class Probabilities(CellIndex):
     probabilities    (N, C) float16 in [0, 1], nan where the class has no model
     """
 
-    probabilities: np.ndarray
+    probabilities: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +74,11 @@ def read_predictions(db: Database) -> Predictions | None:
 def _of_columns(db: Database, predictions: Predictions, columns: np.ndarray) -> Predictions:
     run, class_ids = predictions.run, predictions.class_ids[columns]
     version = (run.id, run.version, *columns.tolist())
-    probabilities = db.caches.get(
+    chosen = db.caches.get(
         "probabilities of some classes", version, lambda: np.ascontiguousarray(predictions.probabilities[:, columns]), 1
     )
     run = replace(run, class_ids=class_ids.tolist())
-    return Predictions(predictions.image_ids, class_ids, probabilities, run, columns)
+    return Predictions(predictions.image_ids, class_ids, chosen, run, columns)
 
 
 def stored_predictions(db: Database) -> Predictions | None:
@@ -87,14 +89,14 @@ def stored_predictions(db: Database) -> Predictions | None:
         if run is None:
             return None
         try:
-            image_ids, probabilities = arrays_of(db, run.id, run.version)
+            image_ids, values = arrays_of(db, run.id, run.version)
         except FileNotFoundError:
             continue
         except (OSError, ValueError, EOFError):
             return None
-        if probabilities.shape != (len(image_ids), len(run.class_ids)):
+        if values.shape != (len(image_ids), len(run.class_ids)):
             return None
-        return Predictions(image_ids, np.asarray(run.class_ids, np.int64), probabilities, run)
+        return Predictions(image_ids, np.asarray(run.class_ids, np.int64), values, run)
     return None
 
 
@@ -116,28 +118,25 @@ def rankings_of(db: Database, predictions: Predictions) -> Rankings | None:
 
 
 def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
-    run, probabilities = predictions.run, predictions.probabilities
+    run, values = predictions.run, predictions.probabilities
     stored = rankings.load(db.paths.run(run.id, run.version))
     if stored is not None and predictions.stored_columns is not None:
         return rankings.of_columns(
-            db, stored, predictions.stored_columns, predictions.image_ids, predictions.class_ids, probabilities
+            db, stored, predictions.stored_columns, predictions.image_ids, predictions.class_ids, values
         )
-    if stored is None and probabilities.size <= rankings.SMALL:
-        return rankings.build(db, run.last_decision_id, predictions.image_ids, predictions.class_ids, probabilities)
+    if stored is None and prod(values.shape) <= rankings.SMALL:
+        return rankings.build(db, run.last_decision_id, predictions.image_ids, predictions.class_ids, values)
     return stored
 
 
-def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises FileNotFoundError."""
-    return (
-        db.caches.get("image ids of runs", run_id, lambda: _image_ids(db, run_id), VERSIONS_KEPT),
-        db.caches.get("probabilities", (run_id, version), lambda: _probabilities(db, run_id, version), VERSIONS_KEPT),
+def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, Rows]:
+    """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises OSError, ValueError."""
+    image_ids = db.caches.get("image ids of runs", run_id, lambda: _image_ids(db, run_id), VERSIONS_KEPT)
+    values = db.caches.get(
+        "probabilities", (run_id, version), lambda: probabilities.read(db, run_id, version), VERSIONS_KEPT
     )
+    return image_ids, values
 
 
 def _image_ids(db: Database, run_id: int) -> np.ndarray:
     return np.array(open_array(db.paths.run(run_id) / "image_ids.npy"))
-
-
-def _probabilities(db: Database, run_id: int, version: int) -> np.ndarray:
-    return np.asarray(open_array(db.paths.run(run_id, version) / "probabilities.npy"))

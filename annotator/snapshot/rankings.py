@@ -18,6 +18,7 @@ from annotator.snapshot import merging
 from annotator.store import auto_accepted, cells
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
+from models.rows import Rows
 
 RANKED = 50_000  # cells kept of each class, and images
 RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
@@ -51,9 +52,7 @@ class Rankings:
     cooccurrence: np.ndarray
 
 
-def build(
-    db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray
-) -> Rankings:
+def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> Rankings:
     """The rankings of a run.
 
     newest           the last decision that the run has seen; later ones are left out
@@ -73,7 +72,7 @@ class Ranker:
     probabilities           (N, C) float16, read at each ranking, such as mapped ones: they may be replaced in between
     """
 
-    def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: np.ndarray):
+    def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows):
         self._image_ids, self._class_ids, self.probabilities = image_ids, class_ids, probabilities
         rows, columns = probabilities.shape
         self._depth = ranked_per_class(rows, columns)
@@ -85,6 +84,7 @@ class Ranker:
         self._present = [no_rows] * columns
         self._doubts = [np.zeros((0, 3))] * columns
         self._together = np.zeros((columns, columns), np.int32)
+        self._likeliest: _Likeliest | None = None
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
         """Rank these columns, with the answers up to the decision `newest`."""
@@ -97,9 +97,16 @@ class Ranker:
             for place, of_column in enumerate(keys):
                 counts[place] += merging.count_keys(of_column)
         ranked = [merging.Ranking(of_column, self._depth) for of_column in counts]
+        likeliest = self._likeliest if FEW_OF * len(columns) <= len(self._class_ids) else None
+        lost = [np.zeros(0, np.int64)]
         for first, keys in blocks or self._blocks(columns):
             for ranking, of_column in zip(ranked, keys, strict=True):
                 ranking.take(of_column, first)
+            if likeliest is not None and columns:
+                lost.append(likeliest.change(first, columns, keys))
+        self._likeliest = likeliest
+        if likeliest is not None:
+            self._find_likeliest(likeliest, np.concatenate(lost))
         for column, ranking in zip(columns, ranked, strict=True):
             self._by_class[column], self._scores[column] = ranking.rows, ranking.scores
             self._expected[column] = ranking.expected
@@ -112,6 +119,7 @@ class Ranker:
             return self.rank(db, newest, columns)
         self._read_answers(db, newest, columns)
         self._by_class[:], self._scores[:], self._expected[:] = stored.by_class, stored.scores, stored.expected
+        self._best()  # before the first update, which would wait for it
         return None
 
     def _read_answers(self, db: Database, newest: int, columns: Collection[int]) -> None:
@@ -141,16 +149,34 @@ class Ranker:
 
     def _best(self) -> np.ndarray:
         """(N,) uint16: the key of the likeliest open cell of each image."""
-        best = np.full(len(self._image_ids), merging.CLOSED)
+        if self._likeliest is None:
+            self._likeliest = _Likeliest.unknown(len(self._image_ids))
+            self._find_likeliest(self._likeliest, slice(None))
+        return self._likeliest.keys
+
+    def _find_likeliest(self, likeliest: "_Likeliest", images: np.ndarray | slice) -> None:
+        """Find the likeliest open cell of some images (n,) among all classes."""
+        wanted = np.arange(len(self._image_ids))[images]
+        places = np.full(len(self._image_ids), -1, np.int32)
         rows = max(CELLS_AT_ONCE // max(len(self._class_ids), 1), 1)
-        for first in range(0, len(best), rows):
+        for start in range(0, len(wanted), rows):
+            some = wanted[start : start + rows]
+            whole = len(wanted) == len(self._image_ids)
             # As they lie, image by image: nothing has to be turned, as _blocks would by classes.
-            keys = merging.keys_of(np.ascontiguousarray(self.probabilities[first : first + rows]))
+            block = self.probabilities[slice(start, start + rows) if whole else some]
+            keys = merging.keys_of(np.ascontiguousarray(block))
+            places[some] = np.arange(len(some), dtype=np.int32)
             for column, closed in enumerate(self._closed):
-                begin, end = np.searchsorted(closed, [first, first + rows])
-                keys[closed[begin:end] - first, column] = merging.CLOSED
-            best[first : first + rows] = keys.min(1, initial=merging.CLOSED)
-        return best
+                if whole:
+                    begin, end = np.searchsorted(closed, [start, start + rows])
+                    at = closed[begin:end] - start
+                else:
+                    at = places[closed]
+                    at = at[at >= 0]
+                keys[at, column] = merging.CLOSED
+            places[some] = -1
+            likeliest.keys[some] = keys.min(1, initial=merging.CLOSED)
+            likeliest.columns[some] = keys.argmin(1) if keys.shape[1] else 0
 
     def _count_together(self, columns: Collection[int]) -> None:
         """Count anew on how many images each of these classes was seen with each other."""
@@ -168,14 +194,58 @@ class Ranker:
         """(first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
         rows = max(CELLS_AT_ONCE // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
-            block = self.probabilities[first : first + rows]
-            keys = merging.keys_of(
-                np.array((block if len(columns) == block.shape[1] else block[:, columns]).T, order="C")
-            )
+            some = slice(first, first + rows)
+            all_of_them = len(columns) == len(self._class_ids)
+            block = self.probabilities[some] if all_of_them else self.probabilities[some, columns]
+            keys = merging.keys_of(np.array(block.T, order="C"))
             for place, column in enumerate(columns):
                 begin, end = np.searchsorted(self._closed[column], [first, first + rows])
                 keys[place, self._closed[column][begin:end] - first] = merging.CLOSED
             yield first, keys
+
+
+class _Likeliest:
+    """The likeliest open cell of each image, kept from one ranking to the next.
+
+    keys       (N,) uint16 (merging.py), CLOSED without an open cell
+    columns    (N,) int32, of that cell
+    """
+
+    def __init__(self, keys: np.ndarray, columns: np.ndarray):
+        self.keys, self.columns = keys, columns
+
+    @classmethod
+    def unknown(cls, images: int) -> "_Likeliest":
+        return cls(np.full(images, merging.CLOSED), np.zeros(images, np.int32))
+
+    def change(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
+        """Take in what some columns (c,) are now, keys (c, n) of rows from `first` on. Returns the rows whose likeliest
+        cell was in these columns and is less likely now: theirs has to be found again."""
+        rows = slice(first, first + keys.shape[1])
+        before, of = self.keys[rows], self.columns[rows]
+        is_changed = np.zeros(int(self.columns.max(initial=0)) + max(columns) + 2, bool)
+        is_changed[columns] = True
+        was_theirs = is_changed[of]
+        best, best_of = keys.min(0), np.asarray(columns, np.int32)[keys.argmin(0)]
+        lost = was_theirs & (best > before)
+        better = (best < before) | (was_theirs & ~lost)
+        before[better], of[better] = best[better], best_of[better]
+        return first + np.flatnonzero(lost)
+
+
+def keep_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
+    """Leave the ranker of a run that was just trained to what publishes its next version."""
+    db.caches.get("ranker of a training", run_id, lambda: [ranker], 1)
+
+
+def take_ranker(db: Database, run_id: int) -> Ranker | None:
+    """The ranker that a training of this process has left of its run, once; it may be changed."""
+    kept = db.caches.get("ranker of a training", run_id, _no_ranker, 1)
+    return kept.pop() if kept else None
+
+
+def _no_ranker() -> list[Ranker]:
+    return []
 
 
 def of_columns(
@@ -184,7 +254,7 @@ def of_columns(
     columns: np.ndarray,
     image_ids: np.ndarray,
     class_ids: np.ndarray,
-    probabilities: np.ndarray,
+    probabilities: Rows,
 ) -> Rankings:
     """The rankings of some classes from those of all.
 

@@ -27,7 +27,8 @@ Database:
     locations/ address_registration.py fetched.py image_files.py   images that lie in buckets, read as they lie
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times
     pixels.py whole_jpeg.py colours.py originals.py copies.py memory.py    the only decoder, and copies for the browser
-    runs.py jobs.py heartbeat.py embedding.py arrays.py            what workers leave for the page; array files
+    runs.py probabilities.py jobs.py heartbeat.py embedding.py arrays.py
+                                                                   what workers leave for the page; array files
     adapting.py adapted.py                                         adapting a network, and the networks that came of it
     features/                                                      features of images, in shards
     without_pandas.py                                              imported first: sqlite_utils, without pandas

@@ -106,12 +106,12 @@ def open_array(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def let_go(array: np.ndarray | None) -> None:
+def let_go(array: object) -> None:
     """Count what was read of a mapped array no longer as memory of this process; the array stays as it is.
 
     Its pages stay in the system's cache, from where they are mapped again when they are next read.
     """
-    base: object = array
+    base = array
     while base is not None and not isinstance(base, mmap.mmap):
         base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
     if base is not None and hasattr(mmap, "MADV_DONTNEED"):

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 from annotator.records import Run
 from annotator.settings import RUNS_KEPT
+from annotator.store import probabilities
 from annotator.store.database import Database, new_id
 
 COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
     finished_at, trained_decision_id, version, calibration"""
-VERSIONS_KEPT = 2  # a page may be about to open the one before
+VERSIONS_KEPT = 2  # and what they need: a page may be about to open the one before
 
 
 def begin(
@@ -107,9 +108,11 @@ def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> N
         sql.execute(
             "UPDATE run SET version = ?, last_decision_id = ? WHERE id = ?", [version, last_decision_id, run_id]
         )
+    kept = range(max(version - VERSIONS_KEPT + 1, 0), version + 1)
+    needed = {number for of_kept in kept for number in probabilities.needed(db.paths, run_id, of_kept)}
     for place in db.paths.run(run_id).glob("v*"):
         number = place.name.removeprefix("v")
-        if number.isdigit() and not version - VERSIONS_KEPT < int(number) <= version:
+        if number.isdigit() and int(number) not in needed:
             shutil.rmtree(place, ignore_errors=True)
 
 

@@ -12,7 +12,8 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     outside.py                                          predictions of other models, as a training reads them
     project_images.py project_maps.py                   what trainers read of a project's images
     embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run
-    coding.py region_cache.py map_cache.py backbone.py  what is kept of regions and maps; whether a network can be had
+    coding.py region_cache.py map_cache.py image_codes.py    what is kept of regions, maps and images
+    backbone.py                                         whether a network can be had
     train_now.py embedding/                             `annotator train`; `annotator embed`, here or on a cluster
     adapting/                                           `annotator adapt`: the network learns from answers, too
 """

@@ -7,7 +7,6 @@ in between, the previous version stays. Probabilities and codes of all images li
 blocks.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,13 @@ from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import Predictions, arrays_of, stored_predictions
 from annotator.snapshot.rankings import Ranker, Rankings
-from annotator.store import cells, decisions, runs
-from annotator.store.arrays import let_go, open_array, save_rows, scratch_array
+from annotator.store import cells, decisions, probabilities, runs
+from annotator.store.arrays import ROWS, let_go
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
-from models.ensemble.basis import GrowingCodes
-from models.ensemble.incremental_update import (
-    SAMPLE,
-    Empty,
-    ImageCodes,
-    corrected,
-    encode,
-    fit_correction,
-    learn_basis,
-)
+from annotator.worker.image_codes import KeptImageCodes
+from models.ensemble.incremental_update import ImageCodes, corrected, fit_correction
+from models.rows import Rows
 
 ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
 
@@ -39,8 +31,7 @@ class Updater:
     """Publishes versions of the current run; its state in memory is a cache of what is on the disk."""
 
     def __init__(self):
-        self._codes = GrowingCodes[ImageCodes](SAMPLE, self._joined)
-        self._empty: Empty = np.empty
+        self._codes = KeptImageCodes()
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
@@ -78,18 +69,9 @@ class Updater:
                 return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
                 return None  # a shard was damaged: its images are embedded again, and a training follows
-            self._empty = partial(scratch_array, cache.folder)
-            codes = self._codes.of(
-                cache,
-                len(features),
-                lambda: learn_basis(features),
-                lambda basis, first: encode(basis, features, first, self._empty),
-            )
+            codes = self._codes.of(cache, features, image_ids)
             self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
         return self._run
-
-    def _joined(self, codes: ImageCodes, others: ImageCodes) -> ImageCodes:
-        return codes.joined(others, self._empty)
 
 
 class _LoadedRun:
@@ -100,11 +82,19 @@ class _LoadedRun:
         self.run_id = trained.run.id
         self._newest, self._codes, self._images = trained, codes, images
         self._trained = arrays_of(db, trained.run.id)[1]
-        self._ranker = Ranker(trained.image_ids, trained.class_ids, trained.probabilities)
-        if stored := rankings.load(db.paths.run(trained.run.id, trained.run.version)):
-            self._ranker.go_on(db, trained.run.last_decision_id, stored)
-        else:
-            self._ranker.rank(db, trained.run.last_decision_id, range(len(trained.class_ids)))
+        self._ranker = self._ranker_of(db, trained)
+
+    def _ranker_of(self, db: Database, newest: Predictions) -> Ranker:
+        """The ranker of a version: the one that its training has left, or one that goes on from what is stored."""
+        run = newest.run
+        ranker = rankings.take_ranker(db, run.id)
+        if ranker is None or run.version:
+            ranker = Ranker(newest.image_ids, newest.class_ids, newest.probabilities)
+            if stored := rankings.load(db.paths.run(run.id, run.version)):
+                ranker.go_on(db, run.last_decision_id, stored)
+            else:
+                ranker.rank(db, run.last_decision_id, range(len(newest.class_ids)))
+        return ranker
 
     def columns(self, class_ids: set[int] | None) -> list[int]:
         """The columns of these classes; all for None."""
@@ -117,13 +107,16 @@ class _LoadedRun:
         run = before.run
         corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
         rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections)
-        file = db.paths.run(run.id, run.version + 1) / "probabilities.npy"
-        save_rows(file, rows, np.float16, sync=False)
-        self._ranker.probabilities = np.asarray(open_array(file))
+        if probabilities.is_whole_next(db, run.id, run.version, len(columns)):
+            probabilities.save_whole(db, run.id, run.version + 1, rows)
+            let_go(before.probabilities)
+        else:
+            probabilities.save_columns(db, run.id, run.version + 1, run.version, columns, rows.columns())
+        self._ranker.probabilities = probabilities.read(db, run.id, run.version + 1)
         self._ranker.rank(db, newest, columns)
         ranked = self._ranker.rankings()
-        for array in (before.probabilities, self._trained, self._ranker.probabilities):
-            let_go(array)
+        let_go(self._trained)
+        let_go(self._ranker.probabilities)
         return ranked
 
     def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
@@ -142,8 +135,8 @@ class _Corrected:
 
     def __init__(
         self,
-        before: np.ndarray,
-        trained: np.ndarray,
+        before: Rows,
+        trained: Rows,
         columns: list[int],
         codes: ImageCodes,
         images: np.ndarray,
@@ -158,9 +151,20 @@ class _Corrected:
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
         block = np.array(self._before[rows])
-        base = self._trained[rows][:, self._columns]
-        block[:, self._columns] = corrected(self._codes, self._images[rows], base, self._corrections)
+        block[:, self._columns] = self._of(rows)
         return block
+
+    def columns(self) -> np.ndarray:
+        """The columns that change, (c, N) float16."""
+        found = np.empty((len(self._columns), len(self)), np.float16)
+        for start in range(0, len(self), ROWS):
+            rows = slice(start, start + ROWS)
+            found[:, rows] = self._of(rows).T
+        return found
+
+    def _of(self, rows: Any) -> np.ndarray:
+        base = self._trained[rows, self._columns]
+        return corrected(self._codes, self._images[rows], base, self._corrections)
 
 
 def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:

@@ -109,6 +109,11 @@ class Rows:
             cut += [some] if len(some) else []
         return Rows(self._name, cut, self.shape[1:], self.dtype.type)
 
+    def shards(self) -> tuple[list[str], np.ndarray]:
+        """The names of the files it is read from, and which of them each row (N,) is in, int32."""
+        numbers = np.arange(len(self._parts), dtype=np.int32)
+        return [part.path.name for part in self._parts], np.repeat(numbers, np.diff(self._starts))
+
     def files(self) -> list[Path]:
         """The files it is read from."""
         return [part.path.absolute() for part in self._parts]

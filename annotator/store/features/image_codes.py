@@ -1,0 +1,109 @@
+"""The codes of whole images, one vector of int8 each, by which a worker corrects a run as decisions arrive: kept beside
+the features, so that a worker that starts does not make them anew.
+
+    image-codes/<sha256>.npy         (N, K) int8
+    image-codes/index.safetensors    the basis, the images and their shards, and which of those files it is
+
+The index is written last, so a kill leaves the one before. Of each code it says from which shard its image was read,
+whose name is that of its content: codes of other features are not used. They are a cache and may be deleted any time.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from annotator.indexing import positions
+from annotator.store.arrays import replacing, save_rows
+from annotator.store.features.basis import StoredBasis
+from models.rows import Rows
+
+FOLDER, INDEX = "image-codes", "index.safetensors"
+HASHED = 1 << 24  # bytes at once
+
+
+@dataclass(frozen=True, eq=False)
+class KeptCodes:
+    """What was kept.
+
+    basis        of the codes
+    image_ids    (N,) int64
+    shards       the names of the files that the images were read from
+    shard_of     (N,) int32, which of these that was
+    codes        (N, K) int8, mapped
+    """
+
+    basis: StoredBasis
+    image_ids: np.ndarray
+    shards: list[str]
+    shard_of: np.ndarray
+    codes: np.ndarray
+
+    def rows_of(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:
+        """(n,) int64: the row of each of some images (n,), -1 where there is no code of what this shard holds."""
+        rows, known = positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))
+        numbers = {name: number for number, name in enumerate(self.shards)}
+        same = np.array([numbers.get(name, -1) for name in shards], np.int64)
+        if not known.any():
+            return np.full(len(image_ids), -1)
+        return np.where(known & (self.shard_of[rows] == same[shard_of]), rows, -1)
+
+
+def save_codes(
+    folder: Path, basis: StoredBasis, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray, codes: Rows
+) -> None:
+    """Keep the codes (N, K) of images in a folder of features, instead of those that are there. Raises DiskFull."""
+    place = folder / FOLDER
+    name = f"{_digest(codes)}.npy"
+    save_rows(place / name, codes, np.int8, sync=False)
+    arrays = {
+        "centre": np.ascontiguousarray(basis.centre, np.float32),
+        "axes": np.ascontiguousarray(basis.axes, np.float32),
+        "scales": np.ascontiguousarray(basis.scales, np.float32),
+        "image_ids": np.ascontiguousarray(image_ids, np.int64),
+        "shard_of": np.ascontiguousarray(shard_of, np.int32),
+    }
+    metadata = {"codes": name, "basis": basis.name, "shards": json.dumps(list(shards))}
+    with replacing(place / INDEX) as temporary:
+        temporary.write_bytes(save(arrays, metadata))
+    for old in place.glob("*.npy"):
+        if old.name != name:
+            with suppress(OSError):  # mapped, on a system that then keeps it
+                old.unlink()
+
+
+def read_codes(folder: Path) -> KeptCodes | None:
+    """What is kept in a folder of features; None where there is nothing, or it is damaged. Reads all of it once."""
+    place = folder / FOLDER
+    try:
+        file: Any = safe_open(place / INDEX, framework="numpy")  # not typed
+        with file as opened:
+            metadata: dict[str, str] = opened.metadata() or {}
+            arrays: dict[str, np.ndarray] = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        basis = StoredBasis(arrays["centre"], arrays["axes"], arrays["scales"])
+        image_ids, shard_of = arrays["image_ids"], arrays["shard_of"]
+        shards, name = json.loads(metadata["shards"]), metadata["codes"]
+        # Mapped as if it could be written, which torch wants.
+        codes = np.asarray(np.load(place / Path(name).name, mmap_mode="c", allow_pickle=False))
+        fits = codes.dtype == np.int8 and codes.shape == (len(image_ids), basis.axes.shape[1])
+        fits = fits and shard_of.shape == image_ids.shape and int(shard_of.max(initial=-1)) < len(shards)
+        if not fits or basis.name != metadata["basis"] or name != f"{_digest(codes)}.npy":
+            return None
+        return KeptCodes(basis, image_ids, shards, shard_of, codes)
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, EOFError):
+        return None
+
+
+def _digest(codes: Rows) -> str:
+    digest = hashlib.sha256(repr(codes.shape).encode())
+    rows = max(HASHED // max(codes.shape[1], 1), 1)
+    for start in range(0, len(codes), rows):
+        digest.update(np.ascontiguousarray(codes[start : start + rows]).data)
+    return digest.hexdigest()

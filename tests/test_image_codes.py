@@ -1,0 +1,190 @@
+"""Codes of images that a worker keeps for the next one: used where they fit the features, and made again otherwise."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_versions import BACKBONE, cache_of, trained  # noqa: F401    # a fixture
+from test_worker import say
+
+from annotator.records import ABSENT
+from annotator.snapshot.predictions import read_predictions
+from annotator.store import runs
+from annotator.store.features import image_codes as store
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import write_shard
+from annotator.worker import image_codes
+from annotator.worker.coding import stored
+from annotator.worker.image_codes import KeptImageCodes
+from annotator.worker.incremental_update import Updater
+from models.ensemble.incremental_update import encode, learn_basis
+
+MANY = 60
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    """Axes are settled by twenty images instead of two thousand."""
+    monkeypatch.setattr(image_codes, "SAMPLE", 20)
+
+
+def add(folder, first: int, count: int, seed: int) -> None:
+    """A shard of images from `first` on."""
+    chance = np.random.default_rng(seed)
+    features = np.abs(chance.normal(size=(count, 8))).astype(np.float16)
+    write_shard(folder, np.arange(first, first + count), features, np.zeros((count, 9, 8), np.float16))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for shard in range(3):
+        add(tmp_path, 1 + shard * MANY // 3, MANY // 3, shard)
+    return tmp_path
+
+
+def opened(folder) -> FeatureCache:
+    cache = FeatureCache(folder)
+    cache.refresh()
+    return cache
+
+
+def codes_of(cache: FeatureCache, codes: KeptImageCodes | None = None) -> np.ndarray:
+    """(N, K) int8, as a new worker has them unless `codes` is given."""
+    return np.array((codes or KeptImageCodes()).of(cache, cache.features, cache.image_ids).steps.numpy())
+
+
+def marked(folder, mark: int = 99) -> None:
+    """Other codes in the place of those that are kept, so that it shows where they are used."""
+    cache = opened(folder)
+    codes = np.full((len(cache), 8), mark, np.int8)
+    store.save_codes(folder, stored(learn_basis(cache.features)), cache.image_ids, *cache.features.shards(), codes)
+
+
+def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder):
+    made = codes_of(opened(folder))
+    kept = store.read_codes(folder)
+    assert kept is not None and np.array_equal(kept.codes, made) and made.any()
+    assert np.array_equal(codes_of(opened(folder)), made)
+    marked(folder)
+    assert (codes_of(opened(folder)) == 99).all(), "they are not made again"
+
+
+def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_are_not_made_again(folder):
+    codes_of(opened(folder))
+    basis = store.read_codes(folder).basis
+    marked(folder)
+    add(folder, 101, 10, 7)
+    cache = opened(folder)
+    codes, new = codes_of(cache), cache.image_ids > 100
+    assert new.any() and (codes[~new] == 99).all()
+    assert np.array_equal(codes[new], encode(image_codes.as_basis(basis), cache.features[new]).steps.numpy())
+    assert len(store.read_codes(folder).image_ids) == MANY + 10, "one in seven is new: all are kept"
+
+
+def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many(folder):
+    codes, cache = KeptImageCodes(), opened(folder)
+    codes_of(cache, codes)
+    add(folder, 101, 2, 7)
+    cache.refresh()
+    first = codes_of(cache, codes)
+    assert len(first) == MANY + 2 and len(store.read_codes(folder).image_ids) == MANY
+    add(folder, 111, 9, 8)
+    cache.refresh()
+    later = codes_of(cache, codes)
+    assert np.array_equal(later[: len(first)], first) and np.array_equal(store.read_codes(folder).codes, later)
+    assert len(list((folder / store.FOLDER).glob("*.npy"))) == 1
+
+
+def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(folder):
+    codes, cache = KeptImageCodes(), opened(folder)
+    before = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
+    next(path for path in folder.glob("*.safetensors")).unlink()
+    cache.refresh()
+    after = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
+    assert len(after) == 2 * MANY // 3 and after == {image_id: before[image_id] for image_id in after}
+
+
+@pytest.mark.parametrize("damage", ["other features", "cut short", "changed", "no index", "half an index"])
+def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, damage):
+    marked(folder)
+    (array,) = (folder / store.FOLDER).glob("*.npy")
+    index = folder / store.FOLDER / store.INDEX
+    if damage == "other features":
+        for path in folder.glob("*.safetensors"):
+            path.unlink()
+        add(folder, 1, MANY, 50)  # the same images
+    elif damage == "cut short":
+        array.write_bytes(array.read_bytes()[:-1])
+    elif damage == "changed":
+        content = bytearray(array.read_bytes())
+        content[-1] ^= 1
+        array.write_bytes(content)
+    elif damage == "no index":
+        index.unlink()
+    else:
+        index.write_bytes(index.read_bytes()[:-100])
+    cache = opened(folder)
+    expected = encode(learn_basis(cache.features), cache.features).steps.numpy()
+    assert np.array_equal(codes_of(cache), expected)
+    assert np.array_equal(store.read_codes(folder).codes, expected), "and kept instead"
+
+
+def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(folder):
+    marked(folder)
+    paths = sorted(folder.glob("*.safetensors"))
+    paths[0].unlink()
+    there = set(opened(folder).image_ids.tolist())
+    gone = min(set(range(1, MANY + 1)) - there)
+    add(folder, gone, MANY // 3, 77)
+    cache = opened(folder)
+    old = np.isin(cache.image_ids, sorted(there))
+    codes = codes_of(cache)
+    assert (codes[old] == 99).all() and not (codes[~old] == 99).all(1).any()
+
+
+def test_a_version_is_the_same_with_kept_codes_and_without(trained):  # noqa: F811
+    say(trained, 20, 1)
+    Updater().update(trained, cache_of(trained))
+    assert store.read_codes(trained.paths.features(BACKBONE)) is not None
+    say(trained, 21, 2, ABSENT)
+    Updater().update(trained, cache_of(trained))
+    kept = np.array(read_predictions(trained).probabilities)
+    place = trained.paths.features(BACKBONE) / store.FOLDER
+    for path in place.iterdir():
+        path.unlink()
+    runs.advance(trained, 1, 2, runs.current_run(trained).trained_decision_id)
+    assert Updater().update(trained, cache_of(trained)).version == 3
+    assert np.array_equal(read_predictions(trained).probabilities, kept)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from annotator.worker import image_codes
+from annotator.worker.update_thread import UpdateThread
+from annotator.worker.process import Worker
+image_codes.SAMPLE = 20
+worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
+def kill_at_rename(event, _):
+    global left
+    if event == "os.rename":
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(kill_at_rename)
+UpdateThread(worker.db, worker.context.features).publish_pending_update()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("files", [1, 2])
+def test_killed_while_codes_are_written_the_next_worker_makes_them_and_goes_on(trained, files):  # noqa: F811
+    say(trained, 20, 1)
+    words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    folder = trained.paths.features(BACKBONE)
+    assert store.read_codes(folder) is None and len(list((folder / store.FOLDER).glob("*.npy"))) == files - 1
+    assert Updater().update(trained, cache_of(trained)).version == 1
+    assert store.read_codes(folder) is not None and len(list((folder / store.FOLDER).glob("*.npy"))) == 1
