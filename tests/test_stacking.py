@@ -12,7 +12,8 @@ from models.ensemble.all_images import score_here
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.learned_rows import learned_rows
 from models.ensemble.regions import RegionCodes, encode, learn_basis
-from models.ensemble.stacking import FEWEST, WarmStart, fit_stacked
+from models.ensemble.stacking import FEWEST, fit_stacked
+from models.ensemble.warm_start import WarmStart
 from models.methods.auto import Auto
 from models.statistics.outside_scores import OutsideScores
 from models.statistics.stacker import PRIOR_MEAN, Scores, Stacker, fit_stacker, other_classes

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import add
 
@@ -34,7 +34,8 @@ from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, wanted, without
 from models.ensemble.learned_rows import LEARNED, SUMMED, Learned, gathered, learned_rows, summed
 from models.ensemble.regions import Regions
 from models.ensemble.scoring import EnsembleModel, Scorer, StackedScorer
-from models.ensemble.squares import Answers, KeptSquares
+from models.ensemble.squares import Answers
+from models.ensemble.warm_start import HALVES, WarmStart
 from models.labels import PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
@@ -51,25 +52,12 @@ from models.statistics.stacker import (
 
 UNKNOWN = 0.03  # weight of a cell nobody has answered, as absent, against an answered one
 ANSWERED, OTHERS = 20_000, 4000  # images with an answer, and without, that are learned from, at most
-HALVES = 2
 ALL = -1  # in place of a half: the model of all images
 STACKED = 1_000_000  # answered cells that the stacker is fitted to, and cells whose scores say what is usual, at most
 BESIDE = 5000  # labeled images from which on the halves are trained in a thread of their own, beside the whole
 WAIT = 0.1  # seconds
 FEWEST = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
 ROUNDS = 6  # of stacking: the other classes on an image are those that the round before found likely
-
-
-@dataclass
-class WarmStart:
-    """What the next training goes on from; each worker has one instance.
-
-    weights    of the answered-cell heads
-    squares    of the images of each half
-    """
-
-    weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)
-    squares: tuple[KeptSquares, ...] = field(default_factory=lambda: tuple(KeptSquares() for _ in range(HALVES)))
 
 
 def fit_stacked(

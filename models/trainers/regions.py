@@ -11,7 +11,8 @@ from typing import cast
 
 import numpy as np
 
-from models.ensemble.stacking import WarmStart, fit_stacked
+from models.ensemble.stacking import fit_stacked
+from models.ensemble.warm_start import WarmStart
 from models.linear.stand_in import linear_stand_in
 from models.linear.training import Epoch
 from models.methods.auto import Auto
