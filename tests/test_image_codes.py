@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from made_features import add_shard, read_made
 from test_versions import BACKBONE, cache_of, trained  # noqa: F401    # a fixture
 from test_worker import say
 
@@ -14,7 +15,6 @@ from annotator.snapshot.predictions import read_predictions
 from annotator.store import runs
 from annotator.store.features import image_codes as store
 from annotator.store.features.cache import FeatureCache
-from annotator.store.features.shards import write_shard
 from annotator.worker import image_codes
 from annotator.worker.coding import stored
 from annotator.worker.image_codes import KeptImageCodes
@@ -34,7 +34,7 @@ def add(folder, first: int, count: int, seed: int) -> None:
     """A shard of images from `first` on."""
     chance = np.random.default_rng(seed)
     features = np.abs(chance.normal(size=(count, 8))).astype(np.float16)
-    write_shard(folder, np.arange(first, first + count), features, np.zeros((count, 9, 8), np.float16))
+    add_shard(folder, np.arange(first, first + count), features, np.zeros((count, 9, 8), np.float16))
 
 
 @pytest.fixture
@@ -44,12 +44,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def opened(folder) -> FeatureCache:
-    cache = FeatureCache(folder)
-    cache.refresh()
-    return cache
-
-
 def codes_of(cache: FeatureCache, codes: KeptImageCodes | None = None) -> np.ndarray:
     """(N, K) int8, as a new worker has them unless `codes` is given."""
     return np.array((codes or KeptImageCodes()).of(cache, cache.features, cache.image_ids).steps.numpy())
@@ -57,26 +51,26 @@ def codes_of(cache: FeatureCache, codes: KeptImageCodes | None = None) -> np.nda
 
 def marked(folder, mark: int = 99) -> None:
     """Other codes in the place of those that are kept, so that it shows where they are used."""
-    cache = opened(folder)
+    cache = read_made(folder)
     codes = np.full((len(cache), 8), mark, np.int8)
     store.save_codes(folder, stored(learn_basis(cache.features)), cache.image_ids, *cache.features.shards(), codes)
 
 
 def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder):
-    made = codes_of(opened(folder))
+    made = codes_of(read_made(folder))
     kept = store.read_codes(folder)
     assert kept is not None and np.array_equal(kept.codes, made) and made.any()
-    assert np.array_equal(codes_of(opened(folder)), made)
+    assert np.array_equal(codes_of(read_made(folder)), made)
     marked(folder)
-    assert (codes_of(opened(folder)) == 99).all(), "they are not made again"
+    assert (codes_of(read_made(folder)) == 99).all(), "they are not made again"
 
 
 def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_are_not_made_again(folder):
-    codes_of(opened(folder))
+    codes_of(read_made(folder))
     basis = store.read_codes(folder).basis
     marked(folder)
     add(folder, 101, 10, 7)
-    cache = opened(folder)
+    cache = read_made(folder)
     codes, new = codes_of(cache), cache.image_ids > 100
     assert new.any() and (codes[~new] == 99).all()
     assert np.array_equal(codes[new], encode(image_codes.as_basis(basis), cache.features[new]).steps.numpy())
@@ -84,7 +78,7 @@ def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_
 
 
 def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many(folder):
-    codes, cache = KeptImageCodes(), opened(folder)
+    codes, cache = KeptImageCodes(), read_made(folder)
     codes_of(cache, codes)
     add(folder, 101, 2, 7)
     cache.refresh()
@@ -98,7 +92,7 @@ def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many
 
 
 def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(folder):
-    codes, cache = KeptImageCodes(), opened(folder)
+    codes, cache = KeptImageCodes(), read_made(folder)
     before = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
     next(path for path in folder.glob("*.safetensors")).unlink()
     cache.refresh()
@@ -125,7 +119,7 @@ def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, dam
         index.unlink()
     else:
         index.write_bytes(index.read_bytes()[:-100])
-    cache = opened(folder)
+    cache = read_made(folder)
     expected = encode(learn_basis(cache.features), cache.features).steps.numpy()
     assert np.array_equal(codes_of(cache), expected)
     assert np.array_equal(store.read_codes(folder).codes, expected), "and kept instead"
@@ -135,10 +129,10 @@ def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(
     marked(folder)
     paths = sorted(folder.glob("*.safetensors"))
     paths[0].unlink()
-    there = set(opened(folder).image_ids.tolist())
+    there = set(read_made(folder).image_ids.tolist())
     gone = min(set(range(1, MANY + 1)) - there)
     add(folder, gone, MANY // 3, 77)
-    cache = opened(folder)
+    cache = read_made(folder)
     old = np.isin(cache.image_ids, sorted(there))
     codes = codes_of(cache)
     assert (codes[old] == 99).all() and not (codes[~old] == 99).all(1).any()
