@@ -66,18 +66,23 @@ def _answers(port):
         return asked.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.fixture
-def bucket(server, monkeypatch):
-    """A new bucket with five images below birds/, of which two have a SHA-256 in the store."""
-    import boto3
-
+def use_server(patch: pytest.MonkeyPatch, server: str) -> None:
+    """Let this process, and those that it starts, take this server for that of its buckets."""
     for name, value in (
         ("AWS_ENDPOINT_URL", server),
         ("AWS_ACCESS_KEY_ID", "testing"),
         ("AWS_SECRET_ACCESS_KEY", "testing"),
         ("AWS_DEFAULT_REGION", "us-east-1"),
     ):
-        monkeypatch.setenv(name, value)
+        patch.setenv(name, value)
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    """A new bucket with five images below birds/, of which two have a SHA-256 in the store."""
+    import boto3
+
+    use_server(monkeypatch, server)
     monkeypatch.setattr(objects, "_objects", {})
     client = boto3.client("s3")
     client.create_bucket(Bucket="photos")

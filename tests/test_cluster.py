@@ -60,13 +60,7 @@ def cluster(server):
     import boto3
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (
-            ("AWS_ENDPOINT_URL", server),
-            ("AWS_ACCESS_KEY_ID", "testing"),
-            ("AWS_SECRET_ACCESS_KEY", "testing"),
-            ("AWS_DEFAULT_REGION", "us-east-1"),
-        ):
-            patch.setenv(name, value)
+        test_addresses_in_place.use_server(patch, server)
         boto3.client("s3").create_bucket(Bucket=BUCKET)
         started = Cluster()
         started.add()

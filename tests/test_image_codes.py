@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from made_features import add_shard, read_made
-from test_versions import BACKBONE, cache_of, trained  # noqa: F401    # a fixture
+from test_versions import BACKBONE, KILLED, cache_of, trained  # noqa: F401    # a fixture
 from test_worker import say
 
 from annotator.records import ABSENT
@@ -153,30 +153,14 @@ def test_a_version_is_the_same_with_kept_codes_and_without(trained):  # noqa: F8
     assert np.array_equal(read_predictions(trained).probabilities, kept)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from annotator.worker import image_codes
-from annotator.worker.update_thread import UpdateThread
-from annotator.worker.process import Worker
-image_codes.SAMPLE = 20
-worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
-def kill_at_rename(event, _):
-    global left
-    if event == "os.rename":
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(kill_at_rename)
-UpdateThread(worker.db, worker.context.features).publish_pending_update()
-"""
+FEWER = "from annotator.worker import image_codes; image_codes.SAMPLE = 20"
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 2])
 def test_killed_while_codes_are_written_the_next_worker_makes_them_and_goes_on(trained, files):  # noqa: F811
     say(trained, 20, 1)
-    words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
+    words = [sys.executable, "-c", FEWER + KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     folder = trained.paths.features(BACKBONE)
     assert store.read_codes(folder) is None and len(list((folder / store.FOLDER).glob("*.npy"))) == files - 1

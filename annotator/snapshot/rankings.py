@@ -60,9 +60,14 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
     class_ids        (C,) int64, ascending
     probabilities    (N, C) float16 in [0, 1], nan where there is no model
     """
+    return ranked(db, newest, image_ids, class_ids, probabilities).rankings()
+
+
+def ranked(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> "Ranker":
+    """The ranker of a run, all of its classes ranked; the arguments are those of `build`."""
     ranker = Ranker(image_ids, class_ids, probabilities)
     ranker.rank(db, newest, range(len(class_ids)))
-    return ranker.rankings()
+    return ranker
 
 
 class Ranker:

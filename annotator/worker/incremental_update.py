@@ -88,12 +88,14 @@ class _LoadedRun:
         """The ranker of a version: the one that its training has left, or one that goes on from what is stored."""
         run = newest.run
         ranker = rankings.take_ranker(db, run.id)
-        if ranker is None or run.version:
-            ranker = Ranker(newest.image_ids, newest.class_ids, newest.probabilities)
-            if stored := rankings.load(db.paths.run(run.id, run.version)):
-                ranker.go_on(db, run.last_decision_id, stored)
-            else:
-                ranker.rank(db, run.last_decision_id, range(len(newest.class_ids)))
+        if ranker is not None and not run.version:
+            return ranker
+        arrays = newest.image_ids, newest.class_ids, newest.probabilities
+        stored = rankings.load(db.paths.run(run.id, run.version))
+        if stored is None:
+            return rankings.ranked(db, run.last_decision_id, *arrays)
+        ranker = Ranker(*arrays)
+        ranker.go_on(db, run.last_decision_id, stored)
         return ranker
 
     def columns(self, class_ids: set[int] | None) -> list[int]:

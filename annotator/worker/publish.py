@@ -94,8 +94,7 @@ def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: Fea
     probabilities = np.asarray(open_array(folder / "probabilities.npy"))
     # Before the rankings, which leave out what is auto-accepted.
     auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
-    ranker = rankings.Ranker(image_ids, class_ids, probabilities)
-    ranker.rank(db, known.newest, range(len(class_ids)))
+    ranker = rankings.ranked(db, known.newest, image_ids, class_ids, probabilities)
     rankings.save(folder, ranker.rankings())
     rankings.keep_ranker(db, run_id, ranker)
     let_go(probabilities)

@@ -19,6 +19,7 @@ import torch
 
 from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
+from annotator.store import heartbeat
 from annotator.store.image_files import open_image_file
 from annotator.worker.adapting.node_task import FINAL, Task
 from annotator.worker.map_cache import Kept, MapFiles
@@ -157,21 +158,11 @@ def _own_folder(name: str) -> Path:
     of_run = folder / name
     of_run.mkdir(mode=0o700, exist_ok=True)
     for left in of_run.iterdir():
-        if left.name.isdecimal() and not _is_alive(int(left.name)):
+        if left.name.isdecimal() and not heartbeat.exists(int(left.name)):
             shutil.rmtree(left, ignore_errors=True)
     own_folder = of_run / str(os.getpid())  # not shared: Ray may begin the next processes before the last have ended
     own_folder.mkdir(mode=0o700, exist_ok=True)
     return own_folder
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _check_versions(task: Task) -> None:
