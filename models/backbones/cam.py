@@ -17,7 +17,6 @@ from pytorch_grad_cam import GradCAM
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import nn
 
-from models.backbones.feature_maps import as_map
 from models.backbones.networks import Backbone
 
 # From violet over orange to yellow, with increasing brightness, so that they differ without colour vision too.
@@ -64,7 +63,7 @@ def heat_map(
     repeated = maps.expand(len(wanted), *maps.shape[1:])
     with (
         torch.enable_grad(),
-        GradCAM(model=rest, target_layers=[layer], reshape_transform=as_map(backbone)) as cam,
+        GradCAM(model=rest, target_layers=[layer], reshape_transform=backbone.to_map) as cam,
     ):
         heats = cam(input_tensor=repeated.clone(), targets=targets)
     heat = torch.from_numpy(np.nan_to_num(heats))[:, None]

@@ -25,9 +25,6 @@ class FeatureMaps:
         else:
             backbone.map_layer.register_forward_hook(self._note)
             self._forward, self._chunk = self._through, backbone.chunk
-            reshape = as_map(backbone)
-            assert reshape is not None  # there is a map layer
-            self._reshape = reshape
         size = backbone.input_size
         example = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
         if example.ndim != 4 or example.shape[2:].numel() <= 1:
@@ -50,22 +47,4 @@ class FeatureMaps:
 
     def _through(self, images: Tensor) -> Tensor:
         self.backbone.tail(self.backbone.trunk(images))
-        return self._reshape(self._seen.map)
-
-
-def as_map(backbone: Backbone):
-    """How the output of the map layer is brought into the form (N, K, h, w); None where it has it already."""
-    if backbone.map_layer is None:
-        return None
-    prefix = getattr(backbone.tail, "num_prefix_tokens", None)
-
-    def reshape(output: torch.Tensor) -> torch.Tensor:
-        if output.ndim == 3:  # tokens (N, T, K): a grid of patches, after one or more tokens that are not patches
-            side = int((output.shape[1] - (prefix or 0)) ** 0.5)
-            patches = output[:, output.shape[1] - side * side :]
-            return patches.reshape(len(output), side, side, -1).permute(0, 3, 1, 2)
-        if output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]:  # channels last
-            return output.permute(0, 3, 1, 2)
-        return output
-
-    return reshape
+        return self.backbone.to_map(self._seen.map)

@@ -12,22 +12,20 @@ networks were trained: an object that is visible only at the border must stay
 in the input, and a heat map must cover the whole image.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import resize
 
 from models.backbones import fast
-from models.backbones.pretrained import PACKAGED, Pretrained, pretrained
+from models.backbones.anatomy import REGIONS, anatomy
+from models.backbones.packaged import PACKAGED
+from models.backbones.pretrained import pretrained
+from models.backbones.sources.source import Pretrained
 
 DEFAULT_BACKBONE = "efficientnet_lite2"
 OFFLINE_BACKBONES = tuple(PACKAGED)
-GRID = 3
-REGIONS = GRID * GRID  # of an image, row by row from the top left
 
 
 class Backbone:
@@ -40,10 +38,11 @@ class Backbone:
     dimensions     D, the length of a feature vector
     setting        in words, the form in which features() runs it
     chunk          images that pass through the network at once; a larger batch is cut into so many
-    trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network's architecture is known to end so,
-                   otherwise the trunk does nothing and the tail is the whole network
-    map_layer      a module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map
-    sees_regions   whether features_and_regions() tells regions apart: the trunk gives a map, the tail takes parts of it
+    whole          trunk and tail in one, and the regions (models/backbones/anatomy.py)
+    trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
+                   does nothing and the tail is the whole network
+    map_layer      a module inside the tail whose output Grad-CAM reads, as to_map turns it; None: the trunk's map
+    sees_regions   whether features_and_regions() tells regions apart
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu"):
@@ -52,12 +51,16 @@ class Backbone:
         self.input_size = source.input_size
         self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
         self.device = torch.device(device)
-        self.trunk, self.tail, self.map_layer, self.sees_regions = _split(source, self.device)
+        parts = anatomy(source, self.device)
+        self.whole, self.trunk, self.tail = parts.whole, parts.trunk, parts.tail
+        self.map_layer, self.to_map, self.sees_regions = parts.map_layer, parts.to_map, parts.sees_regions
         self._mean = self._per_channel([value * 255 for value in self.mean])
         self._scale = self._per_channel([1 / (value * 255) for value in self.std])
-        network = _Whole(self.trunk, self.tail, self.sees_regions)
-        self._forward, self.setting, self.chunk = fast.fastest(network, self.input_size, self.device, True)
-        self.dimensions = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8)).shape[1]
+        self._forward, self.setting, self.chunk = fast.fastest(self.whole, self.input_size, self.device, True)
+        example = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8))
+        if not torch.isfinite(example).all():
+            raise ValueError(f"{name} makes numbers that are not finite of an image: its weights are damaged.")
+        self.dimensions = example.shape[1]
 
     def preprocess(self, picture) -> torch.Tensor:
         """A picture (Pillow, mode RGB, any size) as the tensor of one image: (3, S, S) uint8, squashed to a square.
@@ -108,14 +111,14 @@ class Backbone:
         images   as for features()
         returns  (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU
 
-        The regions are a GRID x GRID grid, row by row from the top left: the network's last map, averaged over each
-        (torch's adaptive average pooling: neighbours share a row where the map does not divide evenly), goes through
-        the tail as the map of a whole image would. With a tail that only averages, as that of the EfficientNets and
-        ResNets, regions are the averaged map itself, and where it divides evenly, their mean is the features. A region
-        is not a crop: each position of the map depends on its surroundings, too.
+        The regions are a GRID x GRID grid, row by row from the top left, with the borders of torch's adaptive average
+        pooling: neighbours share a row where a map does not divide evenly. A region is a vector of the same kind as the
+        features; how each kind of network makes it is said in models/backbones/anatomy.py. With a tail that only
+        averages, as that of the EfficientNets and ResNets, regions are the averaged map itself, and where it divides
+        evenly, their mean is the features. A region is not a crop: each place depends on its surroundings, too.
 
-        A network whose map is not known (sees_regions is False: vision transformers, torchvision's models) does
-        not tell regions apart: each gets the features of the whole image. Raises ValueError as features() does.
+        A network that ends neither in a map nor in patches (sees_regions is False) does not tell regions apart: each
+        gets the features of the whole image. Raises ValueError as features() does.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
@@ -153,97 +156,11 @@ class Backbone:
 def load_backbone(name: str = DEFAULT_BACKBONE, device: str = "cpu") -> Backbone:
     """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...).
 
-    name  one of OFFLINE_BACKBONES (installed with this project), else any classification model of timm or torchvision,
-          else that of a plug-in
+    name  one of OFFLINE_BACKBONES (installed with this project), else any that a source knows
+          (models/backbones/sources), or several joined by "+"
 
     Raises ValueError for a name no library knows (near names are listed) and for weights that cannot be had (the ones
     that need no download are named). The weights are never random, but for a plug-in that
     says otherwise.
     """
     return Backbone(name, pretrained(name), device)
-
-
-class _Part(nn.Module):
-    """One method of a timm network as a module, so that it can stand in a Sequential; shares the network's weights."""
-
-    def __init__(self, network: nn.Module, method: str, **options):
-        super().__init__()
-        self.network, self.method, self.options = network, method, options
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return getattr(self.network, self.method)(x, **self.options)
-
-
-class _Whole(nn.Module):
-    """Trunk and tail in one: images to features (N, D) and, if asked, to those of their regions (N, REGIONS, D) too."""
-
-    def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
-        super().__init__()
-        self.trunk, self.tail, self.sees_regions = trunk, tail, sees_regions
-
-    def forward(self, images: torch.Tensor, regions: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        maps = self.trunk(images)
-        features = self.tail(maps)
-        if not regions:
-            return features
-        if not self.sees_regions:
-            return features, features.unsqueeze(1).expand(-1, REGIONS, -1)
-        means = F.adaptive_avg_pool2d(maps, GRID).flatten(2).transpose(1, 2)
-        return features, self.tail(means.flatten(0, 1)[..., None, None]).unflatten(0, (len(images), REGIONS))
-
-
-def _split(source: Pretrained, device: torch.device) -> tuple[nn.Module, nn.Module, nn.Module | None, bool]:
-    """The network without its classifier as trunk, tail, map layer and whether it sees regions; see Backbone."""
-    network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
-    example = torch.zeros(1, 3, source.input_size, source.input_size, device=device)
-    if source.library == "timm":
-        network.reset_classifier(0)
-        trunk, tail = _Part(network, "forward_features"), _Part(network, "forward_head", pre_logits=True)
-        with torch.no_grad():
-            maps = trunk(example)
-        if maps.ndim == 4 and maps.shape[1] == network.num_features and maps.shape[2:].numel() > 1:
-            return trunk, tail, None, _takes_parts(tail, maps)
-    elif source.library:
-        _remove_last_linear(network)
-    return nn.Identity(), network, _last_map(network, example), False
-
-
-@torch.no_grad()
-def _takes_parts(tail: nn.Module, maps: torch.Tensor) -> bool:
-    """Whether the tail makes the same kind of vector of a map with one place as of a whole one."""
-    try:
-        return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
-    except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
-        return False
-
-
-def _remove_last_linear(network: nn.Module) -> None:
-    """Put nothing in the place of a torchvision model's classifier: its last layer, linear in nearly all of them."""
-    name, _ = [(name, module) for name, module in network.named_modules() if isinstance(module, nn.Linear)][-1]
-    parent, _, child = name.rpartition(".")
-    setattr(network.get_submodule(parent), child, nn.Identity())
-
-
-def _last_map(network: nn.Module, example: torch.Tensor) -> nn.Module | None:
-    """The layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
-    norms = [
-        module
-        for name, module in network.named_modules()
-        if name.endswith((".norm1", ".ln_1")) and isinstance(module, nn.LayerNorm)
-    ]
-    if norms:  # after the last attention only the class token may count, and the gradient of every patch be zero
-        return norms[-1]
-    maps: list[nn.Module] = []
-
-    def note(module: nn.Module, _inputs: tuple, output: object) -> None:
-        if isinstance(output, torch.Tensor) and output.ndim == 4 and min(output.shape[2:]) > 1:
-            maps.append(module)
-
-    hooks = [module.register_forward_hook(note) for module in network.modules() if module is not network]
-    try:
-        with torch.no_grad():
-            network(example)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return maps[-1] if maps else None

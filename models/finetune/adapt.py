@@ -107,16 +107,23 @@ def with_classifier(
 
 @torch.no_grad()
 def features_of(
-    last_stages: LastStages, examples: Examples, should_stop: Callable[[], bool], rows: Tensor | None = None
+    last_stages: LastStages,
+    examples: Examples,
+    should_stop: Callable[[], bool],
+    rows: Tensor | None = None,
+    *,
+    as_backbone: bool = False,
 ) -> np.ndarray:
-    """The features of images by the last stages as they are now, (n, D) float16.
+    """The features of images by the last stages as they are now, (n, D) float16: those that the classifier reads.
 
+    as_backbone     those that a backbone of this network would give instead
     rows            (n,) int64, which images; None: all
     should_stop     called before every batch; may raise to end it
     """
     last_stages.to(examples.device).eval()
     features: list[np.ndarray] = []
+    forward = last_stages.as_backbone if as_backbone else last_stages
     for part in (torch.arange(len(examples)) if rows is None else rows).split(BATCH_OF_FEATURES):
         should_stop()
-        features.append(last_stages(examples.batch(part, 1, False, torch.Generator())).cpu().numpy())
+        features.append(forward(examples.batch(part, 1, False, torch.Generator())).cpu().numpy())
     return np.concatenate(features).astype(np.float16)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from models.backbones import fast
+from models.backbones.anatomy import pooled_features
 from models.backbones.networks import Backbone
 from models.backbones.pretrained import Pretrained
 
@@ -49,8 +50,12 @@ class LastStages(nn.Module):
         return self
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(B, ...) inputs of the first trained stage -> (B, D)."""
+        """(B, ...) inputs of the first trained stage -> (B, K), which timm's classifier reads."""
         return self.network.forward_head(self.network.forward_features(inputs), pre_logits=True)
+
+    def as_backbone(self, inputs: Tensor) -> Tensor:
+        """(B, ...) -> (B, D): features as a Backbone of this network gives them (models/backbones/anatomy.py)."""
+        return pooled_features(self.network, self.network.forward_features(inputs))
 
 
 class StageInputs:
@@ -84,7 +89,7 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
     network: Any = source.network
     if source.library != "timm":
         raise ValueError(
-            f"{backbone.name} cannot be adapted: only networks of timm can, because their stages are known."
+            f"{backbone.name} cannot be adapted: only networks of timm can, one at a time: their stages are known."
         )
     first = _first_trained(network, backbone.name)
     example = torch.zeros(1, 3, source.input_size, source.input_size, device=backbone.device)

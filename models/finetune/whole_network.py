@@ -89,9 +89,10 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
 
 def _take_off_classifier(source: Pretrained) -> None:
     """Remove the classifier, so that the network ends in pooled features."""
-    if source.library == "timm":
-        timm_network: Any = source.network
-        timm_network.reset_classifier(0)
+    if source.library != "torchvision":
+        if source.library in ("timm", "open_clip"):  # others have none
+            of_timm: Any = source.network
+            of_timm.reset_classifier(0)
         return
     name, _ = [(name, module) for name, module in source.network.named_modules() if isinstance(module, nn.Linear)][-1]
     parent, _, child = name.rpartition(".")

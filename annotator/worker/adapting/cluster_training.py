@@ -63,7 +63,7 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
     task = Task(
         name=f"{plan.name}-{training.digest}",
         parent=plan.parent,
-        network=_Network(ray.put(training.source)),
+        network=_Network(ray.put(training.source.images_only())),
         images=image_files(training.db, plan.image_ids.tolist()),
         labels=plan.labels,
         mask=plan.mask,

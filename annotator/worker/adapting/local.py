@@ -172,7 +172,9 @@ class Training:
         """Judge, and publish the network as a folder of the project. Raises AnnotatorError, DiskFull."""
         plan = self.plan
         features = self.features or [
-            features_of(self.last_stages, examples_of(plan, rows, self.files, self.device), self.work.check)
+            features_of(
+                self.last_stages, examples_of(plan, rows, self.files, self.device), self.work.check, as_backbone=True
+            )
             for rows in (plan.fitted, plan.judging)
         ]
         try:

@@ -98,7 +98,7 @@ def train(config: dict[str, Any]) -> None:
         parts = []
         for of_rows in (fitted, judging):
             mine = Together(torch.from_numpy(owner[of_rows]), rank, of)
-            own = features_of(last_stages, examples(of_rows), lambda: False, mine.own)
+            own = features_of(last_stages, examples(of_rows), lambda: False, mine.own, as_backbone=True)
             parts.append(mine.gathered(torch.from_numpy(own)))
         checkpoint = None
         if rank == 0:

@@ -156,7 +156,7 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
         from annotator.worker.embedding.node import Work
         from annotator.worker.embedding.pool import Pool
 
-        source = network_of(db, backbone)
+        source = network_of(db, backbone).images_only()
         work = Work(backbone, lambda: None, versions(), 1, False, _probes(db, missing))
         try:
             pool = Pool(ray, db, use, work, source, cache)

@@ -1,0 +1,324 @@
+"""What a network without its classifier is made of, by the shape of what it ends in: features, regions, places.
+
+maps (N, K, h, w)           EfficientNet, ResNet, ConvNeXt, FastViT (MobileCLIP), ...: the map is averaged over each
+                            region, and goes through the tail as the map of a whole image would
+maps (N, h, w, K)           Swin and alike: the same, with the channels brought to the front
+tokens (N, P + h x w, K)    vision transformers. The P class and register tokens are told from those of patches:
+    average pooling         a region is the average of its patches
+    attention pooling       (SigLIP, PE-Core) the network's own pooling runs over the patches of a region
+    class token             (DINOv2, DINOv3, CLIP, DeiT) features are the class token and, beside it, the average of
+                            all patches; of a region, the class token and the average of its patches: see Tokens
+anything else               torchvision's networks, plug-ins: regions are not told apart
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.backbones.joined import Several, resized
+from models.backbones.sources.source import Pretrained
+
+GRID = 3
+REGIONS = GRID * GRID  # of an image, row by row from the top left
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """A network without its classifier.
+
+    whole          (images) -> features (N, D); (images, True) -> features and regions (N, REGIONS, D)
+    trunk, tail    the same in two: images -> map, map -> features; the trunk of what ends in no map does nothing
+    map_layer      a module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map
+    to_map         what the map layer gives, as (N, K, h, w)
+    sees_regions   whether regions are told apart
+    """
+
+    whole: nn.Module
+    trunk: nn.Module
+    tail: nn.Module
+    map_layer: nn.Module | None
+    to_map: Callable[[Tensor], Tensor]
+    sees_regions: bool
+
+
+class Part(nn.Module):
+    """One method of a network as a module, so that it can stand in a Sequential; shares the network's weights."""
+
+    def __init__(self, network: nn.Module, method: str, **options: Any):
+        super().__init__()
+        self.network, self.method, self.options = network, method, options
+
+    def forward(self, x: Tensor) -> Tensor:
+        return getattr(self.network, self.method)(x, **self.options)
+
+
+class Reordered(nn.Module):
+    """Dimensions in another order."""
+
+    def __init__(self, *order: int):
+        super().__init__()
+        self.order = order
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(self.order)
+
+
+class Whole(nn.Module):
+    """Trunk and tail in one: images to features (N, D) and, if asked, to those of their regions (N, REGIONS, D) too."""
+
+    def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
+        super().__init__()
+        self.trunk, self.tail, self.sees_regions = trunk, tail, sees_regions
+
+    def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        maps = self.trunk(images)
+        features = self.tail(maps)
+        if not regions:
+            return features
+        if not self.sees_regions:
+            return features, features.unsqueeze(1).expand(-1, REGIONS, -1)
+        return features, self._through_tail(F.adaptive_avg_pool2d(maps, GRID))
+
+    def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
+        """Features (N, D), each place of the map as such a vector (N, h x w, D), and (h, w); 1 x 1 without a map."""
+        maps = self.trunk(images)
+        if not self.sees_regions:
+            return self.tail(maps), self.tail(maps)[:, None], (1, 1)
+        return self.tail(maps), self._through_tail(maps), (maps.shape[2], maps.shape[3])
+
+    def _through_tail(self, maps: Tensor) -> Tensor:
+        places = maps.flatten(2).transpose(1, 2)
+        return self.tail(places.flatten(0, 1)[..., None, None]).unflatten(0, places.shape[:2])
+
+
+class Tokens(nn.Module):
+    """Images to features of a network that ends in tokens: class and register tokens, then patches in rows.
+
+    A network that is read off its class token has learned nothing that would make single patches vectors of that
+    kind: one centre and one linear head, which images and regions share here, would not fit both. So its features are
+    two vectors side by side, the class token and the average of the patches, as in the published code of DINOv2's
+    linear evaluation (Oquab et al. 2024, https://arxiv.org/abs/2304.07193), and those of a region are the class token
+    and the average of its patches. The regions' mean is then, where the grid divides evenly, the features.
+    """
+
+    network: Any  # of timm, or alike: forward_features, forward_head
+
+    def __init__(self, network: nn.Module, grid: tuple[int, int]):
+        super().__init__()
+        self.network, self.grid = network, grid
+        self.num_prefix_tokens = int(getattr(network, "num_prefix_tokens", 0))
+
+    @property
+    def reads_class_token(self) -> bool:
+        return _reads_class_token(self.network)
+
+    def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        tokens = self.network.forward_features(images)
+        features = self.pooled(tokens)
+        return (features, self.regions(tokens)) if regions else features
+
+    def pooled(self, tokens: Tensor) -> Tensor:
+        """(N, T, K) -> (N, D)."""
+        return pooled_features(self.network, tokens)
+
+    def regions(self, tokens: Tensor) -> Tensor:
+        """(N, T, K) -> (N, REGIONS, D); neighbours share a row of patches where the grid does not divide evenly."""
+        prefix = tokens[:, : self.num_prefix_tokens]
+        patches = self._patches(tokens).unflatten(1, self.grid)
+        regions = [
+            patches[:, rows, columns].flatten(1, 2)
+            for rows in _thirds(self.grid[0])
+            for columns in _thirds(self.grid[1])
+        ]
+        if self.reads_class_token:
+            means = _normed(self.network, torch.stack([region.mean(1) for region in regions], 1))
+            return torch.cat([self._head(tokens)[:, None].expand(-1, REGIONS, -1), means], 2)
+        return torch.stack([self._head(torch.cat([prefix, region], 1)) for region in regions], 1)
+
+    def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
+        """Features (N, D), each patch as what the network's pooling gives of it alone (N, h x w, K), (h, w)."""
+        tokens = self.network.forward_features(images)
+        patches = self._patches(tokens)
+        pool = getattr(self.network, "attn_pool", None)
+        places = patches if pool is None else pool(patches.flatten(0, 1)[:, None]).unflatten(0, patches.shape[:2])
+        return self.pooled(tokens), _normed(self.network, places), self.grid
+
+    def to_map(self, tokens: Tensor) -> Tensor:
+        """(N, T, K) -> (N, K, h, w)."""
+        return self._patches(tokens).unflatten(1, self.grid).permute(0, 3, 1, 2)
+
+    def _patches(self, tokens: Tensor) -> Tensor:
+        return tokens[:, self.num_prefix_tokens :]
+
+    def _head(self, tokens: Tensor) -> Tensor:
+        return self.network.forward_head(tokens, pre_logits=True)
+
+
+class Joined(nn.Module):
+    """Several networks on the same pixels in [0, 1]: each one's features and regions at one length, side by side."""
+
+    def __init__(self, sources: list[Pretrained], parts: list[nn.Module]):
+        super().__init__()
+        self.sources, self.parts = sources, nn.ModuleList(parts)
+
+    def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        outputs = [part(resized(images, source), True) for part, source in zip(self.parts, self.sources, strict=True)]
+        # The mean square of all numbers is 1, which suits half precision, and no network outweighs another.
+        length = (sum(features.shape[1] for features, _ in outputs) / len(outputs)) ** 0.5
+        features = torch.cat([F.normalize(features.float(), dim=1) for features, _ in outputs], 1) * length
+        if not regions:
+            return features
+        return features, torch.cat([F.normalize(part.float(), dim=2) for _, part in outputs], 2) * length
+
+
+def pooled_features(network: Any, outputs: Tensor) -> Tensor:
+    """What a backbone's features are, from the last map or tokens of a network of timm: (N, ...) -> (N, D)."""
+    features = network.forward_head(outputs, pre_logits=True)
+    if outputs.ndim != 3 or not _reads_class_token(network):
+        return features
+    patches = outputs[:, network.num_prefix_tokens :]
+    return torch.cat([features, _normed(network, patches.mean(1))], 1)
+
+
+def _reads_class_token(network: Any) -> bool:
+    return getattr(network, "global_pool", "") == "token" and hasattr(network, "num_prefix_tokens")
+
+
+def _normed(network: Any, pooled: Tensor) -> Tensor:
+    """What the network does after pooling, where that is a norm."""
+    norm = getattr(network, "fc_norm", None)
+    return pooled if norm is None else norm(pooled)
+
+
+def anatomy(source: Pretrained, device: torch.device) -> Anatomy:
+    """Take a network's classifier off (it is changed) and tell what it is made of."""
+    network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
+    if isinstance(network, Several):
+        parts = [anatomy(part, device) for part in network.sources]
+        whole = Joined(network.sources, [part.whole for part in parts])
+        sees_regions = any(part.sees_regions for part in parts)
+        last = parts[-1]
+        layer = last.map_layer or last.trunk
+        return Anatomy(whole, nn.Identity(), whole, layer, last.to_map, sees_regions)
+    size = source.input_size
+    example = torch.zeros(1, 3, size, size, device=device)
+    if source.library in ("timm", "open_clip"):
+        network.reset_classifier(0)
+        with torch.no_grad():
+            ends_in = network.forward_features(example)
+        if found := _of_maps(network, ends_in) or _of_tokens(network, ends_in, example):
+            return found
+    elif source.library:
+        _remove_last_linear(network)
+    whole = Whole(nn.Identity(), network, False)
+    return Anatomy(whole, nn.Identity(), network, _last_map(network, example), _square, False)
+
+
+def _of_maps(network: Any, maps: Tensor) -> Anatomy | None:
+    """The anatomy of a network that ends in maps; None for others."""
+    if maps.ndim != 4:
+        return None
+    trunk, tail = Part(network, "forward_features"), Part(network, "forward_head", pre_logits=True)
+    if maps.shape[1] != network.num_features and maps.shape[3] == network.num_features:
+        trunk, tail = nn.Sequential(trunk, Reordered(0, 3, 1, 2)), nn.Sequential(Reordered(0, 2, 3, 1), tail)
+        maps = maps.permute(0, 3, 1, 2)
+    if maps.shape[1] != network.num_features or maps.shape[2:].numel() <= 1:
+        return None
+    sees_regions = _takes_parts(tail, maps)
+    return Anatomy(Whole(trunk, tail, sees_regions), trunk, tail, None, _same, sees_regions)
+
+
+def _of_tokens(network: Any, tokens: Tensor, example: Tensor) -> Anatomy | None:
+    """The anatomy of a network that ends in tokens; None for others, and where patches are no grid."""
+    prefix = getattr(network, "num_prefix_tokens", None)
+    if tokens.ndim != 3 or not isinstance(prefix, int):
+        return None
+    grid = _grid(network, tokens.shape[1] - prefix, example)
+    if grid is None:
+        return None
+    whole = Tokens(network, grid)
+    try:
+        with torch.no_grad():
+            features, regions = whole(example, True)
+    except (RuntimeError, ValueError, AssertionError, IndexError):  # its pooling has learned how many tokens there are
+        return None
+    if features.ndim != 2 or regions.shape != (1, REGIONS, features.shape[1]):
+        return None
+    layer = _last_map(whole, example)
+    return Anatomy(whole, nn.Identity(), whole, layer, whole.to_map, True)
+
+
+def _grid(network: Any, patches: int, example: Tensor) -> tuple[int, int] | None:
+    """Rows and columns of patches; None where their number does not tell."""
+    sizes = getattr(getattr(network, "patch_embed", None), "patch_size", None)
+    if isinstance(sizes, tuple | list) and len(sizes) == 2:
+        grid = tuple(side // patch for side, patch in zip(example.shape[2:], sizes, strict=True))
+        if grid[0] * grid[1] == patches:
+            return grid[0], grid[1]
+    side = round(patches**0.5)
+    return (side, side) if patches > 1 and side * side == patches else None
+
+
+def _thirds(length: int) -> Iterator[slice]:
+    """Where adaptive average pooling begins and ends."""
+    for place in range(GRID):
+        yield slice(place * length // GRID, -(-(place + 1) * length // GRID))
+
+
+@torch.no_grad()
+def _takes_parts(tail: nn.Module, maps: Tensor) -> bool:
+    """Whether the tail makes the same kind of vector of a map with one place as of a whole one."""
+    try:
+        return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
+    except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
+        return False
+
+
+def _remove_last_linear(network: nn.Module) -> None:
+    """Put nothing in the place of a torchvision model's classifier: its last layer, linear in nearly all of them."""
+    name, _ = [(name, module) for name, module in network.named_modules() if isinstance(module, nn.Linear)][-1]
+    parent, _, child = name.rpartition(".")
+    setattr(network.get_submodule(parent), child, nn.Identity())
+
+
+def _last_map(network: nn.Module, example: Tensor) -> nn.Module | None:
+    """The layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
+    norms = [
+        module
+        for name, module in network.named_modules()
+        if name.endswith((".norm1", ".ln_1")) and isinstance(module, nn.LayerNorm)
+    ]
+    if norms:  # after the last attention only the class token may count, and the gradient of every patch be zero
+        return norms[-1]
+    maps: list[nn.Module] = []
+
+    def note(module: nn.Module, _inputs: tuple, output: object) -> None:
+        if isinstance(output, Tensor) and output.ndim == 4 and min(output.shape[2:]) > 1:
+            maps.append(module)
+
+    hooks = [module.register_forward_hook(note) for module in network.modules() if module is not network]
+    try:
+        with torch.no_grad():
+            network(example)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return maps[-1] if maps else None
+
+
+def _same(output: Tensor) -> Tensor:
+    return output
+
+
+def _square(output: Tensor) -> Tensor:
+    """What a map layer of an unknown network gives, as (N, K, h, w): tokens end in a square of patches."""
+    if output.ndim == 3:
+        side = int(output.shape[1] ** 0.5)
+        return output[:, output.shape[1] - side * side :].unflatten(1, (side, side)).permute(0, 3, 1, 2)
+    if output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]:  # channels last
+        return output.permute(0, 3, 1, 2)
+    return output

@@ -1,0 +1,109 @@
+"""Networks worth a choice, of which each is right for somebody; without torch.
+
+Facts are those that timm and open_clip state (a test compares them with their registries).
+"""
+
+from dataclasses import dataclass
+
+from models.backbones.packaged import PACKAGED
+
+CLASS_TOKEN, AVERAGE, ATTENTION = "class token and average of the patches", "average", "attention"
+
+
+@dataclass(frozen=True)
+class Curated:
+    """A network.
+
+    about         for whom it is
+    licence       of its weights
+    parameters    of its image encoder
+    input_size    pixels, the side of the square that is used here; `pooling`: in words
+    reads_text    whether it knows texts, too: class names are a first guess then
+    repository    on the hub, with `file`; "" for those that are installed
+    extra         of this project's packages that it needs
+    """
+
+    name: str
+    about: str
+    licence: str
+    parameters: int
+    input_size: int
+    pooling: str
+    reads_text: bool = False
+    repository: str = ""
+    file: str = "model.safetensors"
+    extra: str = ""
+
+
+def _timm(name: str, *facts: str | int) -> Curated:
+    about, licence, parameters, size, pooling = facts
+    return Curated(name, str(about), str(licence), int(parameters), int(size), str(pooling), False, f"timm/{name}")
+
+
+def _clip(name: str, repository: str, *facts: str | int) -> Curated:
+    about, licence, parameters, size, pooling = facts
+    return Curated(
+        f"open_clip:{name}", str(about), str(licence), int(parameters), int(size), str(pooling), True, repository,
+        "open_clip_model.safetensors", "clip",
+    )  # fmt: skip
+
+
+CURATED = (
+    Curated("efficientnet_lite2", "The default: no download, a laptop.", "apache-2.0", 4_811_072, 260, AVERAGE),
+    Curated("efficientnet_lite0", "No download, a slow machine.", "apache-2.0", 3_371_008, 224, AVERAGE),
+    _timm(
+        "vit_small_patch14_reg4_dinov2.lvd142m",
+        "Strong features without texts; a fast CPU or any GPU.", "apache-2.0", 22_057_344, 224, CLASS_TOKEN,
+    ),
+    _timm(
+        "vit_base_patch14_reg4_dinov2.lvd142m",
+        "The same, larger; a GPU.", "apache-2.0", 86_582_016, 224, CLASS_TOKEN,
+    ),
+    _timm(
+        "vit_pe_core_tiny_patch16_384.fb",
+        "A small transformer for a CPU; larger input for small objects.", "apache-2.0", 6_042_240, 384, ATTENTION,
+    ),
+    _timm(
+        "vit_pe_core_small_patch16_384.fb",
+        "Larger input for small objects; a GPU.", "apache-2.0", 23_586_048, 384, ATTENTION,
+    ),
+    _timm("vit_pe_core_base_patch16_224.fb", "General photos; a GPU.", "apache-2.0", 92_886_528, 224, ATTENTION),
+    _timm(
+        "vit_base_patch16_siglip_224.v2_webli",
+        "SigLIP 2, images only; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
+    ),
+    _timm(
+        "vit_small_patch16_dinov3.lvd1689m",
+        "DINOv3, small: a licence to accept.", "dinov3-license", 21_586_944, 256, CLASS_TOKEN,
+    ),
+    _timm(
+        "convnext_tiny.dinov3_lvd1689m",
+        "DINOv3 in a convolutional network; a CPU.", "dinov3-license", 27_820_128, 224, AVERAGE,
+    ),
+    _timm(
+        "fastvit_mci0.apple_mclip2_dfndr2b",
+        "MobileCLIP 2, images only; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE,
+    ),
+    _clip(
+        "ViT-B-16-SigLIP2/webli", "timm/ViT-B-16-SigLIP2",
+        "SigLIP 2 with its texts: guesses from class names; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
+    ),
+    _clip(
+        "PE-Core-T-16-384/meta", "timm/PE-Core-T-16-384",
+        "PE-Core, tiny, with its texts: guesses from class names on a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
+    ),
+    _clip(
+        "MobileCLIP2-S0/dfndr2b", "timm/MobileCLIP2-S0-OpenCLIP",
+        "MobileCLIP 2 with its texts; made for phones. Research only.", "apple-amlr", 10_882_176, 256, AVERAGE,
+    ),
+)  # fmt: skip
+
+
+def curated(name: str) -> Curated | None:
+    """The network of that name, where it is one of these."""
+    return next((network for network in CURATED if network.name == name), None)
+
+
+def is_installed(name: str) -> bool:
+    """Whether it came with this project."""
+    return name in PACKAGED

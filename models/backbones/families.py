@@ -1,0 +1,45 @@
+"""Networks that are used otherwise for frozen features than timm's defaults would; without torch.
+
+Each row says why. All other networks take the size that their weights were published for, and timm's pooling.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True)
+class Family:
+    """architectures   a pattern of timm's architecture names
+    published, used   sides of the input, in pixels: timm's, and ours
+    pooling           timm's name of the pooling; "": timm's default
+    """
+
+    architectures: str
+    published: int
+    used: int
+    pooling: str
+    why: str
+
+
+FAMILIES = (
+    Family(
+        "vit_*_dinov2",
+        518,
+        224,
+        "token",
+        "DINOv2 was trained at 224 pixels, and its authors' linear evaluation uses 224; the short last phase at 518 is "
+        "for dense tasks. 518 means 1,369 patches instead of 256: five times the tokens.",
+    ),
+    Family(
+        "vit_*_dinov3*",
+        256,
+        256,
+        "token",
+        "DINOv3's authors take the class token; timm's default for its architecture (Eva) is the average.",
+    ),
+)
+
+
+def of(architecture: str) -> Family | None:
+    """The family of an architecture of timm; None for all that are used by timm's defaults."""
+    return next((family for family in FAMILIES if fnmatchcase(architecture, family.architectures)), None)

@@ -1,0 +1,78 @@
+"""Licences of weights: which of them bind those who use the network; without torch.
+
+Names are those that timm and the hub give. What a licence allows is said in its text, which is linked; the sentence
+here only says why it is worth reading.
+"""
+
+from dataclasses import dataclass
+
+OPEN = ("apache-2.0", "mit", "bsd-3-clause", "cc-by-4.0")  # use for any purpose, with the notice kept
+
+
+@dataclass(frozen=True)
+class Licence:
+    """title   of its text, which is at `url`
+    sentence   what binds those who use the weights
+    """
+
+    title: str
+    url: str
+    sentence: str
+
+
+BINDING = {
+    "dinov3-license": Licence(
+        "DINOv3 License (Meta)",
+        "https://ai.meta.com/resources/models-and-libraries/dinov3-license/",
+        "Commercial use is allowed; some uses are not, and who passes the weights on passes the licence on.",
+    ),
+    "apple-amlr": Licence(
+        "Apple Machine Learning Research Model License",
+        "https://huggingface.co/apple/MobileCLIP2-S0/blob/main/LICENSE",
+        "For research purposes only.",
+    ),
+    "apple-ascl": Licence(
+        "Apple Sample Code License",
+        "https://huggingface.co/apple/DFN2B-CLIP-ViT-B-16/blob/main/LICENSE",
+        "Apple's own terms.",
+    ),
+    "fastvit-license": Licence(
+        "FastViT licence (Apple)", "https://github.com/apple/ml-fastvit/blob/main/LICENSE", "Apple's own terms."
+    ),
+    "mobileone-license": Licence(
+        "MobileOne licence (Apple)", "https://github.com/apple/ml-mobileone/blob/main/LICENSE", "Apple's own terms."
+    ),
+    "cvnets-license": Licence(
+        "CVNets licence (Apple)", "https://github.com/apple/ml-cvnets/blob/main/LICENSE", "Apple's own terms."
+    ),
+    "nvidia-open-model-license": Licence(
+        "NVIDIA Open Model License",
+        "https://www.nvidia.com/en-us/agreements/enterprise-software/nvidia-open-model-license/",
+        "Commercial use is allowed under NVIDIA's own terms.",
+    ),
+    "fair-noncommercial-research-license": Licence(
+        "FAIR Noncommercial Research License",
+        "https://huggingface.co/facebook/fair-noncommercial-research-license",
+        "For noncommercial research only.",
+    ),
+    "cc-by-nc-4.0": Licence(
+        "Creative Commons Attribution-NonCommercial 4.0",
+        "https://creativecommons.org/licenses/by-nc/4.0/",
+        "Not for commercial purposes.",
+    ),
+    "seer-license": Licence(
+        "SEER licence (Meta)",
+        "https://github.com/facebookresearch/vissl/blob/main/projects/SEER/MODEL_LICENSE.md",
+        "Meta's own terms.",
+    ),
+}
+
+
+def binds(licence: str) -> bool:
+    """Whether it has to be accepted before a download: all that are not open and are known by name."""
+    return bool(licence) and licence not in OPEN and licence != "unknown"
+
+
+def about(licence: str) -> Licence:
+    """The licence of that name; for one that is not listed here its name, and where to look."""
+    return BINDING.get(licence) or Licence(licence, "", "Its terms are with the weights on the hub.")

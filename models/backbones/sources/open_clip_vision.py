@@ -1,0 +1,98 @@
+"""The two halves of an open_clip network in the forms that are used here: image encoders like timm's, text encoders."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+TEXTS_AT_ONCE = 64
+
+
+class ClipVision(nn.Module):
+    """open_clip's own vision transformer with the methods of timm's: tokens, then what is read off them.
+
+    num_features         K, the width of a token
+    num_prefix_tokens    1, the class token
+    global_pool          "token" or "avg"
+    """
+
+    num_prefix_tokens = 1
+
+    def __init__(self, visual: Any):
+        super().__init__()
+        self.visual = visual
+        self.num_features = int(visual.class_embedding.shape[0])
+        self.global_pool = "avg" if visual.pool_type == "avg" else "token"
+        self.fc_norm = visual.ln_post if visual.final_ln_after_pool else nn.Identity()
+
+    @staticmethod
+    def fits(visual: Any) -> bool:
+        """Whether it is of this kind: no attention pooling of its own, one vector for an image."""
+        return (
+            type(visual).__name__ == "VisionTransformer"
+            and all(hasattr(visual, name) for name in ("_embeds", "transformer", "ln_post", "final_ln_after_pool"))
+            and getattr(visual, "attn_pool", None) is None
+            and getattr(visual, "pool_type", "") in ("tok", "avg")
+        )
+
+    def reset_classifier(self, classes: int) -> None:
+        """It has none: the projection belongs to the text-image network."""
+
+    def forward_features(self, images: Tensor) -> Tensor:
+        """(N, 3, S, S) -> (N, 1 + h x w, K)."""
+        tokens = self.visual.transformer(self.visual._embeds(images))
+        return tokens if self.visual.final_ln_after_pool else self.visual.ln_post(tokens)
+
+    def forward_head(self, tokens: Tensor, pre_logits: bool = False) -> Tensor:
+        """(N, T, K) -> (N, K)."""
+        return self.fc_norm(tokens[:, 0] if self.global_pool == "token" else tokens[:, 1:].mean(1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(N, 3, S, S) -> (N, K)."""
+        return self.forward_head(self.forward_features(images))
+
+
+class Times(nn.Module):
+    """Multiplies vectors with a matrix (K, E)."""
+
+    def __init__(self, matrix: Tensor):
+        super().__init__()
+        self.matrix = nn.Parameter(matrix.detach(), requires_grad=False)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return vectors @ self.matrix
+
+
+class ClipText:
+    """The text encoder of an open_clip network; see TextEncoder in source.py."""
+
+    def __init__(self, model: Any, projection: nn.Module, tokenizer: Callable[[], Any]):
+        """model: the network without its image encoder; tokenizer: gives it, when the first text is encoded."""
+        self._model, self._tokenizer = model, tokenizer
+        self._known: Any = None
+        self.projection = projection.eval().requires_grad_(False)
+        self.scale = float(model.logit_scale.detach().exp())
+        bias = getattr(model, "logit_bias", None)
+        self.bias = 0.0 if bias is None else float(bias.detach())
+
+    @torch.inference_mode()
+    def encode(self, texts: list[str]) -> Tensor:
+        """(T, E) float32. Raises ValueError where the tokenizer cannot be had."""
+        if self._known is None:
+            try:
+                self._known = self._tokenizer()
+            except Exception as error:  # no transformers, no network, a damaged file
+                said = (str(error).strip() or type(error).__name__).splitlines()[0]
+                raise ValueError(
+                    f"The tokenizer of this network cannot be had ({said}). pip install 'multilabel-annotator[clip]' "
+                    "brings the program for it; its file comes from where the weights come from."
+                ) from error
+        parts = [
+            cast(Tensor, self._model.encode_text(self._known(texts[start : start + TEXTS_AT_ONCE])))
+            for start in range(0, len(texts), TEXTS_AT_ONCE)
+        ]
+        return torch.cat(parts).float() if parts else torch.zeros(0, self._width())
+
+    def _width(self) -> int:
+        return int(self._model.encode_text(self._known([""])).shape[1])

@@ -1,0 +1,24 @@
+"""Networks that plug-ins add (models/backbones/packaged.py)."""
+
+from dataclasses import replace
+
+from models.backbones.packaged import plugin_backbones
+from models.backbones.sources.source import Pretrained, Source
+from models.plugins import package_of
+
+
+def load(name: str) -> Pretrained:
+    entry = plugin_backbones()[name]
+    try:
+        source = entry.load()()
+    except Exception as error:  # whatever the plug-in's own code raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"The backbone {name!r} of {package_of(entry)} cannot be loaded: {reason}") from error
+    if not isinstance(source, Pretrained):
+        raise ValueError(
+            f"The backbone {name!r} of {package_of(entry)} gives a {type(source).__name__}, no Pretrained."
+        )
+    return replace(source, network=source.network.eval())
+
+
+SOURCE = Source(lambda name: name in plugin_backbones(), load, lambda: plugin_backbones().keys())

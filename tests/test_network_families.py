@@ -1,0 +1,241 @@
+"""One tiny network of each family, saved in the format of real ones and loaded as they are."""
+
+import json
+
+import pytest
+import timm
+import torch
+from timm.data.config import resolve_model_data_config
+from tiny_networks import CLIP, FAMILIES, save_clip, save_timm, small_timm
+from torch import nn
+
+from models.backbones import families
+from models.backbones.cam import heat_map
+from models.backbones.joined import resized
+from models.backbones.networks import REGIONS, Backbone, load_backbone
+from models.backbones.pretrained import Pretrained, pretrained
+from models.backbones.text_image import TextImage
+
+HALF = (0.5, 0.5, 0.5)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Family -> the name of its network; each is saved once."""
+    place, saved = tmp_path_factory.mktemp("networks"), {}
+
+    def name(family):
+        if family not in saved:
+            saved[family] = f"local-dir:{save_timm(place / family, family)}"
+        return saved[family]
+
+    return name
+
+
+def noise(count, size, seed=0):
+    return torch.randint(
+        0, 256, (count, 3, size, size), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed)
+    )
+
+
+class Patches(nn.Module):
+    """Ends in known tokens: a class token, registers that must not be seen, the colour of each patch."""
+
+    num_prefix_tokens = 3
+    num_features = 3
+
+    def __init__(self, global_pool):
+        super().__init__()
+        self.global_pool = global_pool
+
+    def reset_classifier(self, classes):
+        pass
+
+    def forward_features(self, images):
+        colours = nn.functional.avg_pool2d(images, 8).flatten(2).transpose(1, 2)
+        first = images.new_tensor([7.0, 1e4, -1e4]).view(1, 3, 1).expand(len(images), 3, 3)
+        return torch.cat([first, colours], 1)
+
+    def forward_head(self, tokens, pre_logits=False):
+        return tokens[:, 0] if self.global_pool == "token" else tokens[:, 3:].mean(1)
+
+
+@pytest.mark.parametrize("pooling", ["token", "avg"])
+def test_regions_of_tokens_are_those_of_their_patches_and_registers_are_not_seen(pooling):
+    backbone = Backbone("patches", Pretrained(Patches(pooling), "timm", 96, (0.0,) * 3, (1.0,) * 3, "bilinear"))
+    image = noise(1, 96)
+    features, regions = backbone.features_and_regions(image)
+    thirds = nn.functional.avg_pool2d(image.float() / 255, 32).flatten(2).transpose(1, 2)[0]
+    if pooling == "token":
+        assert torch.equal(features[:, :3], torch.full((1, 3), 7.0)) and torch.equal(
+            regions[0, :, :3], torch.full((9, 3), 7.0)
+        )
+    assert torch.allclose(regions[0, :, -3:], thirds, atol=1e-5)
+    assert torch.allclose(regions.mean(1), features, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_change_in_one_corner_is_seen_in_its_region_most(family, folders):
+    backbone = load_backbone(folders(family))
+    size = backbone.input_size
+    images = noise(1, size).repeat(2, 1, 1, 1)
+    images[1, :, : size // 6, : size // 6] = 255 - images[1, :, : size // 6, : size // 6]
+    features, regions = backbone.features_and_regions(images)
+    assert backbone.sees_regions and regions.shape == (2, REGIONS, backbone.dimensions)
+    assert torch.equal(features, backbone.features(images))
+    changed = (regions[0] - regions[1]).norm(dim=1)
+    if family != "mobileclip":  # its last stage attends to the whole image, and its weights are random
+        assert changed.argmax() == 0
+    assert changed[0] > 0
+
+
+@pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip"])
+def test_heat_maps_of_transformers_lie_over_the_image(family, folders):
+    backbone = load_backbone(folders(family))
+    size = backbone.input_size
+    weight = torch.randn(9, backbone.dimensions, generator=torch.Generator().manual_seed(1))
+    heat = heat_map(backbone, weight, torch.zeros(9), noise(1, size)[0], range(9))
+    assert heat.shape == (9, size, size) and heat.max() > 0.9
+
+
+def test_patches_after_class_and_register_tokens_come_in_rows(folders):
+    backbone = load_backbone(folders("dinov2"))
+    tokens = torch.arange(5 + 36.0).view(1, 41, 1)
+    places = backbone.to_map(tokens)[0, 0]
+    assert places.shape == (6, 6) and places[0, :3].tolist() == [5, 6, 7] and places[1, 0] == 11
+
+
+@pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip", "swin", "convnext"])
+def test_what_timm_pools_is_in_the_features(family, folders):
+    """Features are those of timm's own forward pass, on pixels prepared as it says."""
+    backbone = load_backbone(folders(family))
+    plain = timm.create_model(folders(family), pretrained=True, num_classes=0).eval()
+    published = resolve_model_data_config(plain)
+    assert (backbone.mean, backbone.std) == (tuple(published["mean"]), tuple(published["std"]))
+    assert backbone.interpolation == published["interpolation"] == "bicubic"
+    images = noise(2, backbone.input_size)
+    with torch.no_grad():
+        expected = plain(backbone.normalised(images))
+    assert torch.allclose(backbone.features(images)[:, : expected.shape[1]], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_dinov2_takes_224_pixels_with_interpolated_positions(tmp_path):
+    options = {"img_size": 518, "embed_dim": 16, "depth": 1, "num_heads": 2}
+    made = timm.create_model("vit_small_patch14_reg4_dinov2", **options)
+    torch.nn.init.normal_(made.pos_embed)
+    timm.models.save_for_hf(made, str(tmp_path / "dinov2"), safe_serialization=True, model_args=options)
+    backbone = load_backbone(f"local-dir:{tmp_path / 'dinov2'}")
+    assert backbone.input_size == 224 and backbone.whole.grid == (16, 16)
+    at_224 = timm.create_model(f"local-dir:{tmp_path / 'dinov2'}", pretrained=True, img_size=224).pos_embed
+    assert torch.allclose(backbone.whole.network.pos_embed, at_224, atol=1e-5)
+
+
+def test_every_family_that_is_used_otherwise_is_known_to_timm():
+    for family in families.FAMILIES:
+        architectures = timm.list_models(family.architectures, pretrained=True)
+        assert architectures
+        for name in architectures:
+            published = timm.get_pretrained_cfg(name)
+            assert families.of(published.architecture) == family and published.input_size[1] == family.published
+    assert families.of("vit_base_patch16_siglip_224") is families.of("convnext_tiny") is None
+
+
+def test_joined_networks_see_the_image_as_each_of_them_would_and_weigh_the_same(folders):
+    small, large = (pretrained(folders(family)) for family in ("dinov2", "siglip"))
+    name = f"{folders('dinov2')}+{folders('siglip')}"
+    backbone = load_backbone(name)
+    assert backbone.input_size == 96 and backbone.dimensions == 64 + 32 and backbone.sees_regions
+    images = noise(3, 96)
+    features, regions = backbone.features_and_regions(images)
+    assert torch.allclose(features[:, :64].norm(dim=1), features[:, 64:].norm(dim=1), rtol=1e-4)
+    assert regions.shape == (3, REGIONS, 96) and features.abs().max() < 100
+    alone = Backbone("siglip", large)
+    assert torch.allclose(
+        nn.functional.normalize(features[:, 64:], dim=1),
+        nn.functional.normalize(alone.features(images), dim=1),
+        atol=1e-4,
+    )
+    assert resized(images.float() / 255, small).shape == (3, 3, 84, 84)
+    assert heat_map(backbone, torch.randn(1, 96), torch.zeros(1), images[0], 0).shape == (96, 96)
+    with pytest.raises(ValueError, match="different ones can be joined"):
+        load_backbone("efficientnet_lite0+efficientnet_lite0")
+
+
+@pytest.mark.parametrize("family", CLIP)
+def test_images_texts_and_patches_lie_in_the_space_of_open_clip(family, tmp_path, monkeypatch):
+    open_clip = pytest.importorskip("open_clip")
+    small_timm(monkeypatch)
+    reference = f"local-dir:{save_clip(tmp_path / family, family)}"
+    source = pretrained(f"open_clip:{reference}")
+    backbone = Backbone(family, source)
+    both = TextImage(backbone, source)
+    model, tokens = open_clip.create_model(reference).eval(), open_clip.get_tokenizer(reference)
+    images, names = noise(2, backbone.input_size), ["a heron", "a fox in the snow", ""]
+    with torch.no_grad():
+        of_images = model.encode_image(backbone.normalised(images), normalize=True)
+        of_texts = model.encode_text(tokens(names), normalize=True)
+    embedded, patches, grid = both.images_and_patches(images)
+    assert torch.allclose(embedded, of_images, atol=1e-4) and torch.allclose(both.texts(names), of_texts, atol=1e-4)
+    assert torch.allclose(both.of_features(backbone.features(images)), of_images, atol=1e-4)
+    assert patches.shape == (2, grid[0] * grid[1], both.dimensions)
+    assert torch.allclose(patches.norm(dim=2), torch.ones(1))
+    _, regions = backbone.features_and_regions(images)
+    assert both.of_regions(regions).shape == (2, REGIONS, both.dimensions)
+    assert both.texts([]).shape == (0, both.dimensions)
+
+
+def test_siglip_without_word_of_its_preparation_gets_the_published_one(tmp_path, monkeypatch):
+    open_clip = pytest.importorskip("open_clip")
+    small_timm(monkeypatch)
+    folder = save_clip(tmp_path / "siglip", "siglip")
+    source = pretrained(f"open_clip:local-dir:{folder}")
+    published = open_clip.get_pretrained_cfg("ViT-B-16-SigLIP2", "webli")
+    assert (source.mean, source.std, source.interpolation) == (HALF, HALF, "bicubic")
+    assert (published["mean"], published["std"], published["interpolation"]) == (HALF, HALF, "bicubic")
+    assert published["resize_mode"] == "squash"  # as all images are here
+    stated = {"mean": [0.1] * 3, "std": [0.2] * 3, "interpolation": "bilinear"}
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    (folder / "open_clip_config.json").write_text(json.dumps(config | {"preprocess_cfg": stated}))
+    source = pretrained(f"open_clip:local-dir:{folder}")
+    assert (source.mean, source.std, source.interpolation) == ((0.1,) * 3, (0.2,) * 3, "bilinear")
+
+
+def test_a_bare_file_of_an_architecture_is_prepared_as_published(tmp_path, monkeypatch):
+    open_clip = pytest.importorskip("open_clip")
+    small = {"embed_dim": 16, "vision_cfg": CLIP["clip"][1], "text_cfg": {"width": 16, "heads": 2, "layers": 1}}
+    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16-SigLIP2", small)  # the name, not the size
+    torch.save(open_clip.create_model("ViT-B-16-SigLIP2").state_dict(), tmp_path / "weights.pt")
+    source = pretrained(f"open_clip:ViT-B-16-SigLIP2/{tmp_path / 'weights.pt'}")
+    assert (source.mean, source.std, source.interpolation) == (HALF, HALF, "bicubic")
+
+
+def test_what_cannot_be_loaded_says_why(folders, tmp_path):
+    pytest.importorskip("open_clip")
+    whole = folders("cnn").removeprefix("local-dir:")
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / "config.json").write_bytes((tmp_path.__class__(whole) / "config.json").read_bytes())
+    (cut / "model.safetensors").write_bytes((tmp_path.__class__(whole) / "model.safetensors").read_bytes()[:-1000])
+    for name, message in {
+        f"local-dir:{cut}": "cannot be loaded",
+        f"local-dir:{tmp_path / 'none'}": "There is no network in .*no config.json and no model.safetensors",
+        f"open_clip:local-dir:{cut}": "has no open_clip_config.json",
+        "open_clip:ViT-B-16-SigLIP2/webly": "no weights 'webly' of ViT-B-16-SigLIP2. There is: webli",
+        "open_clip:ViT-B-16-SigLIP9/webli": "no network called.*Near it: .*open_clip:ViT-B-16-SigLIP2/webli",
+        "vit_small_patch14_reg4_dinov3": "No backbone is called.*vit_small_patch14_reg4_dinov2",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            load_backbone(name)
+
+
+def test_a_network_whose_output_is_not_finite_is_refused():
+    network = timm.create_model("test_efficientnet").eval()
+    nn.init.constant_(network.conv_stem.weight, float("nan"))
+    with pytest.raises(ValueError, match="tiny makes numbers that are not finite of an image"):
+        Backbone("tiny", Pretrained(network, "timm", 64, HALF, HALF, "bilinear"))
+
+
+def test_a_network_that_knows_no_texts_says_so(folders):
+    source = pretrained(folders("cnn"))
+    with pytest.raises(ValueError, match="knows nothing of texts"):
+        TextImage(Backbone("cnn", source), source)
