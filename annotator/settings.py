@@ -4,6 +4,7 @@ A project is one folder around one SQLite file; outside of it only exports are w
 """
 
 import getpass
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,7 @@ BUSY_STATUS = 3  # exit status of a worker started by the app that found another
 DEFAULT_PORT = 8501
 
 
+LONGEST = 200  # bytes of a folder's name; disks allow 255, and some names get an ending
 DATABASE = "project.db"
 IMPORTED = "imported"  # the folder of what was unpacked or downloaded into the project
 EXPORTS = "exports"  # the only folder of a project that exports are written to
@@ -151,7 +153,11 @@ class Paths:
 
 def _file_name(backbone: str) -> str:
     # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
-    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
+    # Of several joined networks it may be longer than a disk allows.
+    return (
+        name if len(name.encode()) <= LONGEST else f"{name[:60]}-{hashlib.sha256(backbone.encode()).hexdigest()[:16]}"
+    )
 
 
 def login() -> str:

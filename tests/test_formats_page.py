@@ -107,7 +107,7 @@ OPTIONS = [
     "tokens list",
     "tokens make",
 ]
-OPTIONS += ["tokens revoke", "formats", "backbones"]
+OPTIONS += ["tokens revoke", "formats"]
 
 
 def test_every_option_of_the_commands_that_bring_data_in_and_out_is_on_the_page():

@@ -235,6 +235,30 @@ def test_a_network_whose_output_is_not_finite_is_refused():
         Backbone("tiny", Pretrained(network, "timm", 64, HALF, HALF, "bilinear"))
 
 
+def test_a_batch_without_room_is_halved_and_no_image_is_lost(folders):
+    backbone = load_backbone(folders("cnn"))
+    images, sizes = noise(9, backbone.input_size), []
+    expected, run = backbone.features(images), backbone._forward
+
+    def with_little_room(part, *asked):
+        sizes.append(len(part))
+        if len(part) > 2:
+            raise torch.OutOfMemoryError
+        return run(part, *asked)
+
+    backbone._forward, backbone.chunk = with_little_room, 8
+    assert torch.allclose(backbone.features(images), expected, atol=1e-5) and backbone.chunk == 2
+    assert sizes == [8, 4, 2, 2, 2, 2, 1]
+    assert len(backbone.features_and_regions(images)[1]) == 9
+
+    def without_room(*_):
+        raise torch.OutOfMemoryError
+
+    backbone._forward = without_room
+    with pytest.raises(torch.OutOfMemoryError):
+        backbone.features(images)
+
+
 def test_a_network_that_knows_no_texts_says_so(folders):
     source = pretrained(folders("cnn"))
     with pytest.raises(ValueError, match="knows nothing of texts"):

@@ -182,6 +182,7 @@ called = [
     ["tokens", project],
     ["formats"],
     ["backbones"],
+    ["backbone", project],
     ["embed", project],
     ["adapted", project],
 ]

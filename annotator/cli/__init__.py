@@ -1,8 +1,8 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), work.py (worker, embed, train), adapt.py, show.py (status, history, methods), export.py,
-predictions.py, import_.py, classes.py, certify.py, accept.py and bench.py hold the commands; options.py and printing.py
-are what they share.
+project.py (init, serve, demo), work.py (worker, embed, train), backbones.py, adapt.py, show.py (status, history,
+methods), export.py, predictions.py, import_.py, classes.py, certify.py, accept.py and bench.py hold the commands;
+options.py and printing.py are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
 """
@@ -11,7 +11,20 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import accept, adapt, bench, certify, classes, export, import_, predictions, project, show, work
+from annotator.cli import (
+    accept,
+    adapt,
+    backbones,
+    bench,
+    certify,
+    classes,
+    export,
+    import_,
+    predictions,
+    project,
+    show,
+    work,
+)
 
 app = typer.Typer(
     name="annotator",
@@ -35,7 +48,7 @@ def _root(
         raise typer.Exit
 
 
-for module in (project, import_, work, adapt, show, export, predictions, certify, accept):
+for module in (project, import_, work, adapt, backbones, show, export, predictions, certify, accept):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")
 app.add_typer(predictions.tokens, name="tokens")

@@ -13,6 +13,7 @@ import typer
 from annotator.cli.options import AsJson, examples
 from annotator.cli.printing import print_bench, print_table, progress
 from annotator.errors import AnnotatorError, several
+from annotator.settings import DEFAULT_BACKBONE
 
 LEAST_IMAGES = 1000  # of `bench scale`: a training of fewer is over at once
 
@@ -162,16 +163,18 @@ def bench_data(
 
 
 @commands.command(
-    "embedding", epilog=examples("annotator bench embedding", "annotator bench embedding --images ~/photos --json")
+    "embedding",
+    epilog=examples("annotator bench embedding", "annotator bench embedding --backbone efficientnet_lite0 --json"),
 )
 def bench_embedding(
     images: Annotated[Path | None, typer.Option(help="Folder of photos [default: sample_data].")] = None,
+    backbone: Annotated[str, typer.Option(help="The network; its weights have to be here.")] = DEFAULT_BACKBONE,
     as_json: AsJson = False,
 ) -> None:
     """Images analyzed per second, compared with the bare forward pass and with a simple loop."""
     from annotator.benchmark.embedding import measure
 
-    print_bench(measure(images), as_json)
+    print_bench(run_benchmark(measure, images, backbone=backbone), as_json)
 
 
 @commands.command(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from annotator import settings
+from annotator.cli.backbones import AcceptLicence, accepting
 from annotator.cli.options import MethodName, Project, examples
 from annotator.cli.printing import print_by_reason, printable, progress, show_steps
 from annotator.errors import AnnotatorError
@@ -44,8 +45,9 @@ def init(
     ] = None,
     method: MethodName = None,
     backbone: Annotated[
-        str | None, typer.Option(help="Any timm or torchvision network [default: efficientnet_lite2].")
+        str | None, typer.Option(help="A network; annotator backbones lists some [default: efficientnet_lite2].")
     ] = None,
+    accept_licence: AcceptLicence = False,
 ) -> None:
     """Create a project from a folder of images, or add images, classes and labels to it."""
     from annotator.exchange.imports.in_words import registered_in_words
@@ -53,11 +55,12 @@ def init(
     from annotator.store.database import Database
     from annotator.store.fetched import check_cache_gb, set_cache_gb
     from annotator.store.private import files_for_owner_only
-    from annotator.worker.backbone import check_backbone
+    from annotator.worker.backbone import prepare_backbone
 
     files_for_owner_only()
     if backbone is not None:
-        check_backbone(backbone)
+        with progress(f"Loading {backbone}") as show:
+            prepare_backbone(backbone, accepting(accept_licence), show)
     if cache_gb is not None:
         check_cache_gb(cache_gb)
     with progress("Reading images") as show:

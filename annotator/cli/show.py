@@ -10,9 +10,7 @@ import typer
 from annotator.cli import printing
 from annotator.cli.options import AsJson, Project, examples
 from models import catalogue
-from models.backbones.packaged import PACKAGED, plugin_backbones
 from models.catalogue import Entry
-from models.plugins import package_of
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -123,19 +121,6 @@ def formats(as_json: AsJson = False) -> None:
     for row in rows:
         ways = " and ".join(way for way in ("reads", "writes") if row[way])
         print(printing.printable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
-
-
-@commands.command(epilog=examples("annotator backbones", "annotator backbones --json"))
-def backbones(as_json: AsJson = False) -> None:
-    """List the networks that need no download; any classification network of timm or torchvision can be named, too."""
-    rows = [{"name": name, "package": "multilabel-annotator"} for name in PACKAGED]
-    rows += [{"name": name, "package": package_of(entry)} for name, entry in plugin_backbones().items()]
-    if as_json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print(printing.printable(f"{row['name']:<24}  {row['package']}"))
-    print("Also any classification network of timm or torchvision, whose weights are downloaded.")
 
 
 def asdict_of(entry: Entry) -> dict:

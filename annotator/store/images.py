@@ -76,6 +76,11 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
     return [row[0] for row in rows]
 
 
+def count_images(db: Database) -> int:
+    """How many images there are, kept-out ones too."""
+    return db.value("SELECT count(*) FROM image")
+
+
 def without_label(db: Database) -> int:
     """How many images nobody has labeled yet."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")

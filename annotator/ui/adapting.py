@@ -38,8 +38,6 @@ def _now(db: Database, was_at_work: bool) -> None:
             st.rerun()
         return
     _result(db)
-    if following:
-        st.caption(frame.escaped(f"Analyzing all images with {following}. It is used when that is done."))
     if wanted:
         st.caption("Waiting for the worker to start it.")
         return

@@ -15,5 +15,6 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     coding.py region_cache.py map_cache.py image_codes.py    what is kept of regions, maps and images
     backbone.py                                         whether a network can be had
     train_now.py embedding/                             `annotator train`; `annotator embed`, here or on a cluster
-    adapting/                                           `annotator adapt`: the network learns from answers, too
+    adapting/ comparing.py                              `annotator adapt`: the network learns from answers, too;
+                                                        `annotator backbone`: networks compared on answers
 """

@@ -1,27 +1,95 @@
-"""The network of a project by its name: one that any project can name, or one that was adapted in this project."""
+"""The network of a project by its name: one that any project can name, or one that was adapted in this project.
 
+Weights under a licence that binds their users are downloaded only once it was accepted on this machine.
+"""
+
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import adapted
+from annotator.store import adapted, heartbeat, machine
 from annotator.store.database import Database
+from models.backbones import hub, licences
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
     from models.backbones.pretrained import Pretrained
 
+MEASURED_SECONDS = 5.0
+Show = Callable[[int, int, str], None]
 
-def check_backbone(name: str) -> None:
-    """Raises AnnotatorError when there is no such network, or its weights are not available."""
+
+def prepare_backbone(
+    name: str,
+    accepts: Callable[[licences.Licence], bool] = lambda licence: False,
+    show: Show = lambda done, of, what: None,
+) -> None:
+    """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
+
+    accepts   asks whether a licence is accepted; kept where it is
+    show      called with (bytes done, of, what is done)
+
+    Raises AnnotatorError: there is no such network, its licence is not accepted, its weights cannot be had.
+    """
     if name == DEFAULT_BACKBONE:
         return
     from models.backbones.networks import load_backbone  # loads torch, so only when it is needed
+    from models.backbones.pretrained import parts_of
+    from models.backbones.published import published
 
     try:
+        for part in parts_of(name):
+            facts = published(part)
+            is_new = licences.binds(facts.licence) and facts.licence not in machine.accepted_licences()
+            if is_new and accepts(licences.about(facts.licence)):
+                machine.accept(facts.licence)
+            fetch_weights(part, lambda done, of, part=part: show(done, of, f"Downloading {part}"))
+            if facts.file and (path := hub.cached(facts.repository, facts.file)):
+                hub.check(path)
         load_backbone(name)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
+
+
+def refuse_unaccepted(name: str) -> None:
+    """Raises AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
+    from models.backbones.pretrained import parts_of
+    from models.backbones.published import published
+
+    for part in parts_of(name):
+        facts = published(part)
+        if not licences.binds(facts.licence) or facts.licence in machine.accepted_licences():
+            continue
+        if facts.repository and facts.file and hub.cached(facts.repository, facts.file) is not None:
+            continue  # somebody downloaded it: a project that uses it goes on
+        terms = licences.about(facts.licence)
+        raise AnnotatorError(
+            f"The weights of {part} are under a licence that binds those who use them, and it was not accepted on this "
+            f"machine yet: {terms.title}. {terms.sentence} {terms.url}\n"
+            f"    Read it, then accept it with: annotator backbones --fetch {part} --accept-licence"
+        )
+
+
+def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
+    """Download the weights of a network where they are on the hub and not here yet, and check them.
+
+    show    called with (bytes, of all)
+
+    Raises AnnotatorError: its licence is not accepted, they cannot be had.
+    """
+    from models.backbones.pretrained import parts_of
+    from models.backbones.published import published
+
+    refuse_unaccepted(name)
+    for part in parts_of(name):
+        facts = published(part)
+        if facts.repository and facts.file and hub.cached(facts.repository, facts.file) is None:
+            try:
+                hub.fetch(facts.repository, facts.file, show)
+            except ValueError as error:
+                raise AnnotatorError(str(error)) from error
 
 
 def network_of(db: Database, name: str) -> "Pretrained":
@@ -31,6 +99,8 @@ def network_of(db: Database, name: str) -> "Pretrained":
     from models.backbones.sources.timm_models import LOCAL_DIR
 
     folder = adapted.folder(db, name)
+    if folder is None:
+        refuse_unaccepted(name)
     try:
         return pretrained(name if folder is None else f"{LOCAL_DIR}{folder}")
     except ValueError as error:
@@ -38,10 +108,54 @@ def network_of(db: Database, name: str) -> "Pretrained":
 
 
 def backbone_of(db: Database, name: str) -> "Backbone":
-    """The same, frozen and in its fastest form. Raises AnnotatorError."""
+    """The same, frozen and in its fastest form: on a GPU if there is one with room for it. Raises AnnotatorError."""
+    import torch
+
     from models.backbones.networks import Backbone
 
     try:
+        if torch.cuda.is_available():
+            try:
+                return Backbone(name, network_of(db, name), "cuda")
+            except torch.OutOfMemoryError:
+                heartbeat.note_error(db, f"The GPU has no room for {name}, which therefore runs on the CPU.")
         return Backbone(name, network_of(db, name))
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
+
+
+def measure_speed(name: str, db: Database | None = None, seconds: float = MEASURED_SECONDS) -> machine.Speed:
+    """Measure how many images a second the network takes on this machine, regions included, and keep it.
+
+    The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
+    db    of a project that has adapted networks. Raises AnnotatorError.
+    """
+    import torch
+
+    from annotator.worker.embed import BATCH, GPU_BATCH, embedding_threads, forward
+    from models.backbones.networks import load_backbone
+
+    try:
+        if db is not None:
+            backbone = backbone_of(db, name)
+        else:
+            refuse_unaccepted(name)
+            backbone = load_backbone(name, "cuda" if torch.cuda.is_available() else "cpu")
+    except ValueError as error:
+        raise AnnotatorError(str(error)) from error
+    batch, size = BATCH if backbone.device.type == "cpu" else GPU_BATCH, backbone.input_size
+    pixels = torch.randint(0, 256, (batch, 3, size, size), dtype=torch.uint8)
+    with embedding_threads() as threads:
+
+        def round_of_all() -> int:
+            list(threads.map(lambda _: forward(pixels, backbone, True), range(threads.size)))
+            return threads.size * len(pixels)
+
+        round_of_all()  # memory is taken, and kernels are chosen
+        began, done = time.perf_counter(), 0
+        while (passed := time.perf_counter() - began) < seconds or not done:
+            done += round_of_all()
+        passed = time.perf_counter() - began
+    speed = machine.Speed(round(done / passed, 2), backbone.setting, time.time())
+    machine.keep_speed(name, speed)
+    return speed

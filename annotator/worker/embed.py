@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from models.backbones.networks import Backbone
 
 BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
+GPU_BATCH = 64  # the same for a GPU, which wants many at once
 MOST_WORKERS = 8  # beyond that, threads wait for Python's global lock
 
 
@@ -60,7 +61,7 @@ def embed(
     backbone: "Backbone",
     *,
     regions: bool = False,
-    batch: int = BATCH,
+    batch: int | None = None,
     workers: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     contents: Sequence[str] | None = None,
@@ -69,7 +70,7 @@ def embed(
     """The features of image files, batch by batch, in the order of the paths.
 
     regions      whether features of the regions of each image are wanted too: no slower, but ten times the memory
-    batch        paths a batch; the last may be shorter
+    batch        paths a batch; the last may be shorter. None: BATCH, on a GPU GPU_BATCH
     workers      batches in the making at once; None: one a core, at most MOST_WORKERS
     should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
                  after the batches that are already in the making
@@ -100,7 +101,7 @@ def embed_places(
     pool: "Threads",
     *,
     regions: bool,
-    batch: int = BATCH,
+    batch: int | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Embedded]:
     """The features of images 0 .. count - 1 in batches, as `embed` gives them.
@@ -110,6 +111,7 @@ def embed_places(
     pool    may be used by several such iterators at once
     """
     stopped = should_stop or (lambda: False)
+    batch = batch or (BATCH if backbone.device.type == "cpu" else GPU_BATCH)
     starts = iter(range(0, count, batch))
     pending: deque[Future[Embedded]] = deque()
     try:

@@ -26,6 +26,7 @@ from annotator.store.arrays import sweep
 from annotator.store.database import Database
 from annotator.store.memory import give_back_freed
 from annotator.worker.adapting.switching import NextBackbone, Starter
+from annotator.worker.comparing import Candidates
 from annotator.worker.context import Context, Stopped
 from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
@@ -62,6 +63,7 @@ class Worker:
         self.features = MissingFeatures(self.context, self._between)
         self.training = Training(self.context, self._between, scoring)
         self.next_backbone = NextBackbone(self.context, self._between)
+        self.candidates = Candidates(self.context, self._between)
         self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
@@ -110,6 +112,7 @@ class Worker:
                 self.features.embed(self._train_if_due)
                 self.adapting.start_if_wanted()
                 self.next_backbone.prepare(self._train_if_due)
+                self.candidates.prepare(self._train_if_due)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
             except Stopped:
@@ -161,6 +164,30 @@ def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -
 
     try:
         NextBackbone(worker.context, between).prepare()
+    finally:
+        worker.close()
+    return True
+
+
+def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> bool:
+    """Compute the features of the networks that are to be compared, and compare them; False where a worker does it.
+
+    progress    called with (images done, of)
+    """
+    try:
+        worker = Worker(project)
+    except AlreadyRunning:
+        return False
+
+    def between(state: str, done: int, of: int) -> None:
+        worker.context.say(state, done, of)
+        progress(done, of)
+
+    try:
+        worker.features.embed()
+        preparing = Candidates(worker.context, between)
+        while preparing.prepare():
+            pass
     finally:
         worker.close()
     return True

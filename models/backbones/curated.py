@@ -18,7 +18,7 @@ class Curated:
     licence       of its weights
     parameters    of its image encoder
     input_size    pixels, the side of the square that is used here; `pooling`: in words
-    reads_text    whether it knows texts, too: class names are a first guess then
+    reads_text    whether it knows texts, too (models/backbones/text_image.py)
     repository    on the hub, with `file`; "" for those that are installed
     extra         of this project's packages that it needs
     """
@@ -53,7 +53,7 @@ CURATED = (
     Curated("efficientnet_lite0", "No download, a slow machine.", "apache-2.0", 3_371_008, 224, AVERAGE),
     _timm(
         "vit_small_patch14_reg4_dinov2.lvd142m",
-        "Strong features without texts; a fast CPU or any GPU.", "apache-2.0", 22_057_344, 224, CLASS_TOKEN,
+        "Self-supervised, without texts; a GPU or a fast CPU.", "apache-2.0", 22_057_344, 224, CLASS_TOKEN,
     ),
     _timm(
         "vit_base_patch14_reg4_dinov2.lvd142m",
@@ -61,13 +61,13 @@ CURATED = (
     ),
     _timm(
         "vit_pe_core_tiny_patch16_384.fb",
-        "A small transformer for a CPU; larger input for small objects.", "apache-2.0", 6_042_240, 384, ATTENTION,
+        "A small transformer with a larger input; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
     ),
     _timm(
         "vit_pe_core_small_patch16_384.fb",
-        "Larger input for small objects; a GPU.", "apache-2.0", 23_586_048, 384, ATTENTION,
+        "PE-Core, small, with a larger input; a GPU.", "apache-2.0", 23_586_048, 384, ATTENTION,
     ),
-    _timm("vit_pe_core_base_patch16_224.fb", "General photos; a GPU.", "apache-2.0", 92_886_528, 224, ATTENTION),
+    _timm("vit_pe_core_base_patch16_224.fb", "PE-Core, base; a GPU.", "apache-2.0", 92_886_528, 224, ATTENTION),
     _timm(
         "vit_base_patch16_siglip_224.v2_webli",
         "SigLIP 2, images only; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
@@ -86,11 +86,11 @@ CURATED = (
     ),
     _clip(
         "ViT-B-16-SigLIP2/webli", "timm/ViT-B-16-SigLIP2",
-        "SigLIP 2 with its texts: guesses from class names; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
+        "SigLIP 2 with its texts; a GPU.", "apache-2.0", 92_884_224, 224, ATTENTION,
     ),
     _clip(
         "PE-Core-T-16-384/meta", "timm/PE-Core-T-16-384",
-        "PE-Core, tiny, with its texts: guesses from class names on a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
+        "PE-Core, tiny, with its texts; a CPU.", "apache-2.0", 6_042_240, 384, ATTENTION,
     ),
     _clip(
         "MobileCLIP2-S0/dfndr2b", "timm/MobileCLIP2-S0-OpenCLIP",

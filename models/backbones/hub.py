@@ -1,14 +1,73 @@
-"""Hugging Face's hub: what of it is on this disk, and how long to wait for it; without torch."""
+"""Hugging Face's hub: what of it is on this disk, downloads that resume and are checked; without torch.
+
+huggingface_hub resumes a download that was cut off and names a finished one by its ETag, which for weights is their
+SHA-256: a file whose content has another one is deleted.
+"""
 
 import contextlib
+import hashlib
+import io
 import os
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 # Where no answer comes within this time, the weights are taken from the local cache or not at all. Left alone,
 # huggingface_hub tries again and again for the better part of a minute before it admits that there is no network.
 REACH_SECONDS = 3.0
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def cached(repository: str, file: str) -> Path | None:
+    """A file of a repository where it is on this disk, as a whole; nobody is asked."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    found = try_to_load_from_cache(repository, file, cache_dir=constants.HF_HUB_CACHE)
+    return Path(found) if isinstance(found, str) else None
+
+
+def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
+    """Download a file of a repository, or go on with a download that was cut off, and check it.
+
+    show    called with (bytes, of all)
+
+    Raises ValueError: no network and not here, not on the hub, a content that is not what the hub says.
+    """
+    from huggingface_hub import constants, hf_hub_download
+
+    try:
+        with quick_to_give_up():
+            found = hf_hub_download(repository, file, cache_dir=constants.HF_HUB_CACHE, tqdm_class=_bar(show))
+    except Exception as error:  # what is raised depends on the hub, the cache and the kind of failure
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"{file} of {repository} cannot be downloaded ({said}). Is this machine offline? The same command goes on "
+            "where the download was cut off."
+        ) from error
+    check(Path(found))
+    return Path(found)
+
+
+def check(path: Path) -> None:
+    """Compare a file of the cache with the SHA-256 that the hub named; other kinds of ETag are not looked at.
+
+    Raises ValueError when they differ; the file is deleted then, so that it can be downloaded again.
+    """
+    blob = path.resolve()
+    if not SHA256.fullmatch(blob.name):
+        return
+    with blob.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != blob.name:
+        blob.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise ValueError(
+            f"{path.name} is not the file that was published: its SHA-256 begins with {digest[:8]}, not "
+            f"{blob.name[:8]}. It was deleted. Download it again."
+        )
 
 
 @contextlib.contextmanager
@@ -36,3 +95,19 @@ def can_reach(address: str) -> bool:
             return True
     except OSError:
         return False
+
+
+def _bar(show: Callable[[int, int], None]) -> Any:
+    """A progress bar, as huggingface_hub makes one, that tells somebody else."""
+    from tqdm import tqdm
+
+    class Told(tqdm):
+        def __init__(self, *args: Any, **options: Any):
+            options.pop("name", None)  # huggingface_hub's own
+            super().__init__(*args, **(options | {"file": io.StringIO(), "disable": False}))
+
+        def display(self, *_: Any, **__: Any) -> bool:
+            show(int(self.n), int(self.total or 0))
+            return True
+
+    return Told

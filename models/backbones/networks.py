@@ -12,6 +12,9 @@ networks were trained: an object that is visible only at the border must stay
 in the input, and a heat map must cover the whole image.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
@@ -37,7 +40,8 @@ class Backbone:
     interpolation  "bilinear" or "bicubic": how images were resized when it was trained
     dimensions     D, the length of a feature vector
     setting        in words, the form in which features() runs it
-    chunk          images that pass through the network at once; a larger batch is cut into so many
+    chunk          images that pass through the network at once; a larger batch is cut into so many. Halved where the
+                   memory of a GPU ends
     whole          trunk and tail in one, and the regions (models/backbones/anatomy.py)
     trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
                    does nothing and the tail is the whole network
@@ -101,8 +105,7 @@ class Backbone:
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions)
-        parts = [self._forward(self.normalised(part)).float() for part in images.split(self.chunk)]
-        return torch.cat(parts).cpu()
+        return torch.cat([part.float() for part in self._in_chunks(images)]).cpu()
 
     @torch.inference_mode()
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -122,10 +125,23 @@ class Backbone:
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
-        parts = [self._forward(self.normalised(part), True) for part in images.split(self.chunk)]
-        features, regions = zip(*parts, strict=True)
+        features, regions = zip(*self._in_chunks(images, True), strict=True)
         joined, joined_regions = (torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
         return joined, joined_regions
+
+    def _in_chunks(self, images: torch.Tensor, *asked: bool) -> Iterator[Any]:
+        """What the network gives of each chunk; where the GPU's memory ends, of half as many from then on."""
+        while len(images):
+            part = images[: self.chunk]
+            try:
+                yield self._forward(self.normalised(part), *asked)
+            except torch.OutOfMemoryError:
+                if len(part) == 1:
+                    raise
+                self.chunk = max(1, len(part) // 2)
+                torch.cuda.empty_cache()
+                continue
+            images = images[len(part) :]
 
     def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
         """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.

@@ -1,11 +1,11 @@
-"""Settings: the order of images, the training method with its parameters, adapting the network."""
+"""Settings: the order of images, the training method with its parameters, the network, adapting it."""
 
 import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store import configuration, jobs
 from annotator.store.database import Database
-from annotator.ui import adapting, context, frame
+from annotator.ui import adapting, context, frame, networks
 from models import catalogue
 
 
@@ -25,13 +25,8 @@ def _settings() -> None:
     if st.button("Train now"):
         jobs.ask_training(db)
         st.toast("Training requested.")
-    st.caption(
-        frame.escaped(
-            f"Images are analyzed with {configuration.backbone(db)}. "
-            f"Another network: annotator init {db.paths.project} --backbone NAME"
-        )
-    )
 
+    networks.section(db)
     adapting.section(db)
 
     st.caption("Auto-accept is on the Certificate page.")

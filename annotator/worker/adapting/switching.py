@@ -9,11 +9,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.store import adapted, adapting, configuration, heartbeat
+from annotator.worker.backbone import fetch_weights
 from annotator.worker.context import Context
 from annotator.worker.missing_features import MissingFeatures
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
 
 LOOK_SECONDS = 5.0  # between two looks at what is missing, where another process or a bucket is waited for
 AGAIN_SECONDS = 60.0  # after a process that ended with an error, until it may be started again
@@ -30,6 +35,13 @@ class NextContext(Context):
     def say(self, state: str, done: int = 0, of: int = 0) -> None:
         """As the worker's."""
         self._context.say(state, done, of)
+
+    def backbone(self) -> "Backbone":
+        """As the worker's, downloaded first where it has to be."""
+        name = self.backbone_name()
+        if not self.has_backbone() and adapted.folder(self.db, name) is None:
+            fetch_weights(name, lambda done, of: self.say("downloading the network", done >> 20, of >> 20))
+        return super().backbone()
 
     def backbone_name(self) -> str:
         """The network that is being prepared."""

@@ -81,18 +81,12 @@ class Network:
 
     def _on_device(self, pixels: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
         """A forward pass; where the memory ends, because others use the GPU too, in halves from now on."""
-        while True:
-            try:
-                with self._forward:
-                    self._backbone.chunk = self.batch
-                    features, regions = forward(pixels, self._backbone, True)
-                assert regions is not None  # they were asked for
-                return features, regions
-            except torch.OutOfMemoryError:
-                if self.batch == 1:
-                    raise
-                self.batch //= 2
-                torch.cuda.empty_cache()
+        with self._forward:
+            self._backbone.chunk = self.batch
+            features, regions = forward(pixels, self._backbone, True)
+            self.batch = self._backbone.chunk
+        assert regions is not None  # they were asked for
+        return features, regions
 
 
 def largest_useful_batch(
@@ -120,6 +114,8 @@ def _seconds(backbone: Backbone, images: int) -> float:
     pixels = torch.zeros(images, 3, backbone.input_size, backbone.input_size, dtype=torch.uint8)
     backbone.chunk = images
     forward(pixels, backbone, True)  # memory is taken and kernels are chosen
+    if backbone.chunk < images:
+        raise torch.OutOfMemoryError
     began = time.perf_counter()
     forward(pixels, backbone, True)
     return time.perf_counter() - began

@@ -1,0 +1,183 @@
+"""The commands that list networks, fetch and measure them, and compare them on the answers of a project."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_table, printable, progress
+from annotator.errors import AnnotatorError
+from annotator.shares import counted, seconds_in_words
+from annotator.store.candidates import Compared
+from models.backbones.licences import Licence
+
+commands = typer.Typer(rich_markup_mode=None)
+
+AcceptLicence = Annotated[
+    bool, typer.Option("--accept-licence", help="Accept the licence of the network's weights; kept on this machine.")
+]
+
+
+def accepting(accept: bool) -> Callable[[Licence], bool]:
+    """Whether a licence is accepted: by the option, else by a person at the terminal, who is shown it."""
+
+    def accepts(licence: Licence) -> bool:
+        print(printable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)
+        return accept or (sys.stdin.isatty() and typer.confirm("Do you accept it?", err=True))
+
+    return accepts
+
+
+@commands.command(
+    epilog=examples(
+        "annotator backbones",
+        "annotator backbones birds   (with the hours for its images)",
+        "annotator backbones birds --measure vit_small_patch14_reg4_dinov2.lvd142m",
+        "annotator backbones --fetch vit_small_patch16_dinov3.lvd1689m --accept-licence",
+        "annotator backbones --json",
+    )
+)
+def backbones(
+    project: Annotated[Path | None, typer.Argument(help="Folder of a project: its own networks, hours.")] = None,
+    fetch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Download the weights of this network, or go on with it.")
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Measure how fast this network is here; kept on this machine.")
+    ] = None,
+    accept_licence: AcceptLicence = False,
+    as_json: AsJson = False,
+) -> None:
+    """List networks: for whom, licence, size, speed on this machine, and whether they need a download.
+
+    Any other network of timm, torchvision or open_clip can be named, too, hf-hub:REPOSITORY and local-dir:FOLDER, and
+    several joined by +. docs/backbones.md says which is right for whom.
+    """
+    from annotator.snapshot.networks import networks
+    from annotator.store.database import Database
+    from annotator.worker.backbone import measure_speed, prepare_backbone
+
+    db = Database(project) if project else None
+    if fetch:
+        with progress(f"Loading {fetch}") as show:
+            prepare_backbone(fetch, accepting(accept_licence), show)
+    if measure:
+        with progress(f"Measuring {measure}"):
+            measure_speed(measure, db)
+    rows = networks(db)
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    titles = ["Network", "Licence", "Parameters", "Pixels", "Texts", "Here", "Images/s"]
+    print_table(
+        titles + (["This project"] if db else []),
+        [
+            [
+                row.name + (" (in use)" if row.is_used else " (next)" if row.is_next else ""),
+                row.licence + ("" if not row.binds else ", accepted" if row.is_accepted else ", to accept"),
+                f"{row.parameters / 1e6:.1f} M" if row.parameters else "",
+                str(row.input_size or ""),
+                "yes" if row.reads_text else "",
+                {True: "yes", False: "no", None: ""}[row.is_here],
+                "" if row.images_a_second is None else f"{row.images_a_second:,.1f}",
+                *([] if not db else ["" if row.hours is None else seconds_in_words(row.hours * 3600)]),
+            ]
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if row.about:
+            print(printable(f"  {row.name}: {row.about}"))
+
+
+@commands.command(
+    epilog=examples(
+        "annotator backbone birds",
+        "annotator backbone birds vit_small_patch14_reg4_dinov2.lvd142m",
+        "annotator backbone birds --compare efficientnet_lite0,vit_pe_core_tiny_patch16_384.fb --json",
+        "annotator backbone birds --use vit_small_patch14_reg4_dinov2.lvd142m",
+        "annotator backbone birds --remove efficientnet_lite0",
+    )
+)
+def backbone(
+    project: Project,
+    name: Annotated[str | None, typer.Argument(help="Compare this network.", show_default=False)] = None,
+    compare: Annotated[str, typer.Option(metavar="A,B,...", help="Compare these networks with the one in use.")] = "",
+    use: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Use this network, once all images are analyzed with it.")
+    ] = None,
+    remove: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete the features of a network that is not in use.")
+    ] = None,
+    accept_licence: AcceptLicence = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare networks on the answers of a project, and change to a better one while people go on.
+
+    Their features are computed beside those in use; then linear heads on either are cross-validated on unbiased
+    answers. Nothing of the old network is deleted until --remove.
+    """
+    from annotator.store import adapted, candidates, configuration
+    from annotator.store.database import Database
+    from annotator.store.private import files_for_owner_only
+    from annotator.worker.backbone import prepare_backbone
+    from annotator.worker.process import compare_candidates, prepare_next_backbone
+
+    files_for_owner_only()
+    db = Database(project)
+    names = [word.strip() for word in [name or "", *compare.split(",")] if word.strip()]
+    if configuration.backbone(db) in names:
+        raise AnnotatorError(f"{configuration.backbone(db)} is the network in use: name others to compare it with.")
+    waits = False
+    if names or use:
+        db.refuse_read_only()
+        with progress("Loading the network") as show:
+            for wanted in [*names, *([use] if use else [])]:
+                if adapted.folder(db, wanted) is None:
+                    prepare_backbone(wanted, accepting(accept_licence), show)
+    if names:
+        candidates.want(db, names)
+        with progress("Analyzing all images") as show:
+            waits = not compare_candidates(project, show)
+    if use and use != configuration.backbone(db):
+        adapted.prepare(db, use)
+        with progress(f"Analyzing all images with {use}") as show:
+            waits = not prepare_next_backbone(project, show) or waits
+    if remove and not candidates.remove(db, remove):
+        raise AnnotatorError(f"There is nothing of {remove!r} in this project.")
+    results = [one for one in candidates.compared(db) if not names or one.name in names]
+    if as_json:
+        state = {"in_use": configuration.backbone(db), "next": adapted.next_backbone(db)}
+        print(json.dumps(state | {"wanted": candidates.wanted(db), "compared": [asdict(one) for one in results]}))
+        return
+    print(printable(f"In use: {configuration.backbone(db)}"))
+    if following := adapted.next_backbone(db):
+        print(printable(f"Next, once all images are analyzed with it: {following}"))
+    for one in results:
+        _print(one, project)
+    if waits:
+        print("The worker analyzes all images; the result will be on the Settings page, and here.")
+    elif candidates.wanted(db):
+        print(printable(f"Not compared yet: {', '.join(candidates.wanted(db))}. The same command goes on."))
+
+
+def _print(compared: Compared, project: Path) -> None:
+    if compared.error:
+        print(printable(f"{compared.name}: {compared.error}", keep="\n"))
+        return
+    verdict = "better" if compared.is_better else "not better beyond chance"
+    print(printable(f"{compared.name}: {verdict} than {compared.against} on the answers of this project."))
+    print(
+        f"  mean AP {compared.ap_before:.3f} -> {compared.ap_after:.3f} (95 % interval of the difference "
+        f"{compared.ap_low:+.3f} to {compared.ap_high:+.3f}), log loss {compared.log_loss_before:.3f} -> "
+        f"{compared.log_loss_after:.3f} ({compared.log_loss_low:+.3f} to {compared.log_loss_high:+.3f}); "
+        f"{counted(compared.answers, 'unbiased answer')} about {counted(compared.images, 'image')}, "
+        f"{counted(compared.classes, 'class', 'classes')}"
+    )
+    if compared.is_better:
+        print(printable(f"  To use it: annotator backbone {project} --use {compared.name}"))

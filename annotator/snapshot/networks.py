@@ -1,0 +1,95 @@
+"""The networks that a project can choose from, as a table: whose, how large, how fast, whether they are here yet."""
+
+from dataclasses import dataclass
+
+from annotator.store import adapted, configuration, images, machine
+from annotator.store.database import Database
+from models.backbones import hub, licences
+from models.backbones.curated import CURATED, curated, is_installed
+from models.backbones.packaged import plugin_backbones
+from models.plugins import package_of
+
+ADAPTED, PLUG_IN, NAMED = "adapted in this project", "plug-in", "named for this project"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A row of the table.
+
+    source            "installed", a repository on the hub, a package, "adapted in this project"
+    licence           as the library says; binds: it has to be accepted; is_accepted: it was, on this machine
+    parameters, input_size    0 where not known without loading it
+    reads_text        whether it knows texts, too
+    is_here           whether it needs no download; None: not known
+    images_a_second   on this machine; None: not measured
+    hours             that all images of the project take; None: not measured, or no project
+    is_used, is_next  by the project: now, once its features are there
+    """
+
+    name: str
+    about: str
+    source: str
+    licence: str
+    licence_title: str
+    licence_url: str
+    binds: bool
+    is_accepted: bool
+    parameters: int
+    input_size: int
+    pooling: str
+    reads_text: bool
+    is_here: bool | None
+    images_a_second: float | None
+    hours: float | None
+    is_used: bool
+    is_next: bool
+
+
+def networks(db: Database | None = None) -> list[Network]:
+    """The curated networks, those of plug-ins and, with a project, its own: adapted ones, and the one in use."""
+    speeds, accepted = machine.speeds(), machine.accepted_licences()
+    used = configuration.backbone(db) if db else ""
+    following = adapted.next_backbone(db) if db else ""
+    count = images.count_images(db) if db else 0
+
+    def row(name: str, about: str, source: str, licence: str = "", is_here: bool | None = True) -> Network:
+        facts, speed = curated(name), speeds.get(name)
+        terms = licences.about(licence)
+        return Network(
+            name=name,
+            about=about,
+            source=source,
+            licence=licence,
+            licence_title=terms.title,
+            licence_url=terms.url,
+            binds=licences.binds(licence),
+            is_accepted=licence in accepted,
+            parameters=facts.parameters if facts else 0,
+            input_size=facts.input_size if facts else 0,
+            pooling=facts.pooling if facts else "",
+            reads_text=bool(facts and facts.reads_text),
+            is_here=is_here,
+            images_a_second=speed.images_a_second if speed else None,
+            hours=count / speed.images_a_second / 3600 if db and speed and speed.images_a_second > 0 else None,
+            is_used=name == used,
+            is_next=name == following,
+        )
+
+    rows = [
+        row(
+            network.name,
+            network.about,
+            "installed" if is_installed(network.name) else network.repository,
+            network.licence,
+            is_installed(network.name) or hub.cached(network.repository, network.file) is not None,
+        )
+        for network in CURATED
+    ]
+    rows += [row(name, "", f"{PLUG_IN}: {package_of(entry)}") for name, entry in plugin_backbones().items()]
+    if db:
+        rows += [row(own.name, f"{own.parent}, adapted.", ADAPTED, own.licence) for own in adapted.networks(db)]
+        known = {network.name for network in rows}
+        rows += [
+            row(name, "", NAMED, is_here=None) for name in dict.fromkeys((used, following)) if name not in known | {""}
+        ]
+    return rows

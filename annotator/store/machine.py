@@ -1,0 +1,90 @@
+"""What belongs to this machine and its user, not to a project: licences that were accepted, how fast networks are here.
+
+One small JSON file in the user's data folder (XDG_DATA_HOME, else ~/.local/share; LOCALAPPDATA on Windows), or in the
+folder that the environment variable ANNOTATOR_HOME names.
+"""
+
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from filelock import FileLock
+
+from annotator.errors import AnnotatorError
+from annotator.settings import login
+
+FILE = "machine.json"
+NAME = "multilabel-annotator"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a network is on this machine: images a second, in which form it ran, and when that was measured."""
+
+    images_a_second: float
+    setting: str
+    at: float
+
+
+def folder() -> Path:
+    """The folder of the file; it need not be there."""
+    if own := os.environ.get("ANNOTATOR_HOME"):
+        return Path(own)
+    if platform.system() == "Windows" and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / NAME
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / NAME
+
+
+def accepted_licences() -> set[str]:
+    """Names of the licences that were accepted on this machine by this user."""
+    return set(_part("licences"))
+
+
+def accept(licence: str) -> None:
+    """Keep that a licence was accepted, by whom and when. Raises AnnotatorError when that cannot be written."""
+    _write("licences", licence, {"by": login(), "at": time.time()})
+
+
+def speeds() -> dict[str, Speed]:
+    """Name of a network -> how fast it is here, where that was measured."""
+    found: dict[str, Speed] = {}
+    for name, facts in _part("speeds").items():
+        try:
+            found[name] = Speed(float(facts["images_a_second"]), str(facts["setting"]), float(facts["at"]))
+        except (KeyError, TypeError, ValueError):
+            continue
+    return found
+
+
+def keep_speed(name: str, speed: Speed) -> None:
+    """Keep how fast a network is here. Raises AnnotatorError when that cannot be written."""
+    _write("speeds", name, asdict(speed))
+
+
+def _part(part: str) -> dict[str, Any]:
+    try:
+        stored = json.loads((folder() / FILE).read_text(encoding="utf-8"))[part]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
+
+
+def _write(part: str, key: str, value: dict[str, Any]) -> None:
+    place = folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with FileLock(place / f"{FILE}.lock"):
+            stored = {name: _part(name) for name in ("licences", "speeds")}
+            stored[part][key] = value
+            temporary = place / f".{FILE}.part"
+            temporary.write_text(json.dumps(stored, indent=1), encoding="utf-8")
+            temporary.replace(place / FILE)
+    except OSError as error:
+        raise AnnotatorError(
+            f"{place / FILE} cannot be written ({error.strerror or error}). ANNOTATOR_HOME can name another folder."
+        ) from error

@@ -1,0 +1,200 @@
+"""The table of networks: its facts, what is downloaded, licences that bind, speeds that are kept."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from tiny_networks import save_timm
+from typer.main import get_command
+
+from annotator.cli import app
+from annotator.errors import AnnotatorError
+from annotator.settings import Paths
+from annotator.snapshot.networks import networks
+from annotator.store import machine
+from annotator.worker.backbone import measure_speed, network_of, prepare_backbone
+from models.backbones import families, hub, licences
+from models.backbones.curated import ATTENTION, AVERAGE, CLASS_TOKEN, CURATED, curated, is_installed
+from models.backbones.packaged import PACKAGED
+from models.backbones.published import published
+
+DINOV3 = "convnext_tiny.dinov3_lvd1689m"
+DOC = (Path(__file__).resolve().parent.parent / "docs" / "backbones.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def own_machine(tmp_path, monkeypatch):
+    """Nothing is accepted, measured or downloaded yet, and there is no network."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("ANNOTATOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    return constants
+
+
+@pytest.fixture
+def weights_server(tmp_path, processes, own_machine, monkeypatch):
+    """Serves a folder as the hub would; returns the folder."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    def serve(cut: int = 0) -> Path:
+        script = Path(__file__).with_name("weights_server.py")
+        server = subprocess.Popen([sys.executable, script, folder, str(cut)], stdout=subprocess.PIPE, text=True)
+        processes.append(server)
+        address = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        monkeypatch.setattr(own_machine, "ENDPOINT", address)
+        template = "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(own_machine, "HUGGINGFACE_CO_URL_TEMPLATE", address + template)
+        return folder
+
+    return serve
+
+
+def network(name):
+    return curated(name) or pytest.fail(f"{name} is not in the table")
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in CURATED if not entry.reads_text])
+def test_the_table_agrees_with_timm(name):
+    entry = network(name)
+    config = timm.models.get_pretrained_cfg(PACKAGED[name].architecture if is_installed(name) else name)
+    with torch.device("meta"):
+        made = timm.create_model(config.architecture, num_classes=0)
+    assert sum(parameter.numel() for parameter in made.parameters()) == entry.parameters
+    family = families.of(config.architecture)
+    assert entry.input_size == (family.used if family else config.input_size[1])
+    pooling = family.pooling if family else getattr(made, "global_pool", "avg") or "avg"
+    assert entry.pooling == {"token": CLASS_TOKEN, "map": ATTENTION}.get(str(pooling), AVERAGE)
+    if not is_installed(name):
+        assert config.has_weights and entry.licence == config.license and entry.repository == config.hf_hub_id
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in CURATED if entry.reads_text])
+def test_the_table_agrees_with_open_clip(name):
+    open_clip = pytest.importorskip("open_clip")
+    entry, (architecture, _, tag) = network(name), name.removeprefix("open_clip:").partition("/")
+    assert open_clip.get_pretrained_cfg(architecture, tag)["hf_hub"] == f"{entry.repository}/"
+    vision = open_clip.get_model_config(architecture)["vision_cfg"]
+    assert vision["image_size"] == entry.input_size and entry.extra == "clip"
+    of_timm = [other for other in CURATED if other.name.startswith(vision["timm_model_name"] + ".")]
+    assert {(other.parameters, other.pooling, other.licence) for other in of_timm} == {
+        (entry.parameters, entry.pooling, entry.licence)
+    }
+
+
+def test_every_licence_that_binds_is_explained_and_timm_calls_it_so():
+    known = {timm.models.get_pretrained_cfg(name).license for name in timm.list_models(pretrained=True)}
+    assert set(licences.BINDING) <= known and not set(licences.BINDING) & set(licences.OPEN)
+    assert all(licence.url.startswith("https://") for licence in licences.BINDING.values())
+    assert {entry.licence for entry in CURATED} <= set(licences.BINDING) | set(licences.OPEN)
+    assert published("vit_small_patch16_dinov3").licence == "dinov3-license"  # its default weights
+    assert published("open_clip:MobileCLIP2-S2/dfndr2b").licence == "apple-amlr"
+
+
+@pytest.mark.process
+def test_the_page_reads_the_table_without_torch(tmp_path):
+    code = (
+        "import sys; from annotator.snapshot.networks import networks; "
+        "networks(); print({'torch', 'timm'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.process
+def test_a_download_that_was_cut_off_goes_on_and_is_checked(weights_server, own_machine, monkeypatch):
+    monkeypatch.setattr(own_machine, "DOWNLOAD_CHUNK_SIZE", 65_536)  # what is kept of a download that ends
+    folder = weights_server(cut=600_000)
+    file = folder / "timm" / "tiny" / "model.safetensors"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(os.urandom(1_500_000))
+    seen = []
+    for _ in range(2):  # huggingface_hub itself may already have gone on
+        try:
+            path = hub.fetch("timm/tiny", "model.safetensors", lambda done, of: seen.append((done, of)))
+        except ValueError as error:
+            assert "goes on where the download was cut off" in str(error)
+    assert path.read_bytes() == file.read_bytes() and hub.cached("timm/tiny", "model.safetensors") == path
+    assert seen[-1] == (1_500_000, 1_500_000)
+    firsts = [int(line) for line in (folder / ".ranges").read_text().split()]
+    assert firsts[0] == 0 and 0 < firsts[-1] <= 600_000
+    path.resolve().write_bytes(b"something else")
+    with pytest.raises(ValueError, match="not the file that was published"):
+        hub.check(path)
+    assert hub.cached("timm/tiny", "model.safetensors") is None
+
+
+@pytest.mark.process
+def test_a_licence_is_accepted_once_before_the_download(weights_server, annotator, tmp_path):
+    folder = weights_server()
+    made = save_timm(folder / "made", "cnn")
+    (folder / "timm" / DINOV3).mkdir(parents=True)
+    (made / "model.safetensors").rename(folder / "timm" / DINOV3 / "model.safetensors")
+    refused = annotator("backbones", "--fetch", DINOV3, code=1)
+    assert "DINOv3 License (Meta)" in refused.stderr and "--accept-licence" in refused.stderr
+    assert not (folder / ".ranges").exists() and machine.accepted_licences() == set()
+    # Its weights are of another network here: what matters is that they were asked for, and that they do not fit.
+    annotator("backbones", "--fetch", DINOV3, "--accept-licence", code=1)
+    assert machine.accepted_licences() == {"dinov3-license"}
+    assert hub.cached(f"timm/{DINOV3}", "model.safetensors") is not None
+    path = hub.cached(f"timm/{DINOV3}", "model.safetensors")
+    path.resolve().write_bytes(path.read_bytes()[:-1000])
+    cut = annotator("backbones", "--fetch", DINOV3, code=1).stderr
+    assert "not the file that was published" in cut and hub.cached(f"timm/{DINOV3}", "model.safetensors") is None
+    kept = json.loads((tmp_path / "home" / "machine.json").read_text())["licences"]["dinov3-license"]
+    assert kept["by"] and kept["at"] > 0
+
+
+def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annotator):
+    from annotator.store import configuration
+    from annotator.store.database import Database
+
+    db = Database(project)
+    with pytest.raises(AnnotatorError, match="licence that binds those who use them"):
+        network_of(db, DINOV3)
+    machine.accept("dinov3-license")
+    with pytest.raises(AnnotatorError, match=r"cannot be downloaded.*Is this machine offline"):
+        prepare_backbone(DINOV3)
+    annotator("init", project, "--backbone", "vit_tiny_patch16_22", code=1)
+    assert configuration.backbone(db) == "efficientnet_lite2"
+
+
+def test_a_speed_is_measured_once_and_kept_and_says_how_long_a_project_takes(annotator, project, tmp_path):
+    name = f"local-dir:{save_timm(tmp_path / 'tiny', 'cnn')}"
+    speed = measure_speed(name, seconds=0.05)
+    assert speed.images_a_second > 1 and machine.speeds() == {name: speed}
+    machine.keep_speed("efficientnet_lite0", machine.Speed(0.5, "CPU", 1.0))
+    rows = {row["name"]: row for row in json.loads(annotator("backbones", project, "--json").stdout)}
+    lite0 = rows["efficientnet_lite0"]
+    assert lite0["images_a_second"] == 0.5 and lite0["hours"] == pytest.approx(lite0["hours"]) and lite0["hours"] > 0
+    assert rows["efficientnet_lite2"]["is_used"] and rows["efficientnet_lite2"]["hours"] is None
+    assert "efficientnet_lite2 (in use)" in annotator("backbones", project).stdout
+    (tmp_path / "home" / "machine.json").write_text("{damaged")
+    assert machine.speeds() == {} and networks()
+
+
+def test_joined_networks_of_any_length_have_folders_of_their_own(tmp_path):
+    paths = Paths(tmp_path)
+    names = ["local-dir:/" + "a" * 150 + f"+local-dir:/{place}" + "b" * 150 for place in "xy"]
+    folders = {paths.features(name) for name in names}
+    assert len(folders) == 2
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert paths.features("vit.a+vit.b").name == "vit.a_vit.b"
+
+
+def test_the_page_of_networks_names_every_network_and_every_option():
+    missing = [entry.name for entry in CURATED if f"`{entry.name}`" not in DOC]
+    command = get_command(app).commands["backbones"]
+    options = [name for option in command.params for name in option.opts if name.startswith("--")]
+    missing += [name for name in options if name not in DOC]
+    assert not missing, missing
+    assert not re.search(r"\bfastest\b", DOC)

@@ -1,0 +1,147 @@
+"""Networks compared on the answers of a project, beside the one in use."""
+
+import json
+
+import adaptable
+import numpy as np
+import pytest
+from made_features import add_features
+from streamlit.testing.v1 import AppTest
+
+from annotator.errors import AnnotatorError
+from annotator.store import adapted, candidates, configuration, machine
+from annotator.store.database import Database
+from annotator.store.features.cache import open_features
+from annotator.ui import context, frame
+from annotator.worker.comparing import compare_networks
+from annotator.worker.process import compare_candidates
+
+SCRIPT = """
+from annotator.ui import frame
+from annotator.ui.pages import {name} as one
+with frame.errors_shown():
+    one.page()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANNOTATOR_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with a tiny network, all of whose images are complete; and a second network."""
+    folder = tmp_path_factory.mktemp("comparing")
+    first = adaptable.make_network(folder / "first")
+    photos = adaptable.draw_all(folder / "photos")
+    db = adaptable.make_project(folder / "project", photos, first)
+    return db, f"local-dir:{first}", f"local-dir:{adaptable.make_network(folder / 'second')}"
+
+
+@pytest.fixture
+def show(project):
+    """Runs a page of the project for somebody called Ann."""
+    context.open_project(project)
+
+    def run(name):
+        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+        test.session_state["name"] = "Ann"
+        return test.run()
+
+    return run
+
+
+def with_features(db, name, rows):
+    """As if a network had given these features (n, D) of images 1 .. n."""
+    ids = np.arange(1, len(rows) + 1)
+    db.paths.features(name).mkdir(parents=True)
+    add_features(db, name, ids, rows.astype(np.float16), np.repeat(rows[:, None].astype(np.float16), 9, 1))
+
+
+def test_features_of_what_is_shown_are_better_and_noise_is_not(made):
+    db, first, _ = made
+    known = np.zeros((adaptable.IMAGES, 32), np.float32)
+    random = np.random.default_rng(0)
+    for number in range(adaptable.IMAGES):
+        for place, name in enumerate(adaptable.CLASSES):
+            known[number, place] = 3.0 if name in adaptable.shown(number) else 0.0
+    known += random.normal(0, 0.1, known.shape)
+    with_features(db, "sees", known)
+    with_features(db, "blind", random.normal(0, 1, known.shape))
+    better = compare_networks(db, "blind", "sees")
+    assert better.is_better and better.ap_after > 0.95 > better.ap_before and better.ap_low > 0
+    assert better.answers == better.images * better.classes and better.images == adaptable.IMAGES
+    worse = compare_networks(db, "sees", "blind")
+    assert not worse.is_better and worse.ap_high < 0
+    for name in ("sees", "blind"):
+        assert candidates.remove(db, name) and not db.paths.features(name).exists()
+    assert len(open_features(db, first)) == adaptable.IMAGES
+
+
+def test_a_network_is_compared_beside_the_one_in_use_then_used_then_removed(made, annotator):
+    db, first, second = made
+    project = db.paths.project
+    done = json.loads(annotator("backbone", project, second, "--json").stdout)
+    assert done["in_use"] == first and not done["wanted"]
+    (compared,) = done["compared"]
+    assert compared["name"] == second and compared["against"] == first and not compared["error"]
+    assert not compared["is_better"] and abs(compared["ap_after"] - compared["ap_before"]) < 1e-6  # the same weights
+    assert len(open_features(db, second)) == adaptable.IMAGES
+    assert "not better beyond chance" in annotator("backbone", project).stdout
+    assert "is in use" in annotator("backbone", project, "--remove", first, code=1).stderr
+    annotator("backbone", project, "--use", second)
+    assert configuration.backbone(db) == second and adapted.next_backbone(db) == ""
+    assert len(open_features(db, first)) == adaptable.IMAGES, "nothing is deleted unasked"
+    annotator("backbone", project, "--use", first)
+    annotator("backbone", project, "--remove", second)
+    assert not db.paths.features(second).exists() and candidates.compared(db) == []
+    assert "nothing of" in annotator("backbone", project, "--remove", second, code=1).stderr
+
+
+def test_a_network_that_cannot_be_had_leaves_the_one_in_use(made, annotator, tmp_path):
+    db, first, _ = made
+    assert "There is no network" in annotator("backbone", db.paths.project, f"local-dir:{tmp_path}", code=1).stderr
+    assert "network in use" in annotator("backbone", db.paths.project, "--compare", first, code=1).stderr
+    candidates.want(db, [f"local-dir:{tmp_path / 'gone'}"])  # as the page would, while it was still there
+    assert compare_candidates(db.paths.project, lambda done, of: None)
+    (compared,) = candidates.compared(db)
+    assert "There is no network" in compared.error and candidates.wanted(db) == []
+    assert configuration.backbone(db) == first
+    candidates.remove(db, compared.name)
+
+
+def test_too_few_answers_are_said(project):
+    from annotator.errors import NothingToLearn
+
+    db = Database(project)
+    random = np.random.default_rng(0).normal(0, 1, (3, 8)).astype(np.float32)
+    for name in ("one", "two"):
+        with_features(db, name, random)
+    with pytest.raises(NothingToLearn, match="two could not be compared with one"):
+        compare_networks(db, "one", "two")
+
+
+def test_settings_accept_a_licence_compare_show_the_result_and_go_over(show, db):
+    name = "convnext_tiny.dinov3_lvd1689m"
+    test = show("settings")
+    test.selectbox(key="network").select(name).run()
+    assert test.button(key="network_compare").disabled
+    test.checkbox(key="accept_dinov3-license").check().run()
+    test.button(key="network_compare").click().run()
+    assert candidates.wanted(db) == [name] and machine.accepted_licences() == {"dinov3-license"}
+    test.button(key=f"network_stop_{name}").click().run()
+    assert candidates.wanted(db) == []
+    facts = candidates.Compared(
+        name, "efficientnet_lite2", 1.0, 0.5, 0.6, 0.05, 0.15, 0.3, 0.2, -0.2, 0.0, 9, 99, 3, True
+    )
+    candidates.note(db, facts)
+    test = show("settings")
+    assert not test.exception and any(frame.escaped("0.500 to 0.600") in text.value for text in test.markdown)
+    test.button(key=f"network_use_{name}").click().run()
+    assert adapted.next_backbone(db) == name
+    with pytest.raises(AnnotatorError, match="is in use"):
+        candidates.remove(db, name)
+    test.button(key=f"network_stop_{name}").click().run()
+    test.button(key=f"network_remove_{name}").click().run()
+    assert candidates.compared(db) == [] and adapted.next_backbone(db) == ""
