@@ -13,10 +13,10 @@ def main() -> None:
     """Run the command line. Exit status 0 done, 1 an AnnotatorError (told on stderr), 2 wrong usage."""
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app
-    from annotator.cli.printing import guard_terminal, print_plugin_warnings
+    from annotator.cli.printing import guard_terminal, print_notices
 
     guard_terminal()
-    print_plugin_warnings()
+    print_notices()
     try:
         app()
     except AnnotatorError as error:

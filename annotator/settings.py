@@ -154,6 +154,8 @@ class Paths:
 def _file_name(backbone: str) -> str:
     # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").
     name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in backbone)
+    if name and not name.strip("."):  # "." and ".." are other folders
+        name = name.replace(".", "_")
     # Of several joined networks it may be longer than a disk allows.
     return (
         name if len(name.encode()) <= LONGEST else f"{name[:60]}-{hashlib.sha256(backbone.encode()).hexdigest()[:16]}"

@@ -17,10 +17,12 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from models.notice import Notice
+
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
-class PluginWarning(UserWarning):
+class PluginWarning(Notice):
     """A plug-in is left out, and why."""
 
 

@@ -18,7 +18,8 @@ from annotator.errors import AnnotatorError
 from annotator.settings import Paths
 from annotator.snapshot.networks import networks
 from annotator.store import machine
-from annotator.worker.backbone import measure_speed, network_of, prepare_backbone
+from annotator.worker.backbone import fetch_weights, measure_speed, network_of, prepare_backbone
+from models.backbones import curated as curation
 from models.backbones import families, hub, licences
 from models.backbones.curated import ATTENTION, AVERAGE, CLASS_TOKEN, CURATED, curated, is_installed
 from models.backbones.packaged import PACKAGED
@@ -153,6 +154,61 @@ def test_a_licence_is_accepted_once_before_the_download(weights_server, annotato
     assert kept["by"] and kept["at"] > 0
 
 
+@pytest.mark.process
+def test_the_licence_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(weights_server, annotator):
+    folder = weights_server()
+    for repository, card in {
+        "some/net": {"license": "other", "license_name": "some-licence"},
+        "some/other": {"license": "other"},
+        "some/open": {"license": "MIT"},
+    }.items():
+        (folder / repository).mkdir(parents=True)
+        (folder / repository / "card.json").write_text(json.dumps(card))
+    assert [hub.licence(f"some/{name}") for name in ("net", "other", "open", "none")] == [
+        "some-licence", "other (some/other)", "mit", "",
+    ]  # fmt: skip
+    for name in ("hf-hub:some/net@main", "open_clip:hf-hub:some/net"):
+        refused = annotator("backbones", "--fetch", name, code=1).stderr
+        assert "some-licence" in refused and "--accept-licence" in refused
+    assert "cannot be had" in annotator("backbones", "--fetch", "hf-hub:some/open", code=1).stderr
+    assert machine.accepted_licences() == set()
+
+
+def test_licences_that_bind_are_known_by_every_name_of_a_network():
+    assert {
+        name: published(name).licence
+        for name in (
+            f"hf-hub:timm/{DINOV3}", "hf-hub:facebook/dinov3-vits16-pretrain-lvd1689m", "hf-hub:apple/MobileCLIP2-S0",
+            "open_clip:hf-hub:timm/MobileCLIP2-S0-OpenCLIP", "open_clip:ViT-B-32/metaclip_400m",
+            "open_clip:nllb-clip-base/v1", "regnet_y_128gf", "hf-hub:nvidia/some",
+        )
+    } == {
+        f"hf-hub:timm/{DINOV3}": "dinov3-license",
+        "hf-hub:facebook/dinov3-vits16-pretrain-lvd1689m": "dinov3-license",
+        "hf-hub:apple/MobileCLIP2-S0": "apple-amlr",
+        "open_clip:hf-hub:timm/MobileCLIP2-S0-OpenCLIP": "apple-amlr",
+        "open_clip:ViT-B-32/metaclip_400m": "cc-by-nc-4.0",
+        "open_clip:nllb-clip-base/v1": "cc-by-nc-4.0",
+        "regnet_y_128gf": "cc-by-nc-4.0",
+        "hf-hub:nvidia/some": "nvidia-open-model-license",
+    }  # fmt: skip
+    assert published(f"hf-hub:timm/{DINOV3}").file == "model.safetensors"
+    assert published("regnet_y_400mf").licence == published("hf-hub:somebody/s").licence == ""
+
+
+def test_a_library_that_is_not_installed_is_named_before_anything_is_downloaded(annotator, project, monkeypatch):
+    monkeypatch.setattr(curation, "find_spec", lambda name: None)
+    name = "open_clip:ViT-B-16-SigLIP2/webli"
+    for words in (("backbones", "--fetch", name), ("backbone", project, f"efficientnet_lite0+{name}")):
+        refused = annotator(*words, code=1).stderr
+        assert "needs open_clip, which is not installed" in refused and "multilabel-annotator[clip]" in refused
+    row = next(row for row in networks() if row.name == name)
+    assert row.lacking and not next(row for row in networks() if row.name == DINOV3).lacking
+    assert "First: pip install" in annotator("backbones").stdout
+    with pytest.raises(AnnotatorError, match="not installed"):
+        fetch_weights(name, lambda done, of: None)  # as the worker does, for the page
+
+
 def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annotator):
     from annotator.store import configuration
     from annotator.store.database import Database
@@ -189,6 +245,13 @@ def test_joined_networks_of_any_length_have_folders_of_their_own(tmp_path):
     for folder in folders:
         folder.mkdir(parents=True)
     assert paths.features("vit.a+vit.b").name == "vit.a_vit.b"
+
+
+def test_only_features_of_a_network_can_be_removed(project, annotator):
+    for name in (".", "..", "../..", "/"):
+        assert "nothing of" in annotator("backbone", project, "--remove", name, code=1).stderr
+        assert Paths(project).features(name).parent == Paths(project).features("")
+    assert (project / "project.db").is_file()
 
 
 def test_the_page_of_networks_names_every_network_and_every_option():

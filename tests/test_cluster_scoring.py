@@ -15,6 +15,7 @@ import pytest
 from conftest import draw
 from typer.testing import CliRunner
 
+import models
 from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.benchmark.scale import steps
 from annotator.cli import app
@@ -198,6 +199,7 @@ def test_whole_networks_are_compared_on_this_machine(tmp_path):
 def test_machines_that_cannot_embed_are_named(db, annotator, tmp_path, monkeypatch):
     (tmp_path / "broken" / "annotator").mkdir(parents=True)
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
+    (tmp_path / "broken" / "models").symlink_to(Path(models.__file__).parent)  # which the network is made of
     only = Cluster(path=tmp_path / "broken")
     try:
         for name, value in only.environment.items():

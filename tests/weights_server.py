@@ -2,10 +2,12 @@
 
     python weights_server.py FOLDER [CUT]    prints its port; FOLDER/<owner>/<repository>/<file>
 
-With CUT, the first download of a file ends after so many bytes. FOLDER/.ranges lists where downloads began.
+FOLDER/<owner>/<repository>/card.json is what its card says. With CUT, the first download of a file ends after so many
+bytes. FOLDER/.ranges lists where downloads began.
 """
 
 import hashlib
+import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +26,9 @@ class Hub(BaseHTTPRequestHandler):
 
     def answer(self, with_body: bool) -> None:
         repository, _, rest = self.path.lstrip("/").partition("/resolve/")
+        if repository.startswith("api/models/"):
+            self.card(repository.removeprefix("api/models/"))
+            return
         file = ROOT / repository / rest.partition("/")[2]
         if not file.is_file():
             self.send_response(404)
@@ -52,6 +57,16 @@ class Hub(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.wfile.write(content[first:])
+
+    def card(self, repository: str) -> None:
+        file = ROOT / repository / "card.json"
+        said = json.loads(file.read_text()) if file.is_file() else {}
+        content = json.dumps({"id": repository, "cardData": said}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, *_):
         pass

@@ -4,7 +4,8 @@ Three rivals take turns, so that other load on the machine slows all of them; ea
 
 - ours: the worker's own pipeline, from files on disk to the features of images and of their regions
 - forward only: the same backbone at its fastest setting, on random pixels that are already in memory. Both ways of
-  sharing the cores are tried - all of them on one pass, or one pass on each - and the faster one is the rival
+  sharing the cores are tried - all of them on one pass, or one pass on each - and the faster one is the rival. On a GPU
+  the pixels are in its memory already, and it takes as many at once as make it faster
 - plain loop: float32, contiguous, one image at a time, decoded in line at full size, with torchvision's transforms
 """
 
@@ -25,9 +26,13 @@ from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, open_rgb
+from annotator.worker.backbone import refuse_unaccepted
 from annotator.worker.embed import embed, embedding_threads
+from models.backbones.batches import settle_batch
 from models.backbones.networks import DEFAULT_BACKBONE, Backbone, load_backbone
 
+PHOTOS, PHOTOS_OF_GPU = 96, 4096  # in each timing
+PLAIN = 512
 LARGE_SIZE = (4000, 3000)  # 12 megapixels, what telephones have taken for years
 
 
@@ -36,28 +41,33 @@ def measure(
     *,
     backbone: str = DEFAULT_BACKBONE,
     rounds: int = 7,
-    photos_a_round: int = 96,
+    photos_a_round: int | None = None,
     large: int = 24,
 ) -> dict:
     """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
 
     images          folder of photos, searched recursively; None: the sample data. Repeated if there are too few
     rounds          every rival is timed so often
-    photos_a_round  images in each timing of the pipeline and the forward pass; the plain loop gets a third of them
+    photos_a_round  images in each timing of the pipeline and the forward pass; the plain loop gets a third of them, at
+                    most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU
     large           12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them
     returns         {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names
 
-    Raises AnnotatorError when the folder holds no image that can be read, ValueError from load_backbone.
+    Raises AnnotatorError when the folder holds no image that can be read, or a licence is not accepted; ValueError from
+    load_backbone.
     """
-    network = load_backbone(backbone)
+    refuse_unaccepted(backbone)
+    network = load_backbone(backbone, None)
+    settle_batch(network)
+    photos_a_round = photos_a_round or (PHOTOS_OF_GPU if network.on_gpu else PHOTOS)
     photos = _readable(images or SAMPLE / "images")
     photos = [photos[index % len(photos)] for index in range(photos_a_round)]
     # The plain loop gets its own copy of the network, laid out in the order torch has by default.
-    spare = load_backbone(backbone)
+    spare = load_backbone(backbone, None)
     plain = nn.Sequential(spare.trunk, spare.tail).to(memory_format=torch.contiguous_format)
     with scratch_folder() as folder:
         large_photos = _make_large(photos, folder, large)
-        third, large_third = max(1, len(photos) // 3), max(1, len(large_photos) // 3)
+        third, large_third = max(1, min(len(photos) // 3, PLAIN)), max(1, len(large_photos) // 3)
         speeds = _in_turns(
             {
                 "photos": lambda: _timed(lambda: _embed_all(photos, network), len(photos)),
@@ -84,6 +94,8 @@ def measure(
         "figures": {
             **{name: round(statistics.median(speeds[key]), 2) for name, key in names.items()},
             "image_side_pixels": network.input_size,
+            "images_at_once": network.chunk,
+            "on_gpu": int(network.on_gpu),
             "rounds": rounds,
             "cores": os.cpu_count() or 1,
         },
@@ -128,7 +140,7 @@ def _random_pixels(network: Backbone, count: int) -> torch.Tensor:
     pixels = torch.randint(
         0, 256, (count, 3, size, size), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
     )
-    return pixels.contiguous(memory_format=torch.channels_last)
+    return network.upload(pixels.contiguous(memory_format=torch.channels_last))
 
 
 def _shared_pass(network: Backbone, count: int) -> Callable[[], object]:
@@ -139,7 +151,7 @@ def _shared_pass(network: Backbone, count: int) -> Callable[[], object]:
 
 def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
     """A forward pass on each core, sharing the images out among them."""
-    parts = _random_pixels(network, count).split(8)
+    parts = _random_pixels(network, count).split(network.chunk if network.on_gpu else 8)
 
     def run() -> None:
         with embedding_threads() as pool:
@@ -162,7 +174,7 @@ def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> C
     def run() -> None:
         for path in paths:
             with torch.no_grad():
-                plain(cast(torch.Tensor, prepare(Image.open(path).convert("RGB")))[None])
+                plain(cast(torch.Tensor, prepare(Image.open(path).convert("RGB")))[None].to(network.device))
 
     return run
 

@@ -92,7 +92,8 @@ def backbones(
     )
     for row in rows:
         if row.about:
-            print(printable(f"  {row.name}: {row.about}"))
+            install = f" First: {row.lacking}" if row.lacking else ""
+            print(printable(f"  {row.name}: {row.about}{install}"))
 
 
 @commands.command(

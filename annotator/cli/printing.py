@@ -27,7 +27,7 @@ from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.shares import counted, percent
 from annotator.store.configuration import shown, source
 from annotator.store.image_history import Event
-from models.plugins import PluginWarning
+from models.notice import Notice
 
 PAGE = 110  # characters a line, where the terminal has as many
 ENDLESS = 1_000_000  # characters a line through a pipe
@@ -78,12 +78,12 @@ def guard_terminal() -> None:
     sys.stderr = Terminal(sys.stderr, "\n\t\r")
 
 
-def print_plugin_warnings() -> None:
-    """Show warnings about plug-ins as one line each, without the place in the code that others have."""
+def print_notices() -> None:
+    """Show warnings for people as one line each, without the place in the code that others have."""
     before = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, PluginWarning):
+        if issubclass(category, Notice):
             sys.stderr.write(f"Warning: {message}\n")
         else:
             before(message, category, *place, **more)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from annotator.store import adapted, configuration, images, machine
 from annotator.store.database import Database
 from models.backbones import hub, licences
-from models.backbones.curated import CURATED, curated, is_installed
+from models.backbones.curated import CURATED, curated, is_installed, lacking
 from models.backbones.packaged import plugin_backbones
 from models.plugins import package_of
 
@@ -22,6 +22,7 @@ class Network:
     reads_text        whether it knows texts, too
     is_here           whether it needs no download; None: not known
     images_a_second   on this machine; None: not measured
+    lacking           the command that installs what its library lacks; "" for nothing
     hours             that all images of the project take; None: not measured, or no project
     is_used, is_next  by the project: now, once its features are there
     """
@@ -39,6 +40,7 @@ class Network:
     pooling: str
     reads_text: bool
     is_here: bool | None
+    lacking: str
     images_a_second: float | None
     hours: float | None
     is_used: bool
@@ -69,6 +71,7 @@ def networks(db: Database | None = None) -> list[Network]:
             pooling=facts.pooling if facts else "",
             reads_text=bool(facts and facts.reads_text),
             is_here=is_here,
+            lacking=lacking(name),
             images_a_second=speed.images_a_second if speed else None,
             hours=count / speed.images_a_second / 3600 if db and speed and speed.images_a_second > 0 else None,
             is_used=name == used,

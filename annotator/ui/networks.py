@@ -45,6 +45,9 @@ def _choice(db: Database, row: Network) -> None:
         is_accepted = st.checkbox(text, key=f"accept_{row.licence}")
         if row.licence_url:
             st.markdown(f"[{frame.escaped(row.licence_title)}]({row.licence_url})")
+    if row.lacking:
+        st.caption(frame.escaped(f"It needs a library that is not installed. On the server: {row.lacking}"))
+        is_accepted = False
     is_wanted = row.name in candidates.wanted(db) or row.is_next
     first, second = st.columns(2)
     if first.button("Compare it on our answers", disabled=not is_accepted or is_wanted, key="network_compare"):

@@ -5,6 +5,7 @@ Weights under a licence that binds their users are downloaded only once it was a
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
@@ -12,10 +13,12 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.store import adapted, heartbeat, machine
 from annotator.store.database import Database
 from models.backbones import hub, licences
+from models.backbones.curated import lacking
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
     from models.backbones.pretrained import Pretrained
+    from models.backbones.published import Published
 
 MEASURED_SECONDS = 5.0
 Show = Callable[[int, int, str], None]
@@ -35,34 +38,53 @@ def prepare_backbone(
     """
     if name == DEFAULT_BACKBONE:
         return
-    from models.backbones.networks import load_backbone  # loads torch, so only when it is needed
-    from models.backbones.pretrained import parts_of
-    from models.backbones.published import published
+    from models.backbones.networks import Backbone  # loads torch, so only when it is needed
+    from models.backbones.pretrained import parts_of, pretrained
 
+    refuse_lacking(name)
     try:
         for part in parts_of(name):
-            facts = published(part)
+            facts = _facts(part)
             is_new = licences.binds(facts.licence) and facts.licence not in machine.accepted_licences()
             if is_new and accepts(licences.about(facts.licence)):
                 machine.accept(facts.licence)
             fetch_weights(part, lambda done, of, part=part: show(done, of, f"Downloading {part}"))
             if facts.file and (path := hub.cached(facts.repository, facts.file)):
                 hub.check(path)
-        load_backbone(name)
+        network = pretrained(name)
+        Backbone(name, network)
+        if network.text is not None:
+            network.text.encode(["a photo"])  # its tokenizer is fetched, too
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
+
+
+def refuse_lacking(name: str) -> None:
+    """Raises AnnotatorError for a network whose library is not installed."""
+    if command := lacking(name):
+        raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
+
+
+def _facts(part: str) -> "Published":
+    """What is published of a network; of a repository that only the hub knows, asked there before its download."""
+    from models.backbones.published import published
+
+    facts = published(part)
+    repository = facts.repository.partition("@")[0]
+    if not repository or facts.licence or hub.is_here(repository, facts.file):
+        return facts
+    return replace(facts, licence=hub.licence(repository))
 
 
 def refuse_unaccepted(name: str) -> None:
     """Raises AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
     from models.backbones.pretrained import parts_of
-    from models.backbones.published import published
 
     for part in parts_of(name):
-        facts = published(part)
+        facts = _facts(part)
         if not licences.binds(facts.licence) or facts.licence in machine.accepted_licences():
             continue
-        if facts.repository and facts.file and hub.cached(facts.repository, facts.file) is not None:
+        if facts.repository and hub.is_here(facts.repository.partition("@")[0], facts.file):
             continue  # somebody downloaded it: a project that uses it goes on
         terms = licences.about(facts.licence)
         raise AnnotatorError(
@@ -82,6 +104,7 @@ def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
     from models.backbones.pretrained import parts_of
     from models.backbones.published import published
 
+    refuse_lacking(name)
     refuse_unaccepted(name)
     for part in parts_of(name):
         facts = published(part)
@@ -109,17 +132,14 @@ def network_of(db: Database, name: str) -> "Pretrained":
 
 def backbone_of(db: Database, name: str) -> "Backbone":
     """The same, frozen and in its fastest form: on a GPU if there is one with room for it. Raises AnnotatorError."""
-    import torch
+    from models.backbones.networks import loaded, notice
 
-    from models.backbones.networks import Backbone
+    def say(sentence: str) -> None:
+        heartbeat.note_error(db, sentence)
+        notice(sentence)
 
     try:
-        if torch.cuda.is_available():
-            try:
-                return Backbone(name, network_of(db, name), "cuda")
-            except torch.OutOfMemoryError:
-                heartbeat.note_error(db, f"The GPU has no room for {name}, which therefore runs on the CPU.")
-        return Backbone(name, network_of(db, name))
+        return loaded(name, lambda: network_of(db, name), say=say)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
 
@@ -132,7 +152,8 @@ def measure_speed(name: str, db: Database | None = None, seconds: float = MEASUR
     """
     import torch
 
-    from annotator.worker.embed import BATCH, GPU_BATCH, embedding_threads, forward
+    from annotator.worker.embed import BATCH, embedding_threads, forward
+    from models.backbones.batches import settle_batch
     from models.backbones.networks import load_backbone
 
     try:
@@ -140,10 +161,11 @@ def measure_speed(name: str, db: Database | None = None, seconds: float = MEASUR
             backbone = backbone_of(db, name)
         else:
             refuse_unaccepted(name)
-            backbone = load_backbone(name, "cuda" if torch.cuda.is_available() else "cpu")
+            backbone = load_backbone(name, None)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
-    batch, size = BATCH if backbone.device.type == "cpu" else GPU_BATCH, backbone.input_size
+    settle_batch(backbone)
+    batch, size = backbone.chunk if backbone.on_gpu else BATCH, backbone.input_size
     pixels = torch.randint(0, 256, (batch, 3, size, size), dtype=torch.uint8)
     with embedding_threads() as threads:
 

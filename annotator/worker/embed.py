@@ -5,6 +5,9 @@ and torch both let go of Python's lock while they work, so the threads run side
 by side, each on its own core, and there is nothing to hand over and nobody to
 wait for. That beats one forward pass spread over all cores with decoders beside
 it: the pass would wait, layer by layer, for the core a decoder has taken.
+
+A GPU wants many images at once: threads decode a few each, ahead of it; one more
+puts as many as it takes into its memory while it embeds those before.
 """
 
 import contextlib
@@ -14,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +30,16 @@ from annotator.store.files import content_of
 from annotator.store.locations.location import Reading, Source, reading
 from annotator.store.locations.objects import NOT_NOW
 from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb
+from models.backbones.batches import settle_batch
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
 
 BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
-GPU_BATCH = 64  # the same for a GPU, which wants many at once
+DECODED_AHEAD = 2  # batches of a GPU that wait in memory
+UNDER_WAY = 3  # and that are put into its memory, embedded, or handed over
+WORTH_TRYING = 1000  # images for which a GPU is asked first how many it takes at once
+PARTS = 8  # at least so many batches of a GPU, where there are as many images: decoding goes on beside it
 MOST_WORKERS = 8  # beyond that, threads wait for Python's global lock
 
 
@@ -70,7 +78,7 @@ def embed(
     """The features of image files, batch by batch, in the order of the paths.
 
     regions      whether features of the regions of each image are wanted too: no slower, but ten times the memory
-    batch        paths a batch; the last may be shorter. None: BATCH, on a GPU GPU_BATCH
+    batch        paths a batch; the last may be shorter. None: BATCH, on a GPU as many as it takes
     workers      batches in the making at once; None: one a core, at most MOST_WORKERS
     should_stop  asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
                  after the batches that are already in the making
@@ -111,7 +119,13 @@ def embed_places(
     pool    may be used by several such iterators at once
     """
     stopped = should_stop or (lambda: False)
-    batch = batch or (BATCH if backbone.device.type == "cpu" else GPU_BATCH)
+    if backbone.on_gpu:
+        if count >= WORTH_TRYING:
+            settle_batch(backbone)
+        batch = batch or min(backbone.chunk, max(BATCH, count // PARTS))
+        yield from _embed_many_at_once(count, begin, backbone, pool, regions, batch, stopped)
+        return
+    batch = batch or BATCH
     starts = iter(range(0, count, batch))
     pending: deque[Future[Embedded]] = deque()
     try:
@@ -127,6 +141,60 @@ def embed_places(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _embed_many_at_once(
+    count: int,
+    begin: Callable[[int], Reading],
+    backbone: "Backbone",
+    pool: "Threads",
+    regions: bool,
+    batch: int,
+    stopped: Callable[[], bool],
+) -> Iterator[Embedded]:
+    """The same for a GPU, with so many images at once."""
+    few = min(BATCH, batch)
+    starts = deque(range(0, count, few))
+    decoding: deque[Future[Decoded]] = deque()
+    pending: deque[Future[Embedded]] = deque()
+
+    def next_batch() -> list[Future[Decoded]]:
+        if stopped():
+            starts.clear()
+            while decoding and decoding[-1].cancel():
+                decoding.pop()
+        while starts and len(decoding) * few < DECODED_AHEAD * batch + pool.size * few:
+            start = starts.popleft()
+            places = range(start, min(start + few, count))
+            decoding.append(pool.submit(read_batch, [begin(place) for place in places], places, backbone))
+        return [decoding.popleft() for _ in range(min(len(decoding), max(1, batch // few)))]
+
+    with ThreadPoolExecutor(1, "upload") as uploading, ThreadPoolExecutor(1, "forward") as forwarding:
+        try:
+            while True:
+                while len(pending) < UNDER_WAY and (parts := next_batch()):
+                    uploaded = uploading.submit(_uploaded, parts, backbone)
+                    pending.append(forwarding.submit(_embed_uploaded, uploaded, backbone, regions))
+                if not pending:
+                    return
+                yield pending.popleft().result()
+        finally:
+            for future in (*decoding, *pending):
+                future.cancel()
+
+
+def _uploaded(parts: Sequence[Future[Decoded]], backbone: "Backbone") -> Decoded:
+    few = [part.result() for part in parts]
+    return Decoded(
+        list(chain.from_iterable(part.indices for part in few)),
+        backbone.upload(torch.cat([part.pixels for part in few])),
+        list(chain.from_iterable(part.failures for part in few)),
+        list(chain.from_iterable(part.facts for part in few)),
+    )
+
+
+def _embed_uploaded(uploaded: Future[Decoded], backbone: "Backbone", regions: bool) -> Embedded:
+    return _embedded(uploaded.result(), backbone, regions)
 
 
 class Threads(ThreadPoolExecutor):
@@ -157,7 +225,10 @@ def embedding_threads(workers: int | None = None, shared: int | None = None) -> 
 
 
 def _embed_batch(readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool) -> Embedded:
-    batch = read_batch(readings, places, backbone)
+    return _embedded(read_batch(readings, places, backbone), backbone, regions)
+
+
+def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
     features, of_regions = forward(batch.pixels, backbone, regions)
     return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts)
 

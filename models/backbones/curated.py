@@ -4,9 +4,11 @@ Facts are those that timm and open_clip state (a test compares them with their r
 """
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from models.backbones.packaged import PACKAGED
 
+INSTALL_CLIP = "pip install 'multilabel-annotator[clip]'"
 CLASS_TOKEN, AVERAGE, ATTENTION = "class token and average of the patches", "average", "attention"
 
 
@@ -102,6 +104,11 @@ CURATED = (
 def curated(name: str) -> Curated | None:
     """The network of that name, where it is one of these."""
     return next((network for network in CURATED if network.name == name), None)
+
+
+def lacking(name: str) -> str:
+    """The command that installs what the library of this network lacks; "" for nothing."""
+    return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
 
 
 def is_installed(name: str) -> bool:

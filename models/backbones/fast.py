@@ -7,11 +7,16 @@ weights reordered for it beforehand; and only a few images at a time, so that th
 output of a layer is still in the cache for the next. No compiler is needed, and
 no precision is reduced: the result is compared with that of the original
 network, which is used unchanged where they differ.
+
+Where there is nothing to fold, as in transformers, arithmetic is what takes the
+time. GPUs do it in half precision; so does a CPU that has bfloat16, where that is
+measured to be faster. Its outputs, too, are compared with those of the network.
 """
 
 import copy
 import itertools
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,11 +25,15 @@ from timm.layers import BatchNormAct2d, Conv2dSame
 from torch import nn
 
 TOLERANCE = 1e-3  # of features whose size is about 1; folding alone gives about 1e-5
+HALF_TOLERANCE = 0.1  # of a vector's length; half precision gives 0.01 to 0.03, numbers beyond its range far more
 
 # Larger batches are no faster on a CPU: their maps leave the cache, and glibc hands such large buffers back
 # to the kernel after each layer, which then clears every page again.
 CPU_CHUNK = 4
 GPU_CHUNK = 64
+
+# bfloat16 on a CPU: weights that a network must have for it to be tried, and what it must bring in the best of ROUNDS.
+LARGE_ENOUGH, WORTH, ROUNDS = 4_000_000, 1.3, 3
 
 _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
     nn.Identity: ("none", []),
@@ -40,41 +49,103 @@ def fastest(
 ) -> tuple[Callable[..., Any], str, int]:
     """A function equal to the frozen `network` (left as it is), its description, and the images to give it at once.
 
+    Equal but for rounding: in half precision, by one or two hundredths of a vector's length.
+
     asked   further arguments for the comparison with `network`: those with which it returns all its outputs
 
     The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
     torch.inference_mode(). It returns what the network does.
     """
+    if device.type not in ("cpu", "cuda"):
+        return network, f"{device.type}, channels_last", GPU_CHUNK
+    examples = _examples(input_size, device)
     if device.type == "cuda":
         kind = torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-
-        def half(images: torch.Tensor, *asked: bool) -> torch.Tensor | tuple[torch.Tensor, ...]:
-            with torch.autocast("cuda", kind):
-                return network(images, *asked)
-
-        return half, f"CUDA, channels_last, {str(kind).removeprefix('torch.')} autocast", GPU_CHUNK
-    if device.type != "cpu":
-        return network, f"{device.type}, channels_last", GPU_CHUNK
-    if not any(isinstance(module, nn.BatchNorm2d) for module in network.modules()):
-        return network, "CPU, channels_last", CPU_CHUNK  # transformers, ConvNeXt: there is nothing to fold
-    examples = torch.linspace(-1, 1, 2 * 3 * input_size**2).view(2, 3, input_size, input_size).sin_()
-    examples = (examples + torch.randn(examples.shape, generator=torch.Generator().manual_seed(0)) / 2).contiguous(
-        memory_format=torch.channels_last
-    )
+        half = _autocast(network, "cuda", kind)
+        with torch.inference_mode():
+            if _alike(half(examples, *asked), network(examples, *asked)):
+                return half, f"CUDA, channels_last, {str(kind).removeprefix('torch.')} autocast", GPU_CHUNK
+        return network, "CUDA, channels_last", GPU_CHUNK
     with torch.inference_mode():
-        try:
-            folded = fold(network)
-            if _close(folded(examples, *asked), network(examples, *asked)):
-                return folded, "CPU, channels_last, folded into oneDNN calls", CPU_CHUNK
-        except (RuntimeError, AttributeError, NotImplementedError):
-            pass  # a torch without these calls, or a layer they cannot do
+        if any(isinstance(module, nn.BatchNorm2d) for module in network.modules()):
+            try:
+                folded = fold(network)
+                if _close(folded(examples, *asked), network(examples, *asked)):
+                    return folded, "CPU, channels_last, folded into oneDNN calls", CPU_CHUNK
+            except (RuntimeError, AttributeError, NotImplementedError):
+                pass  # a torch without these calls, or a layer they cannot do
+        if has_bfloat16() and sum(weight.numel() for weight in network.parameters()) >= LARGE_ENOUGH:
+            half = _autocast(with_bfloat16_weights(network), "cpu", torch.bfloat16)
+            examples = examples.repeat(CPU_CHUNK // 2, 1, 1, 1).contiguous(memory_format=torch.channels_last)
+            try:
+                if _alike(half(examples, *asked), network(examples, *asked)) and times_faster(
+                    lambda: half(examples, *asked), lambda: network(examples, *asked)
+                ) > WORTH:  # fmt: skip
+                    return half, "CPU, channels_last, bfloat16", CPU_CHUNK
+            except (RuntimeError, NotImplementedError):
+                pass  # a layer that knows no such numbers
     return network, "CPU, channels_last", CPU_CHUNK
+
+
+def has_bfloat16() -> bool:
+    """Whether this CPU calculates with bfloat16 by instructions of its own."""
+    known = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
+    return any(is_there() for is_there in known if is_there is not None)
+
+
+def with_bfloat16_weights(network: nn.Module) -> nn.Module:
+    """A copy whose matrices are bfloat16, which autocast would otherwise make anew at every pass; norms stay."""
+    reduced = copy.deepcopy(network)
+    for module in reduced.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            module.to(torch.bfloat16)
+    return reduced
+
+
+def times_faster(first: Callable[[], object], second: Callable[[], object]) -> float:
+    """How many times as fast the first is: the best of ROUNDS of each, which take turns."""
+    seconds = [[], []]
+    for _ in range(ROUNDS):
+        for of_one, run in zip(seconds, (first, second), strict=True):
+            began = time.perf_counter()
+            run()
+            of_one.append(time.perf_counter() - began)
+    return min(seconds[1]) / min(seconds[0])
+
+
+def _examples(input_size: int, device: torch.device) -> torch.Tensor:
+    """Two made-up images, as a network takes them."""
+    waves = torch.linspace(-1, 1, 2 * 3 * input_size**2).view(2, 3, input_size, input_size).sin_()
+    grain = torch.randn(waves.shape, generator=torch.Generator().manual_seed(0)) / 2
+    return (waves + grain).to(device).contiguous(memory_format=torch.channels_last)
+
+
+def _autocast(network: nn.Module, device: str, kind: torch.dtype) -> Callable[..., Any]:
+    def half(images: torch.Tensor, *asked: bool) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        with torch.autocast(device, kind):
+            return network(images, *asked)
+
+    return half
+
+
+def _alike(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
+    """Whether outputs in half precision are finite, and as near to those of the network as such numbers can be."""
+    return all(
+        bool(torch.isfinite(first).all())
+        and bool(((first.float() - second).norm(dim=-1) <= HALF_TOLERANCE * second.norm(dim=-1) + 1e-6).all())
+        for first, second in _pairs(some, others)
+    )
 
 
 def _close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
     """Whether two outputs, or all outputs of two networks, are equal but for rounding."""
-    pairs = zip(*((output,) if isinstance(output, torch.Tensor) else output for output in (some, others)), strict=True)
-    return all(torch.allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE) for first, second in pairs)
+    return all(torch.allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE) for first, second in _pairs(some, others))
+
+
+def _pairs(
+    some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    return zip(*((output,) if isinstance(output, torch.Tensor) else output for output in (some, others)), strict=True)
 
 
 def fold(network: nn.Module) -> nn.Module:

@@ -21,10 +21,10 @@ class FeatureMaps:
         self.backbone = backbone
         self._seen = threading.local()  # several threads may be inside at once
         if backbone.map_layer is None:
-            self._forward, _, self._chunk = fast.fastest(backbone.trunk, backbone.input_size, backbone.device)
+            self._forward, _, _ = fast.fastest(backbone.trunk, backbone.input_size, backbone.device)
         else:
             backbone.map_layer.register_forward_hook(self._note)
-            self._forward, self._chunk = self._through, backbone.chunk
+            self._forward = self._through
         size = backbone.input_size
         example = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
         if example.ndim != 4 or example.shape[2:].numel() <= 1:
@@ -37,8 +37,7 @@ class FeatureMaps:
     @torch.inference_mode()
     def __call__(self, images: Tensor) -> Tensor:
         """(N, 3, S, S), uint8 in 0..255 -> (N, K, h, w) float16 on the CPU; from several threads at once, too."""
-        parts = [self._forward(self.backbone.normalised(part)) for part in images.split(self._chunk)]
-        maps = torch.cat([part.float() for part in parts])
+        maps = torch.cat([part.float() for part in self.backbone.in_chunks(images, self._forward)])
         # Half precision ends at 65504; what is beyond would become infinite.
         return maps.clamp_(-65504, 65504).half().contiguous().cpu()
 

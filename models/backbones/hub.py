@@ -6,6 +6,7 @@ SHA-256: a file whose content has another one is deleted.
 
 import contextlib
 import hashlib
+import inspect
 import io
 import os
 import re
@@ -18,7 +19,16 @@ from urllib.parse import urlsplit
 # Where no answer comes within this time, the weights are taken from the local cache or not at all. Left alone,
 # huggingface_hub tries again and again for the better part of a minute before it admits that there is no network.
 REACH_SECONDS = 3.0
+ANSWER_SECONDS = 10.0  # for what the hub says of a repository
 SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+USUAL = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin", "open_clip_pytorch_model.bin")
+
+
+def is_here(repository: str, file: str) -> bool:
+    """Whether the weights in a repository are on this disk; file: "" where their name is not known."""
+    return any(cached(repository, name) for name in ((file,) if file else USUAL))
 
 
 def cached(repository: str, file: str) -> Path | None:
@@ -38,9 +48,11 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
     """
     from huggingface_hub import constants, hf_hub_download
 
+    # Older versions show no progress to others.
+    bar = {"tqdm_class": _bar(show)} if "tqdm_class" in inspect.signature(hf_hub_download).parameters else {}
     try:
         with quick_to_give_up():
-            found = hf_hub_download(repository, file, cache_dir=constants.HF_HUB_CACHE, tqdm_class=_bar(show))
+            found = hf_hub_download(repository, file, cache_dir=constants.HF_HUB_CACHE, **bar)
     except Exception as error:  # what is raised depends on the hub, the cache and the kind of failure
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(
@@ -49,6 +61,20 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
         ) from error
     check(Path(found))
     return Path(found)
+
+
+def licence(repository: str) -> str:
+    """What the card of a repository says, a licence of its own by its own name; "" without a card, or a network."""
+    from huggingface_hub import HfApi, constants
+
+    if constants.HF_HUB_OFFLINE or not can_reach(constants.ENDPOINT):
+        return ""
+    try:
+        card = HfApi(endpoint=constants.ENDPOINT).model_info(repository, timeout=ANSWER_SECONDS).card_data
+    except Exception:  # what is raised depends on the hub and the kind of failure; a download says what is wrong
+        return ""
+    said = str(getattr(card, "license", None) or "").lower()
+    return said if said != "other" else str(getattr(card, "license_name", None) or f"other ({repository})")
 
 
 def check(path: Path) -> None:

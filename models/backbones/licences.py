@@ -6,7 +6,9 @@ here only says why it is worth reading.
 
 from dataclasses import dataclass
 
-OPEN = ("apache-2.0", "mit", "bsd-3-clause", "cc-by-4.0")  # use for any purpose, with the notice kept
+OPEN = (  # use for any purpose, with the notice kept
+    "apache-2.0", "mit", "bsd", "bsd-2-clause", "bsd-3-clause", "isc", "unlicense", "cc0-1.0", "cc-by-4.0",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ networks were trained: an object that is visible only at the border must stay
 in the input, and a heat map must cover the whole image.
 """
 
-from collections.abc import Iterator
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ from models.backbones.anatomy import REGIONS, anatomy
 from models.backbones.packaged import PACKAGED
 from models.backbones.pretrained import pretrained
 from models.backbones.sources.source import Pretrained
+from models.notice import Notice
 
 DEFAULT_BACKBONE = "efficientnet_lite2"
 OFFLINE_BACKBONES = tuple(PACKAGED)
@@ -40,8 +44,9 @@ class Backbone:
     interpolation  "bilinear" or "bicubic": how images were resized when it was trained
     dimensions     D, the length of a feature vector
     setting        in words, the form in which features() runs it
+    device         where it runs: a GPU, until its memory has no room for a single image, then the CPU
     chunk          images that pass through the network at once; a larger batch is cut into so many. Halved where the
-                   memory of a GPU ends
+                   memory of a GPU ends; batch_is_settled: whether it is the largest useful one (batches.py)
     whole          trunk and tail in one, and the regions (models/backbones/anatomy.py)
     trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
                    does nothing and the tail is the whole network
@@ -49,22 +54,35 @@ class Backbone:
     sees_regions   whether features_and_regions() tells regions apart
     """
 
-    def __init__(self, name: str, source: Pretrained, device: str = "cpu"):
-        """Take the classifier off `source.network` (which is changed) and get it ready on `device`."""
+    def __init__(self, name: str, source: Pretrained, device: str = "cpu", say: Callable[[str], None] | None = None):
+        """Take the classifier off `source.network` (which is changed) and get it ready on `device`.
+
+        say    told in a sentence when it goes on on another device; None: a warning
+        """
         self.name = name
         self.input_size = source.input_size
         self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
         self.device = torch.device(device)
+        self._say, self._turn = say or notice, threading.RLock()
+        self.batch_is_settled = False
         parts = anatomy(source, self.device)
         self.whole, self.trunk, self.tail = parts.whole, parts.trunk, parts.tail
         self.map_layer, self.to_map, self.sees_regions = parts.map_layer, parts.to_map, parts.sees_regions
-        self._mean = self._per_channel([value * 255 for value in self.mean])
-        self._scale = self._per_channel([1 / (value * 255) for value in self.std])
-        self._forward, self.setting, self.chunk = fast.fastest(self.whole, self.input_size, self.device, True)
+        self._get_ready()
         example = self.features(torch.zeros(1, 3, self.input_size, self.input_size, dtype=torch.uint8))
         if not torch.isfinite(example).all():
             raise ValueError(f"{name} makes numbers that are not finite of an image: its weights are damaged.")
         self.dimensions = example.shape[1]
+
+    def _get_ready(self) -> None:
+        self._mean = self._per_channel([value * 255 for value in self.mean])
+        self._scale = self._per_channel([1 / (value * 255) for value in self.std])
+        self._forward, self.setting, self.chunk = fast.fastest(self.whole, self.input_size, self.device, True)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it runs on a GPU of CUDA's."""
+        return self.device.type == "cuda"
 
     def preprocess(self, picture) -> torch.Tensor:
         """A picture (Pillow, mode RGB, any size) as the tensor of one image: (3, S, S) uint8, squashed to a square.
@@ -85,10 +103,27 @@ class Backbone:
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
             raise ValueError(f"{self.name} takes images of shape (N, 3, {size}, {size}), not {tuple(images.shape)}.")
-        pixels = images.to(self.device, torch.float32, memory_format=torch.channels_last, copy=True)
+        # To the device as they are: as float32 four times as much would have to travel.
+        pixels = images.to(self.device).to(torch.float32, memory_format=torch.channels_last, copy=True)
         if images.is_floating_point():
             pixels.mul_(255)
         return pixels.sub_(self._mean).mul_(self._scale)
+
+    def upload(self, images: torch.Tensor) -> torch.Tensor:
+        """Images, as normalised() takes them, in the memory of the GPU; without one, or without room, as they are.
+
+        For a thread beside the one that calls features(): it waits until they are there, the GPU computes meanwhile.
+        """
+        if not self.on_gpu:
+            return images
+        try:
+            stream = torch.cuda.Stream(self.device)
+            with torch.cuda.stream(stream):
+                uploaded = images.pin_memory().to(self.device, non_blocking=True)
+            stream.synchronize()
+        except torch.OutOfMemoryError:
+            return images
+        return uploaded
 
     def _per_channel(self, values: list[float]) -> float | torch.Tensor:
         """One number where all channels have the same, which is several times faster than a tensor of three."""
@@ -105,7 +140,7 @@ class Backbone:
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions)
-        return torch.cat([part.float() for part in self._in_chunks(images)]).cpu()
+        return torch.cat([part.float().cpu() for part in self.in_chunks(images, self._run)])
 
     @torch.inference_mode()
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -125,23 +160,47 @@ class Backbone:
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
-        features, regions = zip(*self._in_chunks(images, True), strict=True)
-        joined, joined_regions = (torch.cat([part.float() for part in whole]).cpu() for whole in (features, regions))
+        features, regions = zip(*self.in_chunks(images, lambda part: self._run(part, True)), strict=True)
+        joined, joined_regions = (torch.cat([part.float().cpu() for part in whole]) for whole in (features, regions))
         return joined, joined_regions
 
-    def _in_chunks(self, images: torch.Tensor, *asked: bool) -> Iterator[Any]:
-        """What the network gives of each chunk; where the GPU's memory ends, of half as many from then on."""
+    def in_chunks(self, images: torch.Tensor, run: Callable[[torch.Tensor], Any]) -> Iterator[Any]:
+        """What a function gives of the normalised images of each chunk.
+
+        Where the memory of the GPU ends it is called again with half as many, from then on; and where there is no room
+        for one image, on the CPU, which `say` was told. Raises torch.OutOfMemoryError when the CPU has none either.
+        """
         while len(images):
-            part = images[: self.chunk]
+            part, device = images[: self.chunk], self.device
             try:
-                yield self._forward(self.normalised(part), *asked)
+                # A GPU does one after the other anyway, and nothing must move while it does.
+                with self._turn if self.on_gpu else contextlib.nullcontext():
+                    output = run(self.normalised(part))
             except torch.OutOfMemoryError:
-                if len(part) == 1:
-                    raise
-                self.chunk = max(1, len(part) // 2)
-                torch.cuda.empty_cache()
+                with self._turn:
+                    if device == self.device and not self._make_room(len(part)):  # else another thread has made some
+                        raise
                 continue
             images = images[len(part) :]
+            yield output
+
+    def _run(self, images: torch.Tensor, *asked: bool) -> Any:
+        return self._forward(images, *asked)
+
+    def _make_room(self, tried: int) -> bool:
+        """After an OutOfMemoryError with so many images; False where there is no other way."""
+        if tried > 1:
+            self.chunk = max(1, min(self.chunk, tried // 2))
+        elif self.on_gpu:
+            self._say(no_room(self.name))
+            with torch.inference_mode(False):  # heat maps need gradients of what is made here
+                self.device = torch.device("cpu")
+                self.whole.to(self.device)
+                self._get_ready()
+        else:
+            return False
+        torch.cuda.empty_cache()
+        return True
 
     def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
         """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
@@ -169,8 +228,37 @@ class Backbone:
         return linear.requires_grad_(False)
 
 
-def load_backbone(name: str = DEFAULT_BACKBONE, device: str = "cpu") -> Backbone:
-    """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...).
+def no_room(name: str) -> str:
+    """A message."""
+    return f"The GPU has no room for {name}, which therefore runs on the CPU."
+
+
+def notice(sentence: str) -> None:
+    """A warning that the command line shows."""
+    warnings.warn(sentence, Notice, stacklevel=2)
+
+
+def loaded(
+    name: str, source: Callable[[], Pretrained], device: str | None = None, say: Callable[[str], None] = notice
+) -> Backbone:
+    """The backbone of a network on `device`; where the GPU has no room for it, which `say` is told, on the CPU.
+
+    device    None: a GPU if there is one
+    """
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if torch.device(device).type == "cuda":
+        try:
+            return Backbone(name, source(), device, say)
+        except torch.OutOfMemoryError:
+            say(no_room(name))
+        torch.cuda.empty_cache()
+        device = "cpu"
+    return Backbone(name, source(), device, say)
+
+
+def load_backbone(name: str = DEFAULT_BACKBONE, device: str | None = "cpu") -> Backbone:
+    """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...; None: a GPU if
+    there is one).
 
     name  one of OFFLINE_BACKBONES (installed with this project), else any that a source knows
           (models/backbones/sources), or several joined by "+"
@@ -179,4 +267,4 @@ def load_backbone(name: str = DEFAULT_BACKBONE, device: str = "cpu") -> Backbone
     that need no download are named). The weights are never random, but for a plug-in that
     says otherwise.
     """
-    return Backbone(name, pretrained(name), device)
+    return loaded(name, lambda: pretrained(name), device)

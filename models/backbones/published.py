@@ -5,13 +5,21 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import timm
+import torchvision
 
-from models.backbones.curated import curated
+from models.backbones.curated import CURATED, curated
 from models.backbones.sources.open_clip_models import PREFIX
 from models.backbones.sources.timm_models import HUB, LOCAL_DIR
 
-# open_clip says nothing of licences. These are Apple's, by architecture/tag.
-APPLES = ("MobileCLIP*", "*/dfn*")
+NC = "cc-by-nc-4.0"
+# open_clip says nothing of licences. These bind, by architecture/tag,
+OF_OPEN_CLIP = {"MobileCLIP*": "apple-amlr", "*/dfn*": "apple-amlr", "*/metaclip*": NC, "nllb-clip*": NC}
+# and these by the name of the repository.
+OF_REPOSITORIES = {
+    "apple/*": "apple-amlr", "timm/MobileCLIP*": "apple-amlr", "timm/vit_*_patch14_clip_*.dfn*": "apple-amlr",
+    "facebook/dinov3*": "dinov3-license", "facebook/metaclip*": NC, "nvidia/*": "nvidia-open-model-license",
+}  # fmt: skip
+SWAG = "https://github.com/facebookresearch/SWAG/blob/main/LICENSE"  # as torchvision names it: CC BY-NC 4.0
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,11 @@ def published(name: str) -> Published:
     if name.startswith(LOCAL_DIR):
         return Published()
     if name.startswith(HUB):
-        return Published(repository=name.removeprefix(HUB))
+        return _of_repository(name.removeprefix(HUB))
     if name.startswith(PREFIX):
         return _of_open_clip(name.removeprefix(PREFIX))
     if not timm.is_model(name):
-        return Published()
+        return _of_torchvision(name)
     config: Any = timm.models.get_pretrained_cfg(name)
     if config is None:
         return Published()
@@ -45,10 +53,35 @@ def published(name: str) -> Published:
     return Published(str(config.license or ""), str(config.hf_hub_id or ""), file)
 
 
+def _of_repository(reference: str) -> Published:
+    """What is known of a repository, which may be one of timm's networks or a curated one, by its name."""
+    repository, _, revision = reference.partition("@")
+    of_timm = repository.removeprefix("timm/")
+    if repository != of_timm and timm.is_model(of_timm):
+        known = published(of_timm)
+        if known.repository == repository:
+            return Published(known.licence, reference, "" if revision else known.file)
+    licence = next((network.licence for network in CURATED if network.repository == repository), "")
+    return Published(licence or _matching(OF_REPOSITORIES, repository), reference)
+
+
+def _of_torchvision(name: str) -> Published:
+    if name not in torchvision.models.list_models(torchvision.models):
+        return Published()
+    weights: Any = torchvision.models.get_model_weights(name)
+    return Published(NC if weights.DEFAULT.meta.get("license") == SWAG else "")
+
+
+def _matching(licences: dict[str, str], name: str) -> str:
+    return next((licence for pattern, licence in licences.items() if fnmatchcase(name, pattern)), "")
+
+
 def _of_open_clip(reference: str) -> Published:
-    licence = "apple-amlr" if any(fnmatchcase(reference, pattern) for pattern in APPLES) else ""
     if reference.startswith(HUB):
-        return Published(licence, reference.removeprefix(HUB))
+        return _of_repository(reference.removeprefix(HUB))
+    if reference.startswith(LOCAL_DIR):
+        return Published()
+    licence = _matching(OF_OPEN_CLIP, reference)
     try:
         import open_clip
     except ImportError:

@@ -54,8 +54,8 @@ class TextImage:
         if not self._backbone.sees_regions:
             raise ValueError(f"{self.name} does not say where in an image things are.")
         features, patches, grid = [], [], (0, 0)
-        for part in images.split(self._backbone.chunk):
-            pooled, places, grid = whole.features_and_places(self._backbone.normalised(part))  # pyright: ignore
+        for pooled, places, grid_of_all in self._backbone.in_chunks(images, whole.features_and_places):  # pyright: ignore
+            grid = grid_of_all
             features.append(self.of_features(pooled))
             patches.append(self._shared(places))
         return torch.cat(features), torch.cat(patches), grid
@@ -70,7 +70,8 @@ class TextImage:
 
     @torch.inference_mode()
     def _shared(self, vectors: Tensor) -> Tensor:
-        return F.normalize(self._projection(vectors.to(self._backbone.device).float()), dim=-1).cpu()
+        projection = self._projection.to(self._backbone.device)  # it may have gone from the GPU to the CPU
+        return F.normalize(projection(vectors.to(self._backbone.device).float()), dim=-1).cpu()
 
     def _projection_width(self) -> int:
         """K: all features, or where they are the class token and the average of the patches, the half of them."""

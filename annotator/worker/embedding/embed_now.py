@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from annotator.cluster.connection import Use, check, connected, without_program
-from annotator.cluster.versions import versions
+from annotator.cluster.versions import needed_for, versions
 from annotator.shares import counted
 from annotator.store import configuration, embedding, images
 from annotator.store.database import Database
@@ -157,7 +157,7 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
         from annotator.worker.embedding.pool import Pool
 
         source = network_of(db, backbone).images_only()
-        work = Work(backbone, lambda: None, versions(), 1, False, _probes(db, missing))
+        work = Work(backbone, lambda: None, versions(*needed_for(backbone)), 1, False, _probes(db, missing))
         try:
             pool = Pool(ray, db, use, work, source, cache)
         except ImportError as error:

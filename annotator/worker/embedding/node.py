@@ -80,7 +80,7 @@ class Member:
             return Ready(os.getpid(), host, refusal=reason)
         from annotator.worker.embedding.node_network import Network
 
-        self._network = self._stack.enter_context(Network(work.name, work.network(), work.threads, work.gpu))
+        self._network = self._stack.enter_context(Network(work.name, work.network, work.threads, work.gpu))
         unseen = frozenset(folder for folder, probes in work.probes.items() if not any(map(_is_readable, probes)))
         return Ready(os.getpid(), host, self._network.setting, "", unseen)
 

@@ -1,0 +1,49 @@
+"""How many images a GPU is given at once: found by trying, twice as many as long as that is faster and they fit."""
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from models.backbones.networks import Backbone
+
+FIRST, LARGEST = 32, 1024  # images that are tried
+FASTER = 1.05  # what twice as many must bring
+
+
+def settle_batch(backbone: Backbone) -> None:
+    """Let the network take as many images at once as make it faster; nothing where that is settled, and on a CPU."""
+    if backbone.on_gpu and not backbone.batch_is_settled:
+        backbone.batch_is_settled = True
+        batch = largest_useful_batch(lambda images: _seconds(backbone, images))
+        if backbone.on_gpu and batch >= FIRST:  # else it has halved the batch itself, or gone to the CPU
+            backbone.chunk = batch
+
+
+def largest_useful_batch(seconds: Callable[[int], float], first: int = FIRST, largest: int = LARGEST) -> int:
+    """Images that a network takes at once when it is given as many as make it faster.
+
+    seconds    how long a pass of so many images takes; raises torch.OutOfMemoryError
+    """
+    batch, speed, tried = 1, 0.0, first
+    while tried <= largest:
+        try:
+            measured = tried / seconds(tried)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            break
+        if measured < speed * FASTER:
+            break
+        batch, speed, tried = tried, measured, tried * 2
+    return batch
+
+
+def _seconds(backbone: Backbone, images: int) -> float:
+    pixels = torch.zeros(images, 3, backbone.input_size, backbone.input_size, dtype=torch.uint8)
+    backbone.chunk = images
+    backbone.features_and_regions(pixels)  # memory is taken and kernels are chosen
+    if backbone.chunk < images or not backbone.on_gpu:
+        raise torch.OutOfMemoryError
+    began = time.perf_counter()
+    backbone.features_and_regions(pixels)
+    return time.perf_counter() - began

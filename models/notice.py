@@ -1,0 +1,5 @@
+"""Warnings for people."""
+
+
+class Notice(UserWarning):
+    """A sentence for people, which the command line shows without the place in the code."""
