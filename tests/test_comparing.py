@@ -74,6 +74,7 @@ def test_features_of_what_is_shown_are_better_and_noise_is_not(made):
     assert better.answers == better.images * better.classes and better.images == adaptable.IMAGES
     worse = compare_networks(db, "sees", "blind")
     assert not worse.is_better and worse.ap_high < 0
+    assert (better.verdict, worse.verdict) == ("is better than", "is worse than")
     for name in ("sees", "blind"):
         assert candidates.remove(db, name) and not db.paths.features(name).exists()
     assert len(open_features(db, first)) == adaptable.IMAGES
@@ -88,7 +89,7 @@ def test_a_network_is_compared_beside_the_one_in_use_then_used_then_removed(made
     assert compared["name"] == second and compared["against"] == first and not compared["error"]
     assert not compared["is_better"] and abs(compared["ap_after"] - compared["ap_before"]) < 1e-6  # the same weights
     assert len(open_features(db, second)) == adaptable.IMAGES
-    assert "not better beyond chance" in annotator("backbone", project).stdout
+    assert "is not clearly better than" in annotator("backbone", project).stdout
     assert "is in use" in annotator("backbone", project, "--remove", first, code=1).stderr
     annotator("backbone", project, "--use", second)
     assert configuration.backbone(db) == second and adapted.next_backbone(db) == ""

@@ -28,9 +28,9 @@ from annotator.worker.context import Context
 from annotator.worker.embedding.chunks import LOSSES, Chunks
 from annotator.worker.embedding.members import Share, shares
 from annotator.worker.embedding.node import Member, Work
-from annotator.worker.embedding.node_network import largest_useful_batch
 from annotator.worker.embedding.results import Result, Results
 from annotator.worker.missing_features import MissingFeatures
+from models.backbones.batches import largest_useful_batch
 
 BACKBONE = "efficientnet_lite0"
 
@@ -80,14 +80,14 @@ def test_a_machine_gets_workers_for_its_cores_and_gpus(resources, wanted):
 
 def test_the_batch_of_a_gpu_grows_while_that_is_faster_and_ends_where_the_memory_does():
     speeds = {32: 100.0, 64: 190.0, 128: 300.0, 256: 305.0, 512: 900.0}
-    assert largest_useful_batch(None, seconds=lambda images: images / speeds[images]) == 128
+    assert largest_useful_batch(lambda images: images / speeds[images]) == 128
 
     def full(images):
         if images > 64:
             raise torch.OutOfMemoryError
         return 1.0
 
-    assert largest_useful_batch(None, seconds=full) == 64
+    assert largest_useful_batch(full) == 64
 
 
 def test_embed_analyzes_what_the_worker_would(annotator, db, photos):

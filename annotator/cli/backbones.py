@@ -91,9 +91,9 @@ def backbones(
         ],
     )
     for row in rows:
-        if row.about:
-            install = f" First: {row.lacking}" if row.lacking else ""
-            print(printable(f"  {row.name}: {row.about}{install}"))
+        facts = [row.about, f"Features: {row.pooling}." if row.pooling else "", f"From: {row.source}."]
+        facts += [f"First: {row.lacking}"] if row.lacking else []
+        print(printable(f"  {row.name}: {' '.join(filter(None, facts))}"))
 
 
 @commands.command(
@@ -171,8 +171,7 @@ def _print(compared: Compared, project: Path) -> None:
     if compared.error:
         print(printable(f"{compared.name}: {compared.error}", keep="\n"))
         return
-    verdict = "better" if compared.is_better else "not better beyond chance"
-    print(printable(f"{compared.name}: {verdict} than {compared.against} on the answers of this project."))
+    print(printable(f"{compared.name} {compared.verdict} {compared.against} on the answers of this project."))
     print(
         f"  mean AP {compared.ap_before:.3f} -> {compared.ap_after:.3f} (95 % interval of the difference "
         f"{compared.ap_low:+.3f} to {compared.ap_high:+.3f}), log loss {compared.log_loss_before:.3f} -> "

@@ -44,6 +44,18 @@ class Compared:
     is_better: bool = False
     error: str = ""
 
+    @property
+    def gain(self) -> float:
+        """Of mean average precision."""
+        return self.ap_after - self.ap_before
+
+    @property
+    def verdict(self) -> str:
+        """As it stands between the two names."""
+        if self.is_better:
+            return "is better than"
+        return "is worse than" if self.ap_high < 0 else "is not clearly better than"
+
 
 def wanted(db: Database) -> list[str]:
     """Networks whose features are to be computed and compared, in this order."""

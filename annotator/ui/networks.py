@@ -8,6 +8,7 @@ from annotator.store import adapted, candidates, configuration, machine
 from annotator.store.candidates import Compared
 from annotator.store.database import Database
 from annotator.ui import frame, tables
+from models.backbones import licences
 
 
 def section(db: Database) -> None:
@@ -43,8 +44,8 @@ def _choice(db: Database, row: Network) -> None:
     if not is_accepted:
         text = frame.escaped(f"I accept the licence of its weights: {row.licence_title}")
         is_accepted = st.checkbox(text, key=f"accept_{row.licence}")
-        if row.licence_url:
-            st.markdown(f"[{frame.escaped(row.licence_title)}]({row.licence_url})")
+        link = f" [Its text]({row.licence_url})" if row.licence_url else ""
+        st.markdown(frame.escaped(licences.about(row.licence).sentence) + link)
     if row.lacking:
         st.caption(frame.escaped(f"It needs a library that is not installed. On the server: {row.lacking}"))
         is_accepted = False
@@ -77,7 +78,9 @@ def _compared(db: Database) -> None:
             adapted.prepare(db, "") if name == following else candidates.forget(db, name)
             st.rerun()
     current = configuration.backbone(db)
-    for compared in reversed(candidates.compared(db)):
+    # What is proposed comes first: better ones by what they gain, then the newest.
+    of_all = sorted(candidates.compared(db), key=lambda compared: -compared.at)
+    for compared in sorted(of_all, key=lambda compared: -compared.gain if compared.is_better else 0.0):
         if compared.name in (current, following):
             continue
         if compared.error:
@@ -85,7 +88,8 @@ def _compared(db: Database) -> None:
         else:
             st.markdown(frame.escaped(in_words(compared)))
         first, second = st.columns(2)
-        if not compared.error and first.button(f"Use {compared.name}", key=f"network_use_{compared.name}"):
+        kind = "primary" if compared.is_better else "secondary"
+        if not compared.error and first.button(f"Use {compared.name}", key=f"network_use_{compared.name}", type=kind):
             adapted.prepare(db, compared.name)
             st.rerun()
         if second.button(f"Delete features of {compared.name}", key=f"network_remove_{compared.name}"):
@@ -95,9 +99,8 @@ def _compared(db: Database) -> None:
 
 def in_words(compared: Compared) -> str:
     """The comparison as a few sentences."""
-    verdict = "is better" if compared.is_better else "is not better, beyond chance,"
     return (
-        f"{compared.name} {verdict} than {compared.against}: mean AP {compared.ap_before:.3f} to "
+        f"{compared.name} {compared.verdict} {compared.against}: mean AP {compared.ap_before:.3f} to "
         f"{compared.ap_after:.3f} (95 % interval of the difference {compared.ap_low:+.3f} to {compared.ap_high:+.3f}), "
         f"log loss {compared.log_loss_before:.3f} to {compared.log_loss_after:.3f}, on "
         f"{counted(compared.answers, 'unbiased answer')} about {counted(compared.images, 'image')}."
@@ -122,4 +125,6 @@ def _row(row: Network) -> dict[str, str]:
         "Weights here": {True: "yes", False: "no", None: ""}[row.is_here],
         "Images a second": "" if row.images_a_second is None else f"{row.images_a_second:,.1f}",
         "This project": "" if row.hours is None else seconds_in_words(row.hours * 3600),
+        "Features": row.pooling,
+        "From": row.source,
     }
