@@ -3,6 +3,8 @@
 Ray loads this file in processes that compute nothing, so torch and the networks are imported where they are used.
 """
 
+import contextlib
+import hashlib
 import socket
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,10 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
         ),
         run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
     )
+    with contextlib.suppress(AttributeError):
+        # Ray keeps the machines of a killed run reserved under its id for three minutes: the same run gets them at once.
+        run_id = f"{task.name}-{hashlib.sha256(storage.encode()).hexdigest()[:12]}"
+        object.__setattr__(trainer.train_run_context, "run_id", run_id)
     result = trainer.fit()
     assert result.checkpoint is not None  # at the end one is always reported
     with result.checkpoint.as_directory() as folder:

@@ -93,8 +93,10 @@ def train(config: dict[str, Any]) -> None:
             if rank == 0:
                 shutil.copy(path, Path(report) / CHECKPOINT)
                 checkpoint = ray.train.Checkpoint.from_directory(report)
-                ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.of, workers=of))
             ray.train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=checkpoint)
+            if rank == 0:  # an epoch is said to be done when Ray has noted it: it is not trained again
+                ray.train.get_all_reported_checkpoints(ray.train.CheckpointConsistencyMode.COMMITTED)
+                ray.get(task.board.say.remote(doing="training", done=epoch.number, of=epoch.of, workers=of))
         parts = []
         for of_rows in (fitted, judging):
             mine = Together(torch.from_numpy(owner[of_rows]), rank, of)
