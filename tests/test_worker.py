@@ -187,6 +187,32 @@ def test_a_training_that_a_worker_was_killed_in_is_begun_again_by_the_next_but_n
         worker.close()
 
 
+CORES_WHILE_UPDATES_RUN = """
+import sys
+from pathlib import Path
+from threading import Thread
+from annotator.store.database import Database
+from annotator.worker.update_thread import UpdateThread
+import torch
+
+other = Thread(target=lambda: print(torch.get_num_threads()))
+other.start()
+other.join()
+updates = UpdateThread(Database(Path(sys.argv[1])), lambda: None)
+updates.start()
+updates.close()
+print(torch.get_num_threads())
+"""
+
+
+@pytest.mark.process
+def test_the_thread_of_updates_takes_no_cores_from_trainings(project):
+    words = [sys.executable, "-c", CORES_WHILE_UPDATES_RUN, str(project)]
+    done = subprocess.run(words, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, check=True)
+    without, beside = done.stdout.split()
+    assert beside == without
+
+
 def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_stop(answered, monkeypatch):
     worker = Worker(answered.paths.project)
     try:

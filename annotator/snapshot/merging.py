@@ -51,6 +51,7 @@ class Ranking:
         self._starts = np.cumsum(counts) - counts  # the position of the first cell with each key
         self._seen = np.zeros(KEYS, np.int64)  # cells with each key in the blocks before
         self._kept = kept_positions(cells, depth)
+        self._whole = _whole(cells, depth)
         self.rows, self.scores = np.full(depth, -1, np.int32), np.zeros(depth, np.float16)
         self.expected = float(counts @ probabilities_of(np.arange(KEYS, dtype=np.uint16)).astype(np.float64))
 
@@ -69,21 +70,28 @@ class Ranking:
 
         seen    (KEYS,) the sum of `count_keys` of the blocks before this one
         """
-        order = np.argsort(keys, kind="stable")  # by counting, too: the keys are of 16 bits
-        ordered = keys[order]
-        cells = int(np.searchsorted(ordered, KEYS))
-        order, ordered = order[:cells], ordered[:cells]
-        of_block = np.searchsorted(ordered, np.arange(KEYS, dtype=np.uint16))  # where each key begins in the block
-        positions = np.arange(cells) + (self._starts + seen - of_block)[ordered]
-        places = np.searchsorted(positions, self._kept)  # positions rise, as the keys do
+        counts = count_keys(keys)
+        cells = int(counts.sum())
+        order = np.argsort(keys, kind="stable")[:cells]  # by counting, too: the keys are of 16 bits
+        in_block = np.cumsum(counts) - counts  # where each key begins
+        positions = np.arange(cells) + (self._starts + seen - in_block)[keys[order]]  # they rise, as the keys do
+        likeliest = int(np.searchsorted(positions, self._whole))
+        sampled = self._kept[self._whole :]
+        places = np.searchsorted(positions[likeliest:], sampled) + likeliest
         found = places < cells
-        found[found] = positions[places[found]] == self._kept[found]
-        return np.flatnonzero(found), order[places[found]]
+        found[found] = positions[places[found]] == sampled[found]
+        at = np.concatenate([positions[:likeliest], self._whole + np.flatnonzero(found)])
+        return at, order[np.concatenate([np.arange(likeliest), places[found]])]
 
 
 def kept_positions(cells: int, depth: int) -> np.ndarray:
     """(at most depth,) int64, ascending: which of so many cells in a row are kept."""
+    first = _whole(cells, depth)
     if cells <= depth:
         return np.arange(cells)
-    first = depth - depth // SPREAD
     return np.concatenate([np.arange(first), np.linspace(first, cells - 1, depth - first).astype(np.int64)])
+
+
+def _whole(cells: int, depth: int) -> int:
+    """How many of the likeliest are kept without a gap."""
+    return cells if cells <= depth else depth - depth // SPREAD

@@ -120,9 +120,9 @@ def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
-def training_cells(db: Database) -> tuple[np.ndarray, int]:
+def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
     """Every label as a training reads it, (n, 4) int64 of image_id, class_id, state and unbiased, without odd rows
-    (odd_rows.py); and the newest decision among them, read as of one moment.
+    (odd_rows.py); how many rows are odd; and the newest decision among them, read as of one moment.
 
     unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
                 and every cell of an image that somebody has called complete
@@ -135,7 +135,8 @@ def training_cells(db: Database) -> tuple[np.ndarray, int]:
             WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
             [COMPLETE],
         )
-    return cells, newest
+        odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
+    return cells, odd, newest
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:

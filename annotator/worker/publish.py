@@ -134,13 +134,13 @@ class _Labels:
         return result
 
 
-def rows_left_out(db: Database) -> list[str]:
+def rows_left_out(db: Database, known: TrainingSet) -> list[str]:
     """Rows of the database that cannot be used, one sentence each; a training continues without them."""
     sentences = [
         *odd_rows.settings(db),
         *configuration.ignored(db),
         *guarantee.ignored(db),
-        odd_rows.labels(db),
+        odd_rows.labels(db) if known.odd else "",
         odd_rows.accepted(db),
         *audits.damaged(db),
         *damaged(db),

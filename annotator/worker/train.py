@@ -59,7 +59,7 @@ def train(
             "There is nothing to learn from yet: no image with features has a label 'present', and there are no "
             "probabilities of another model (annotator predictions). Label some images first."
         )
-    left_out = publish.rows_left_out(db)
+    left_out = publish.rows_left_out(db, known)
     try:
         method = make_method(method_name, **parameters)
     except (ValueError, TypeError) as error:

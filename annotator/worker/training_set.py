@@ -22,6 +22,7 @@ class TrainingSet:
     class_ids  the classes of the columns
     unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
+    odd        labels that were left out, as their row makes no sense (store/odd_rows.py)
     """
 
     rows: np.ndarray
@@ -30,6 +31,7 @@ class TrainingSet:
     class_ids: list[int]
     unbiased: np.ndarray
     newest: int
+    odd: int
 
     @property
     def positives(self) -> int:
@@ -46,7 +48,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     """The labels as of one moment, for images with cached features."""
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
-        cells, newest = decisions.training_cells(db)
+        cells, odd, newest = decisions.training_cells(db)
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE
@@ -62,4 +64,4 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
         mask[at, columns] = sure[used]
     unbiased = np.zeros(labels.shape, bool)
     unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
-    return TrainingSet(rows, labels, mask, class_ids, unbiased, newest)
+    return TrainingSet(rows, labels, mask, class_ids, unbiased, newest, odd)

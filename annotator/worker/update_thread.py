@@ -15,7 +15,7 @@ from annotator.store import decisions, heartbeat, runs
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.worker.incremental_update import Updater
-from models.ensemble.incremental_update import stay_on_one_core
+from models.ensemble.incremental_update import keep_all_cores, stay_on_one_core
 
 POLL_SECONDS = 0.05
 
@@ -33,6 +33,8 @@ class UpdateThread:
         self._thread = threading.Thread(target=self._run, name="updates", daemon=True)
 
     def start(self) -> None:
+        """Start it, from the thread that trains: that one keeps its cores."""
+        keep_all_cores()
         self._thread.start()
 
     def close(self) -> None:

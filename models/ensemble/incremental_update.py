@@ -38,6 +38,14 @@ def stay_on_one_core() -> None:
     torch.set_num_threads(1)
 
 
+def keep_all_cores() -> None:
+    """Settle with how many threads torch computes in this thread; to be called before another one stays on one core.
+
+    Torch gives a thread that has not computed yet the number that was set last, in whichever thread.
+    """
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def learn_basis(features: Features, seed: int = 0) -> Basis:
     """The directions in which images differ most: principal axes of centred roots of length 1.
 

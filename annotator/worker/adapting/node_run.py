@@ -49,7 +49,7 @@ def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storag
         run_config=RunConfig(name=task.name, storage_path=storage, failure_config=FailureConfig(max_failures=LOSSES)),
     )
     with contextlib.suppress(AttributeError):
-        # Ray keeps the machines of a killed run reserved under its id for three minutes: the same run gets them at once.
+        # Ray reserves the machines of a killed run under its id for three minutes more: the same id gets them at once.
         run_id = f"{task.name}-{hashlib.sha256(storage.encode()).hexdigest()[:12]}"
         object.__setattr__(trainer.train_run_context, "run_id", run_id)
     result = trainer.fit()
