@@ -9,12 +9,13 @@ from made_features import add_features
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, candidates, configuration, machine
+from annotator.store import adapted, candidates, configuration, heartbeat, machine
 from annotator.store.database import Database
 from annotator.store.features.cache import open_features
 from annotator.ui import context, frame
+from annotator.worker import backbone
 from annotator.worker.comparing import compare_networks
-from annotator.worker.process import compare_candidates
+from annotator.worker.process import Worker, compare_candidates
 
 SCRIPT = """
 from annotator.ui import frame
@@ -110,6 +111,26 @@ def test_a_network_that_cannot_be_had_leaves_the_one_in_use(made, annotator, tmp
     assert "There is no network" in compared.error and candidates.wanted(db) == []
     assert configuration.backbone(db) == first
     candidates.remove(db, compared.name)
+
+
+def test_a_speed_that_the_page_asks_for_is_measured_by_the_worker(show, project, db, tmp_path, monkeypatch):
+    monkeypatch.setattr(backbone, "MEASURED_SECONDS", 0.05)
+    test = show("settings")
+    test.selectbox(key="network").select("efficientnet_lite0").run()
+    test.button(key="network_speed").click().run()
+    assert candidates.speeds_wanted(db) == ["efficientnet_lite0"] and test.button(key="network_speed").disabled
+    candidates.want_speed(db, f"local-dir:{tmp_path / 'gone'}")
+    worker = Worker(project)
+    try:
+        assert worker.candidates.measure_speed() and worker.candidates.measure_speed()
+        assert not worker.candidates.measure_speed()
+    finally:
+        worker.close()
+    assert machine.speeds()["efficientnet_lite0"].images_a_second > 0 and candidates.speeds_wanted(db) == []
+    assert "gone could not be measured: There is no network" in heartbeat.worker_state(db).last_error
+    test = show("settings")
+    test.selectbox(key="network").select("efficientnet_lite0").run()
+    assert "network_speed" not in [button.key for button in test.button]
 
 
 def test_too_few_answers_are_said(project):

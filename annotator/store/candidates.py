@@ -11,7 +11,7 @@ from annotator.errors import AnnotatorError
 from annotator.store import adapted, configuration
 from annotator.store.database import Database
 
-WANTED, COMPARED = "backbones_to_compare", "compared_backbones"
+WANTED, COMPARED, SPEEDS = "backbones_to_compare", "compared_backbones", "backbones_to_measure"
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ class Compared:
 
 def wanted(db: Database) -> list[str]:
     """Networks whose features are to be computed and compared, in this order."""
-    stored = db.setting(WANTED, [])
-    return [str(name) for name in cast(list[Any], stored)] if isinstance(stored, list) else []
+    return _names(db, WANTED)
 
 
 def want(db: Database, names: list[str]) -> None:
@@ -73,6 +72,18 @@ def forget(db: Database, name: str) -> None:
     """Do not compare this network, or no longer."""
     with db.writing():
         db.set_setting(WANTED, [other for other in wanted(db) if other != name])
+
+
+def speeds_wanted(db: Database) -> list[str]:
+    """Networks of which somebody wants to know how fast they are on this machine (store/machine.py)."""
+    return _names(db, SPEEDS)
+
+
+def want_speed(db: Database, name: str, wanted: bool = True) -> None:
+    """Measure this network, too, when the worker is free; or no longer."""
+    with db.writing():
+        others = [other for other in speeds_wanted(db) if other != name]
+        db.set_setting(SPEEDS, [*others, name] if wanted else others)
 
 
 def note(db: Database, compared: Compared) -> None:
@@ -108,6 +119,11 @@ def remove(db: Database, name: str) -> bool:
         was_known |= place.exists()
         shutil.rmtree(place, ignore_errors=True)
     return was_known
+
+
+def _names(db: Database, setting: str) -> list[str]:
+    stored = db.setting(setting, [])
+    return [str(name) for name in cast(list[Any], stored)] if isinstance(stored, list) else []
 
 
 def _stored(db: Database) -> dict[str, Any]:

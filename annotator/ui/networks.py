@@ -30,7 +30,7 @@ def section(db: Database) -> None:
         tables.show([_row(row) for row in rows], "Networks")
         st.caption(
             frame.escaped(
-                f"Speed is that of this machine, once measured: annotator backbones {db.paths.project} --measure NAME. "
+                "Speed is that of this machine, once measured. "
                 f"Any other network of timm, torchvision or open_clip: annotator backbone {db.paths.project} NAME"
             )
         )
@@ -50,7 +50,7 @@ def _choice(db: Database, row: Network) -> None:
         st.caption(frame.escaped(f"It needs a library that is not installed. On the server: {row.lacking}"))
         is_accepted = False
     is_wanted = row.name in candidates.wanted(db) or row.is_next
-    first, second = st.columns(2)
+    first, second, third = st.columns(3)
     if first.button("Compare it on our answers", disabled=not is_accepted or is_wanted, key="network_compare"):
         _accept(row)
         candidates.want(db, [row.name])
@@ -60,6 +60,14 @@ def _choice(db: Database, row: Network) -> None:
         candidates.forget(db, row.name)
         adapted.prepare(db, row.name)
         st.rerun()
+    if row.images_a_second is None:
+        is_measured = row.name in candidates.speeds_wanted(db)
+        if third.button("Measure its speed here", disabled=not is_accepted or is_measured, key="network_speed"):
+            _accept(row)
+            candidates.want_speed(db, row.name)
+            st.rerun()
+        if is_measured:
+            st.caption("Its speed is measured when the worker is free.")
 
 
 def _accept(row: Network) -> None:

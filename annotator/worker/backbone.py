@@ -144,11 +144,14 @@ def backbone_of(db: Database, name: str) -> "Backbone":
         raise AnnotatorError(str(error)) from error
 
 
-def measure_speed(name: str, db: Database | None = None, seconds: float = MEASURED_SECONDS) -> machine.Speed:
+def measure_speed(name: str, db: Database | None = None, seconds: float | None = None) -> machine.Speed:
     """Measure how many images a second the network takes on this machine, regions included, and keep it.
 
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
-    db    of a project that has adapted networks. Raises AnnotatorError.
+    db         of a project that has adapted networks
+    seconds    None: MEASURED_SECONDS
+
+    Raises AnnotatorError.
     """
     import torch
 
@@ -164,6 +167,7 @@ def measure_speed(name: str, db: Database | None = None, seconds: float = MEASUR
             backbone = load_backbone(name, None)
     except ValueError as error:
         raise AnnotatorError(str(error)) from error
+    seconds = seconds or MEASURED_SECONDS
     settle_batch(backbone)
     batch, size = backbone.chunk if backbone.on_gpu else BATCH, backbone.input_size
     pixels = torch.randint(0, 256, (batch, 3, size, size), dtype=torch.uint8)

@@ -12,11 +12,12 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.indexing import positions
-from annotator.store import adapted, candidates, configuration
+from annotator.store import adapted, candidates, configuration, heartbeat
 from annotator.store.candidates import Compared
 from annotator.store.database import Database
 from annotator.store.features.cache import open_features
-from annotator.worker.adapting.switching import NextContext
+from annotator.worker.adapting.switching import DOWNLOADING, NextContext
+from annotator.worker.backbone import fetch_weights, measure_speed
 from annotator.worker.context import Context
 from annotator.worker.missing_features import MissingFeatures
 from annotator.worker.training_set import training_set
@@ -46,6 +47,21 @@ class Candidates:
         self._context, self._db, self._between = context, context.db, between
         self._now: tuple[CandidateContext, MissingFeatures] | None = None
         self._again_at = 0.0
+
+    def measure_speed(self) -> bool:
+        """Measure the first network whose speed somebody wants to know; True when there was one."""
+        name = next(iter(candidates.speeds_wanted(self._db)), "")
+        if not name:
+            return False
+        self._context.say("measuring a network")
+        try:
+            if adapted.folder(self._db, name) is None:
+                fetch_weights(name, lambda done, of: self._context.say(DOWNLOADING, done >> 20, of >> 20))
+            measure_speed(name, self._db)
+        except AnnotatorError as error:
+            heartbeat.note_error(self._db, f"The speed of {name} could not be measured: {error}")
+        candidates.want_speed(self._db, name, wanted=False)
+        return True
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
         """Compute missing features of the first network that is wanted, and compare it when all are there: True then.

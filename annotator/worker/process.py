@@ -112,6 +112,7 @@ class Worker:
                 self.features.embed(self._train_if_due)
                 self.adapting.start_if_wanted()
                 self.next_backbone.prepare(self._train_if_due)
+                self.candidates.measure_speed()
                 self.candidates.prepare(self._train_if_due)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from models.backbones.networks import Backbone
 
 LOOK_SECONDS = 5.0  # between two looks at what is missing, where another process or a bucket is waited for
+DOWNLOADING = "downloading the network"  # megabytes
 AGAIN_SECONDS = 60.0  # after a process that ended with an error, until it may be started again
 
 
@@ -40,7 +41,7 @@ class NextContext(Context):
         """As the worker's, downloaded first where it has to be."""
         name = self.backbone_name()
         if not self.has_backbone() and adapted.folder(self.db, name) is None:
-            fetch_weights(name, lambda done, of: self.say("downloading the network", done >> 20, of >> 20))
+            fetch_weights(name, lambda done, of: self.say(DOWNLOADING, done >> 20, of >> 20))
         return super().backbone()
 
     def backbone_name(self) -> str:
