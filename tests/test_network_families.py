@@ -9,6 +9,8 @@ from timm.data.config import resolve_model_data_config
 from tiny_networks import CLIP, FAMILIES, save_clip, save_timm, small_timm
 from torch import nn
 
+from annotator.errors import AnnotatorError
+from annotator.worker.backbone import prepare_backbone
 from models.backbones import families
 from models.backbones.cam import heat_map
 from models.backbones.joined import resized
@@ -257,6 +259,27 @@ def test_a_batch_without_room_is_halved_and_no_image_is_lost(folders):
     backbone._forward = without_room
     with pytest.raises(torch.OutOfMemoryError):
         backbone.features(images)
+
+
+def test_a_tokenizer_that_cannot_be_had_is_named_and_images_go_on(tmp_path, monkeypatch):
+    """That of SigLIP 2 is a file on the hub, which transformers reads: here is neither, or no such file."""
+    pytest.importorskip("open_clip")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    small_timm(monkeypatch)
+    folder = save_clip(tmp_path / "siglip", "siglip")
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"]["text_cfg"] = config["model_cfg"]["text_cfg"] | {"hf_tokenizer_name": "timm/no-such-tokenizer"}
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    name = f"open_clip:local-dir:{folder}"
+    source = pretrained(name)
+    assert Backbone(name, source).features(noise(1, 96)).shape == (1, 32)
+    with pytest.raises(ValueError, match=r"tokenizer of this network cannot be had .*multilabel-annotator\[clip\]"):
+        source.text.encode(["a heron"])
+    with pytest.raises(AnnotatorError, match="tokenizer of this network cannot be had"):
+        prepare_backbone(name)
 
 
 def test_a_network_that_knows_no_texts_says_so(folders):
