@@ -1,8 +1,10 @@
 """A project whose network can be adapted in seconds: small drawings, all complete, and a tiny network of timm."""
 
 import uuid
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import timm
 import torch
 from conftest import CLASSES, draw
@@ -10,7 +12,10 @@ from conftest import CLASSES, draw
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store import configuration, decisions
+from annotator.store.adapted import SEEN, Adapted, write_facts
+from annotator.store.arrays import save_array
 from annotator.store.database import Database
+from annotator.store.folders import make_folder
 from annotator.worker.process import Worker
 
 IMAGES, SIZE = 72, 64
@@ -57,3 +62,13 @@ def make_project(folder: Path, photos: Path, network: Path) -> Database:
 
 def _id() -> str:
     return str(uuid.uuid4())
+
+
+def pretend_adapted(db: Database, name: str, parent: str, fitted: np.ndarray, **facts: object) -> Adapted:
+    """Facts of an adapted network without its weights, as of one that was fitted to these images."""
+    numbers = dict.fromkeys((field.name for field in fields(Adapted)), 0)
+    made = Adapted(**(numbers | {"name": name, "parent": parent, "what": "", "licence": "", "is_better": True} | facts))
+    make_folder(db.paths.adapted(name))
+    save_array(db.paths.adapted(name) / SEEN, fitted.astype(np.int64))
+    write_facts(db.paths.adapted(name), made)
+    return made

@@ -66,7 +66,7 @@ def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
     assert (made.name, made.epochs, made.classes) == (f"{Path(made.parent).name}.adapted1", 2, 3)
     held = set(range(1, IMAGES + 1)) - set(adapted.seen(db, made.name).tolist())
     assert made.held_out_images == len(held) > 3 and made.images == IMAGES - len(held)
-    assert made.is_better == (made.ap_low > 0) == done.in_use
+    assert made.is_better == (made.ap_low > 0) == done.in_use and made.known_answers == 3 * IMAGES
     adapted.export(db, made.name, tmp_path / "mine")
     whole = timm.create_model(f"local-dir:{tmp_path / 'mine'}", pretrained=True)
     assert whole.num_classes == 3
@@ -142,13 +142,13 @@ def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     worker.close()
     assert backbone.dimensions == features.features.shape[1] and features.folder == db.paths.features(made.name)
     # Answers of images that it was fitted to say nothing of how far its scores are to be believed.
-    from annotator.worker.train import _unseen
+    from annotator.worker import fitted_images
     from annotator.worker.training_set import training_set
 
     known = training_set(db, features)
     fitted = np.isin(features.image_ids[known.rows], adapted.seen(db, made.name))
     assert known.unbiased.all() and fitted.any() and not fitted.all()
-    unseen = _unseen(known, adapted.seen(db, made.name), features).unbiased
+    unseen = fitted_images.without(known, fitted).unbiased
     assert not unseen[fitted].any() and unseen[~fitted].all()
 
 

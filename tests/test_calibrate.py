@@ -4,6 +4,7 @@ import uuid
 
 import numpy as np
 import pytest
+from adaptable import pretend_adapted
 from made_features import add_features
 
 from annotator.records import Batch, Decision
@@ -59,6 +60,8 @@ def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, ca
     answers = calibrate.answered_before(db, "gr", "x", [1, 2, 3])
     assert len(answers.logits) == 40, "labels that were not answers to a prediction are not counted"
     assert calibrate.answered_before(db, "an", "x", [1, 2, 3]).logits.size == 0, "of another method, nothing"
+    pretend_adapted(db, "x", "y", np.arange(5, 15))
+    assert len(calibrate.answered_before(db, "gr", "x", [1, 2, 3]).logits) == 20, "of images it was fitted to, nothing"
 
 
 def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):

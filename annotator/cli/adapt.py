@@ -102,6 +102,7 @@ def adapt(
         "annotator adapted birds",
         "annotator adapted birds efficientnet_lite2.adapted1 --export birds-network",
         "annotator adapted birds efficientnet_lite2.adapted1 --use",
+        "annotator adapted birds --again   (the worker adapts again whenever answers have doubled)",
     )
 )
 def adapted(
@@ -111,14 +112,21 @@ def adapted(
         Path | None, typer.Option(help="Copy it with its model card to this new folder, for timm to load.")
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="Analyze all images with it, and then use it.")] = False,
+    again: Annotated[
+        bool | None,
+        typer.Option("--again/--not-again", help="Whether the worker adapts again whenever answers have doubled."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the adapted networks of a project; take one home, or use one that was not found to be better."""
     from annotator.store import adapted as store
-    from annotator.store import configuration
+    from annotator.store import adapting_again, configuration
     from annotator.store.database import Database
 
     db = Database(project)
+    if again is not None:
+        db.refuse_read_only()
+        adapting_again.set_automatic(db, again)
     networks = store.networks(db)
     if (export or use) and name is None:
         raise AnnotatorError("Name the network: annotator adapted PROJECT NAME --export FOLDER")
@@ -141,6 +149,9 @@ def adapted(
         _print(network)
         if network.name == current:
             print("  in use")
+    due = adapting_again.again(db)
+    if due is not None:
+        print(printable(f"{due.sentence} annotator adapt PROJECT"))
     if not networks:
         print("No network was adapted in this project yet: annotator adapt PROJECT")
 

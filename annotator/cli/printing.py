@@ -203,6 +203,8 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
         from annotator.snapshot.status import embedding_in_words
 
         print(f"  embedding  {embedding_in_words(status['embedding'])}")
+    if status["adapting_again"]:
+        print(f"  network    {status['adapting_again']['sentence']} annotator adapt PROJECT")
     if run:
         print(
             f"  run        {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.2f} s, "

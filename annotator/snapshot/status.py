@@ -5,6 +5,7 @@ from typing import Any
 from annotator.settings import LEFT_OUT
 from annotator.shares import counted, seconds_in_words
 from annotator.store import (
+    adapting_again,
     annotator_disagreement,
     auto_accepted,
     classes,
@@ -56,6 +57,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
             "of": worker.of,
         },
         "embedding": _embedding(db),
+        "adapting_again": _adapting_again(db),
         "run": _run(db),
         "last_error": worker.last_error or None,
         "last_error_at": worker.last_error_at,
@@ -69,6 +71,14 @@ def _files(db: Database) -> dict[str, Any]:
         "files_kept_out_by_reason": images.kept_out_by_reason(db),
         "images_missing": [{"image": image.path, "reason": image.reason} for image in images.missing(db)],
     }
+
+
+def _adapting_again(db: Database) -> dict[str, Any] | None:
+    """What speaks for adapting the network again; None: nothing."""
+    due = adapting_again.again(db)
+    if due is None:
+        return None
+    return {"network": due.network, "answers_before": due.before, "answers": due.answers, "sentence": due.sentence}
 
 
 def _embedding(db: Database) -> dict[str, Any] | None:

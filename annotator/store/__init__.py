@@ -29,7 +29,7 @@ Database:
     pixels.py whole_jpeg.py colours.py originals.py copies.py memory.py    the only decoder, and copies for the browser
     runs.py probabilities.py jobs.py heartbeat.py embedding.py arrays.py
                                                                    what workers leave for the page; array files
-    adapting.py adapted.py candidates.py                           adapting a network, what came of it; comparisons
+    adapting.py adapting_again.py adapted.py candidates.py         adapting a network, what came of it; comparisons
     features/                                                      features of images, in shards
     machine.py                                                     what belongs to the machine, not to a project
     without_pandas.py                                              imported first: sqlite_utils, without pandas

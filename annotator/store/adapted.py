@@ -39,6 +39,7 @@ class Adapted:
     log_loss_before, log_loss_after         of the same
     held_out_images, held_out_answers, judged_classes   on which they were compared
     is_better         whether the difference is beyond its interval
+    known_answers     of the project when it began, present and absent; 0: not noted
     """
 
     name: str
@@ -62,6 +63,7 @@ class Adapted:
     judged_classes: int
     classes: int
     is_better: bool
+    known_answers: int = 0
 
 
 def folder(db: Database, name: str) -> Path | None:
@@ -76,6 +78,7 @@ def networks(db: Database) -> list[Adapted]:
     for path in sorted(db.paths.adapted("").glob(f"*/{FACTS}")):
         try:
             facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            facts.setdefault("known_answers", 0)  # of a version that did not note it
             found.append(Adapted(**{field.name: facts[field.name] for field in fields(Adapted)}))
         except (OSError, ValueError, KeyError, TypeError):
             continue
@@ -107,6 +110,16 @@ def seen(db: Database, name: str) -> np.ndarray:
             ids.append(np.asarray(open_array(db.paths.adapted(name) / SEEN), np.int64))
         name = by_name[name].parent
     return np.unique(np.concatenate(ids))
+
+
+def first_parent(db: Database, name: str) -> str:
+    """The network from which a backbone was adapted in the end; of one that was not, itself."""
+    by_name = {network.name: network.parent for network in networks(db)}
+    known: set[str] = set()
+    while name in by_name and name not in known:
+        known.add(name)
+        name = by_name[name]
+    return name
 
 
 def export(db: Database, name: str, target: Path) -> None:

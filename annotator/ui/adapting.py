@@ -3,7 +3,7 @@
 import streamlit as st
 
 from annotator.shares import counted, seconds_in_words
-from annotator.store import adapted, adapting, configuration
+from annotator.store import adapted, adapting, adapting_again, configuration
 from annotator.store.adapted import Adapted
 from annotator.store.database import Database
 from annotator.ui import frame, tables
@@ -46,7 +46,11 @@ def _now(db: Database, was_at_work: bool) -> None:
         adapting.want(db, "estimate")
         st.rerun()
     is_paused = adapting.result(db).get("kind") == "paused"
-    if second.button("Continue" if is_paused else "Adapt now", key="adapt_run"):
+    due = None if is_paused else adapting_again.again(db)
+    if due is not None:
+        frame.info(due.sentence)
+    label = "Continue" if is_paused else "Adapt now" if due is None else "Adapt again"
+    if second.button(label, key="adapt_run"):
         adapting.want(db, "run")
         st.rerun()
 
@@ -76,6 +80,9 @@ def _networks(db: Database) -> None:
     networks = adapted.networks(db)
     if not networks:
         return
+    automatic = adapting_again.is_automatic(db)
+    if st.toggle("Adapt again by itself whenever the answers have doubled", automatic, key="adapt_again") != automatic:
+        adapting_again.set_automatic(db, not automatic)
     current = configuration.backbone(db)
     tables.show([_row(network, network.name == current) for network in networks], "Adapted networks, the oldest first")
     st.caption(

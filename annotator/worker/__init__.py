@@ -8,6 +8,7 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     work_list.py away.py                                which images are embedded next; addresses that do not answer
     update_thread.py missing_files.py layout.py         the duties with a thread of their own
     train.py training_set.py calibrate.py publish.py    one training, from labels to a published run (models/trainers)
+    fitted_images.py                                    images that an adapted network was fitted to, in a training
     scoring.py                                          all images scored by what was learned, on a Ray cluster
     outside.py                                          predictions of other models, as a training reads them
     project_images.py project_maps.py                   what trainers read of a project's images

@@ -12,7 +12,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.records import PRESENT
-from annotator.store import scored
+from annotator.store import adapted, scored
 from annotator.store.database import Database
 from models.rows import Rows
 from models.statistics.calibration import Calibration, fit, raw_logits
@@ -39,12 +39,13 @@ class Answers:
 
 
 def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
-    """Answers to predictions of earlier runs of this method on this backbone.
+    """Answers to predictions of earlier runs of this method on this backbone; without those about images that the
+    backbone was fitted to, of which scores are not those of other images.
 
     class_ids    ascending, the columns of the result
     """
     left_out = []
-    answers, odd = scored.answers(db, method, backbone)
+    answers, odd = scored.answers(db, method, backbone, adapted.seen(db, backbone))
     logits, known = np.zeros(len(answers)), np.isin(answers[:, 1], class_ids)
     for run_id, row in scored.calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
         rows = np.flatnonzero(answers[:, 0] == run_id)

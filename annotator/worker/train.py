@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,10 @@ from annotator.store import adapted, runs
 from annotator.store.arrays import scratch_array
 from annotator.store.database import Database
 from annotator.store.features.cache import FeatureCache
-from annotator.worker import outside, publish
+from annotator.worker import fitted_images, outside, publish
 from annotator.worker.project_images import ProjectImages
 from annotator.worker.region_cache import RegionCache
-from annotator.worker.training_set import TrainingSet, training_set
+from annotator.worker.training_set import training_set
 from models.ensemble.all_images import Scoring, score_here
 from models.methods import make_method
 from models.trainers import make_trainer
@@ -50,7 +49,9 @@ def train(
     on, DiskFull. Rows of the database that make no sense are left out, and named in the status.
     """
     started = time.perf_counter()
-    known = _unseen(training_set(db, cache), adapted.seen(db, backbone), cache)
+    answers = training_set(db, cache)
+    fitted = np.isin(cache.image_ids[answers.rows], adapted.seen(db, backbone))
+    known = fitted_images.without(answers, fitted)
     others = outside.read(db, cache, known.class_ids) if outside.is_used(method_name) else outside.NOTHING
     before = runs.current_run(db)
     is_to_forget = before is not None and runs.sources_of(db, before.id) != ()  # sources that were removed since
@@ -84,15 +85,9 @@ def train(
     for epoch in trainer.epochs():
         between("training", epoch.number, epoch.of)
     outcome = trainer.outcome()
+    if fitted.any() and outcome.calibrated:
+        tell = partial(between, "scoring images that the network was fitted to", 0, 0)
+        fitted_images.score_unseen(db, cache, backbone, answers, fitted, outcome.probabilities, tell)
     losses = [epoch.loss for epoch in trainer.history]
     used = others.noted(known.class_ids, outcome.outside_weights)
     return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)
-
-
-def _unseen(known: TrainingSet, seen: np.ndarray, cache: FeatureCache) -> TrainingSet:
-    """The labels, with none unbiased on images that an adapted network was fitted to: its features show their answers,
-    so they could not say how far scores are to be believed."""
-    if not len(seen):
-        return known
-    fitted = np.isin(cache.image_ids[known.rows], seen)
-    return replace(known, unbiased=known.unbiased & ~fitted[:, None])

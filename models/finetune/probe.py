@@ -5,6 +5,8 @@ roots of features, of length 1. What nobody has answered counts a little, as abs
 answer; in the others not at all.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -17,10 +19,16 @@ UNANSWERED = 0.05  # weight of a cell that nobody has answered, in an image with
 def head_scores(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Probabilities (m, C) float32 of other images by a head that is fitted to some.
+    """Probabilities (m, C) float32 of other images, features (m, D), by the head of `head_of`."""
+    return head_of(features, labels, mask, unbiased)(others)
+
+
+def head_of(
+    features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """What gives probabilities (m, C) float32 of features (m, D): a head that is fitted to some images.
 
     features    (n, D) of the images with labels (n, C) in 1, -1, 0, mask and unbiased (n, C) bool
-    others      (m, D) features
     """
     roots = root(as_tensor(features))
     centre = roots.mean(0)
@@ -29,4 +37,8 @@ def head_scores(
     head = fit_answered_head(
         unit(roots, centre), torch.from_numpy((labels > 0).astype(np.float32)), torch.from_numpy(weights).float()
     )
-    return torch.sigmoid(unit(root(as_tensor(others)), centre) @ head.weight + head.bias).numpy()
+
+    def scores(others: np.ndarray) -> np.ndarray:
+        return torch.sigmoid(unit(root(as_tensor(others)), centre) @ head.weight + head.bias).numpy()
+
+    return scores

@@ -225,6 +225,7 @@ class Training:
             judged_classes=compared.classes,
             classes=len(plan.class_ids),
             is_better=compared.is_better,
+            known_answers=plan.known_answers,
         )
 
     def _step_seconds(self, batch: int) -> float:

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from annotator.errors import NothingToLearn
 from annotator.shares import counted
-from annotator.store import adapted, classes, configuration, images
+from annotator.store import adapted, adapting_again, classes, configuration, images
 from annotator.store.arrays import replacing
 from annotator.store.database import Database
 from annotator.store.features.cache import open_features
@@ -40,6 +40,7 @@ class Plan:
     name, parent    of the network that comes out, and of the one that goes in
     method          whose loss single positives go through, with its parameters
     is_settled      whether the inputs of all these images were made
+    known_answers   of the project when it was made (store/adapting_again.py)
     """
 
     image_ids: np.ndarray
@@ -56,6 +57,7 @@ class Plan:
     epochs: int
     newest_decision: int
     is_settled: bool = False
+    known_answers: int = 0
 
     @property
     def fitted(self) -> np.ndarray:
@@ -122,6 +124,7 @@ def make_plan(db: Database, parent: str, epochs: int) -> Plan:
         parameters=configuration.parameters(db),
         epochs=epochs,
         newest_decision=known.newest,
+        known_answers=adapting_again.answers(db),
     )
     check(plan)
     return plan

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, adapting, configuration, heartbeat
+from annotator.store import adapted, adapting, adapting_again, configuration, heartbeat
 from annotator.worker.backbone import fetch_weights
 from annotator.worker.context import Context
 from annotator.worker.missing_features import MissingFeatures
@@ -83,18 +83,21 @@ class NextBackbone:
 
 
 class Starter:
-    """Starts `annotator adapt` where the Settings page asks for it; each worker has one instance."""
+    """Starts `annotator adapt` where Settings ask for it, or answers have doubled; each worker has one instance."""
 
     def __init__(self, context: Context):
         self._db, self._process = context.db, None
-        self._again_at = 0.0
+        self._again_at = self._look_at = 0.0
 
     def start_if_wanted(self) -> None:
-        """Start what is wanted, unless it is at work."""
+        """Start what is wanted, or due once more, unless it is at work."""
         if self._process is not None and self._process.poll() is not None:
             if self._process.returncode:
                 self._again_at = time.monotonic() + AGAIN_SECONDS
             self._process = None
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + AGAIN_SECONDS
+            adapting_again.start_if_due(self._db)
         wanted = adapting.wanted(self._db)
         if wanted not in ("run", "estimate") or self._process is not None or time.monotonic() < self._again_at:
             return
