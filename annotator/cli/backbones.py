@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from annotator.cli import bench
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_table, printable, progress
 from annotator.errors import AnnotatorError
@@ -165,6 +166,32 @@ def backbone(
         print("The worker analyzes all images; the result will be on the Settings page, and here.")
     elif candidates.wanted(db):
         print(printable(f"Not compared yet: {', '.join(candidates.wanted(db))}. The same command goes on."))
+
+
+@bench.commands.command(
+    "variants",
+    epilog=examples("annotator bench variants", "annotator bench variants --sets photos,scenes --work vectors --json"),
+)
+def bench_variants(
+    sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
+    most: Annotated[int, typer.Option(help="Images of each that take part.", min=20)] = 1500,
+    drawn: Annotated[int, typer.Option(help="Images of each made-up collection.", min=20)] = 600,
+    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels.", min=1)] = 2,
+    work: Annotated[Path | None, typer.Option(help="Keeps what the networks gave, and resumes from it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Other sizes, poolings and joinings of the packaged networks: hidden AP, and embedding time.
+
+    Measured on the collections given, the sample data, and two made-up ones with small objects.
+    """
+    from annotator.benchmark.variants.measure import measure, text
+
+    folders = [Path(name) for name in bench.names(sets)]
+    result = bench.run_benchmark(measure, folders, most=most, drawn=drawn, seeds=seeds, work=work)
+    if as_json:
+        print(json.dumps(result))
+    else:
+        print_table(*text(result))
 
 
 def _print(compared: Compared, project: Path) -> None:

@@ -1,0 +1,145 @@
+"""Hidden AP of `auto` on each variant's features, and its embedding seconds beside those of the default.
+
+All images of a collection are training images, as in a project; a share of them has one label, drawn at random, and
+what is found of the rest is counted. Two made-up collections with small objects are measured beside those given.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.datasets.clicks import clicks
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.projects import SAMPLE
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.methods import data
+from annotator.benchmark.methods.task import task_of
+from annotator.benchmark.variants.passes import Pass, seconds_of, vectors
+from annotator.benchmark.variants.small_objects import COLLECTIONS, draw_collection
+from annotator.benchmark.variants.variants import DEFAULT, VARIANTS, Variant
+from annotator.errors import AnnotatorError
+from models.ensemble.regions import RegionCodes, encode, learn_basis
+from models.methods import make_method
+from models.statistics.metrics import hidden_average_precision
+from models.trainers import make_trainer
+from models.trainers.base import Progress
+
+SHARES = (0.2, 1.0)  # of the images that have a label
+ROUNDS = 5  # of timing
+
+
+def measure(
+    collections: Sequence[Path] = (),
+    *,
+    most: int = 1500,
+    drawn: int = 600,
+    seeds: int = 2,
+    work: Path | None = None,
+    variants: Sequence[Variant] = VARIANTS,
+) -> dict[str, Any]:
+    """Compare the variants on these collections, the sample data and two made-up ones.
+
+    collections    folders that hold `images` and `truth.csv`
+    most           images of each that take part, chosen by a hash of their names; drawn: images of a made-up one
+    work           keeps vectors, so that the same command goes on with them; None: nothing is kept
+    returns        {"bench", "setting", "rows": [{"variant", "times", each collection's and the mean hidden AP}]};
+                   times: embedding seconds over those of the default, forward passes only
+
+    Raises AnnotatorError for a folder that is no such collection.
+    """
+    places = {path.name: path for path in collections} | {"sample_data": SAMPLE}
+    with scratch_folder() as scratch:
+        for name in COLLECTIONS:
+            draw_collection(scratch / name, name, drawn)
+            places[name] = scratch / name
+        sets = {name: _chosen(path, most) for name, path in places.items()}
+        kept = work or scratch / "vectors"
+        kept.mkdir(parents=True, exist_ok=True)
+        aps: dict[str, dict[str, float]] = {variant.name: {} for variant in variants}
+        for name, dataset in sets.items():
+            for variant in variants:
+                parts = [_kept(kept, way, name, dataset) for way in variant.passes]
+                found = _hidden_ap(Given(variant.combine(parts)), dataset, seeds)
+                aps[variant.name][name] = found
+                say(f"{name}, {variant.name}: hidden AP {100 * found:.1f}")
+    ways = sorted({way for variant in (DEFAULT, *variants) for way in variant.timed}, key=repr)
+    seconds = seconds_of(ways, ROUNDS)
+    rows = [_row(variant, aps[variant.name], seconds) for variant in variants]
+    setting = {"images": {name: len(dataset.train) for name, dataset in sets.items()}, "shares": list(SHARES)}
+    return {"bench": "variants", "setting": setting | {"seeds": seeds}, "rows": rows}
+
+
+def text(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of a table; hidden AP in percent."""
+    names = [*result["setting"]["images"], "mean"]
+    rows = [[row["variant"], f"{row['times']:.2f}", *(f"{100 * row[name]:.1f}" for name in names)]
+            for row in result["rows"]]  # fmt: skip
+    return ["variant", "times", *names], rows
+
+
+class Given:
+    """Images whose vectors are there (models.trainers.base.Images)."""
+
+    def __init__(self, vectors: np.ndarray):
+        self.features, self._regions = np.ascontiguousarray(vectors[:, 0]), vectors[:, 1:]
+        self._codes: RegionCodes | None = None
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Nothing: a result must not depend on the trainings before it."""
+        return {}
+
+    def region_codes(self, progress: Progress) -> RegionCodes:
+        if self._codes is None:
+            self._codes = encode(learn_basis(self.features, self._regions), self._regions)
+        return self._codes
+
+    def maps(self) -> Any:
+        raise ValueError("Vectors have no maps.")
+
+
+def _hidden_ap(images: Given, dataset: DataSet, seeds: int) -> float:
+    """Mean over shares and seeds, in [0, 1]."""
+    found: list[float] = []
+    for share in SHARES:
+        for seed in range(seeds):
+            task = task_of(dataset, share, seed)
+            trainer = make_trainer(make_method("auto"), images, task.training_labels(False), seed=seed)
+            for _ in trainer.epochs():
+                pass
+            probabilities = trainer.outcome().probabilities[task.train]
+            found.append(hidden_average_precision(probabilities, task.labels, task.truth[task.train]).cells)
+    return float(np.mean(found))
+
+
+def _row(variant: Variant, aps: dict[str, float], seconds: dict[Pass, float]) -> dict[str, Any]:
+    ours, default = (sum(seconds[way] for way in of.timed) for of in (variant, DEFAULT))
+    return {"variant": variant.name, "times": ours / default, **aps, "mean": float(np.mean(list(aps.values())))}
+
+
+def _chosen(folder: Path, most: int) -> DataSet:
+    """All images as training images, or as many of them as may take part."""
+    whole = data.read(folder / "images", folder / "truth.csv", None, None, split=False)
+    digests = [hashlib.sha256(path.name.encode()).digest() for path in whole.train.paths]
+    order = sorted(range(len(digests)), key=lambda row: digests[row])
+    train = whole.train.rows(np.sort(np.array(order[:most], np.int64)))
+    if not train.truth.any():
+        raise AnnotatorError(f"The {len(train)} images that take part show nothing.")
+    return replace(whole, train=train, observed=clicks(train.truth, 1.0, 0))
+
+
+def _kept(folder: Path, way: Pass, name: str, dataset: DataSet) -> np.ndarray:
+    """The vectors of a pass, read where they are kept."""
+    names = "\n".join(path.name for path in dataset.train.paths)
+    path = folder / f"{name}-{hashlib.sha256(f'{way!r} {names}'.encode()).hexdigest()[:12]}.npy"
+    if not path.exists():
+        say(f"{name}: {way.network} at {way.size}{', mirrored' if way.is_mirrored else ''}")
+        part = path.with_suffix(".part.npy")
+        np.save(part, vectors(way, dataset.train.paths), allow_pickle=False)
+        part.replace(path)
+    return np.load(path, allow_pickle=False)

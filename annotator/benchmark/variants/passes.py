@@ -1,0 +1,102 @@
+"""Images through a packaged network in one way: at some size, perhaps mirrored, perhaps pooled in several ways."""
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image, ImageOps
+from torch import Tensor, nn
+
+from annotator.errors import AnnotatorError
+from annotator.worker.embed import embed
+from models.backbones.anatomy import GRID
+from models.backbones.networks import Backbone
+from models.backbones.pretrained import pretrained
+
+MIRRORED = [2, 1, 0, 5, 4, 3, 8, 7, 6]  # where the regions of a mirrored image are
+POOLED_BY: tuple[str, ...] = ("average", "maximum", "generalized mean")
+POWER = 3.0  # of the generalized mean (GeM: Radenovic et al., TPAMI 2019, https://arxiv.org/abs/1711.02512)
+TIMED = 8  # images of a timed pass
+
+
+@dataclass(frozen=True)
+class Pass:
+    """network: a packaged one; size: of its input in pixels; is_pooled: pooled in the ways of POOLED_BY, side by side,
+    instead of averaged."""
+
+    network: str
+    size: int
+    is_mirrored: bool = False
+    is_pooled: bool = False
+
+    def backbone(self) -> Backbone:
+        """The network in the form in which the worker runs it."""
+        kind = Pooled if self.is_pooled else Mirrored if self.is_mirrored else Backbone
+        return kind(self.network, replace(pretrained(self.network), input_size=self.size))
+
+
+class Mirrored(Backbone):
+    """Sees images mirrored."""
+
+    def preprocess(self, picture: Image.Image) -> Tensor:
+        return super().preprocess(ImageOps.mirror(picture))
+
+
+class Pooled(Backbone):
+    """Features are three vectors side by side: see POOLED_BY. Of regions, too."""
+
+    def _get_ready(self) -> None:
+        if not isinstance(self.whole, Pools):
+            self.whole = Pools(self.trunk)
+        super()._get_ready()
+
+
+class Pools(nn.Module):
+    """The map of a network pooled in three ways, over the whole and over each region."""
+
+    def __init__(self, trunk: nn.Module):
+        super().__init__()
+        self.trunk = trunk
+
+    def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        maps = self.trunk(images)
+        features = _pooled(maps, 1)[:, 0]
+        return (features, _pooled(maps, GRID)) if regions else features
+
+
+def _pooled(maps: Tensor, grid: int) -> Tensor:
+    """(N, K, h, w) -> (N, grid x grid, 3 K)."""
+    mean, largest = F.adaptive_avg_pool2d(maps, grid), F.adaptive_max_pool2d(maps, grid)
+    general = F.adaptive_avg_pool2d(maps.clamp(min=1e-6) ** POWER, grid) ** (1 / POWER)
+    return torch.cat([mean, largest, general], 1).flatten(2).transpose(1, 2)
+
+
+def vectors(way: Pass, paths: Sequence[Path]) -> np.ndarray:
+    """(N, 1 + R, D) float16 of these images: features, then those of the regions. Raises AnnotatorError for an image
+    that cannot be read."""
+    parts: list[np.ndarray] = []
+    for batch in embed(paths, way.backbone(), regions=True):
+        for place, reason in batch.failures:
+            raise AnnotatorError(f"{paths[place]} cannot be read: {reason}")
+        assert batch.regions is not None  # asked for
+        regions = batch.regions[:, MIRRORED] if way.is_mirrored else batch.regions
+        parts.append(np.concatenate([batch.features[:, None].astype(np.float16), regions], 1))
+    return np.concatenate(parts)
+
+
+def seconds_of(ways: Sequence[Pass], rounds: int) -> dict[Pass, float]:
+    """Seconds an image of the forward pass of each: the median of rounds in which all take turns."""
+    backbones = {way: way.backbone() for way in ways}
+    seconds: dict[Pass, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds + 1):  # the first warms up
+        for way, backbone in backbones.items():
+            pixels = torch.zeros(TIMED, 3, way.size, way.size, dtype=torch.uint8)
+            began = time.perf_counter()
+            backbone.features_and_regions(pixels)
+            seconds[way].append((time.perf_counter() - began) / TIMED)
+    return {way: statistics.median(of_way[1:]) for way, of_way in seconds.items()}
