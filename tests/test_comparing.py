@@ -5,15 +5,16 @@ import json
 import adaptable
 import numpy as np
 import pytest
+from conftest import draw
 from made_features import add_features
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, candidates, configuration, heartbeat, machine
+from annotator.store import adapted, candidates, configuration, heartbeat, machine, registration
 from annotator.store.database import Database
 from annotator.store.features.cache import open_features
 from annotator.ui import context, frame
-from annotator.worker import backbone
+from annotator.worker import backbone, missing_features
 from annotator.worker.comparing import compare_networks
 from annotator.worker.process import Worker, compare_candidates
 
@@ -167,3 +168,27 @@ def test_settings_accept_a_licence_compare_show_the_result_and_go_over(show, db)
     test.button(key=f"network_stop_{name}").click().run()
     test.button(key=f"network_remove_{name}").click().run()
     assert candidates.compared(db) == [] and adapted.next_backbone(db) == ""
+
+
+def test_images_that_come_while_another_network_looks_do_not_wait_for_it(made, tmp_path, monkeypatch):
+    db, first, second = made
+    monkeypatch.setattr(missing_features, "SHARD_SECONDS", 0.0)
+    monkeypatch.setattr(missing_features, "TRAIN_WHILE_EMBEDDING", 0.0)
+    new = draw(tmp_path / "new" / "one.jpg", seed=1000)
+    candidates.want(db, [second])
+    worker, places = Worker(db.paths.project), []
+
+    def keep_up() -> bool:
+        if not places:
+            assert registration.register(db, new.parent, [new.name]).added == 1
+        worker.keep_up()
+        places.append([len(open_features(db, name)) for name in (first, second)])
+        return False
+
+    try:
+        worker.features.embed()
+        worker.candidates.prepare(keep_up)
+    finally:
+        worker.close()
+    of_first, of_second = places[0]
+    assert of_first == adaptable.IMAGES + 1 > of_second > 0

@@ -111,9 +111,9 @@ class Worker:
             try:
                 self.features.embed(self._train_if_due)
                 self.adapting.start_if_wanted()
-                self.next_backbone.prepare(self._train_if_due)
+                self.next_backbone.prepare(self.keep_up)
                 self.candidates.measure_speed()
-                self.candidates.prepare(self._train_if_due)
+                self.candidates.prepare(self.keep_up)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
             except Stopped:
@@ -125,6 +125,11 @@ class Worker:
         give_back_freed()
         self.heatmaps.forget_old_run()
         return run
+
+    def keep_up(self) -> bool:
+        """While another network analyzes the images: analyze what came meanwhile with the one in use, train if due."""
+        self.features.embed(self._train_if_due)
+        return self._train_if_due()
 
     def _train_if_due(self) -> bool:
         """Train if a training is due; True if it was, successful or not."""
