@@ -81,21 +81,21 @@ def with_first_guesses(
     A class that nobody has marked gets the mean of what sources of probabilities say, moved by its unbiased answers; an
     image of which they say nothing gets the least that they say of any. A marked class, while nothing is stacked, gets
     the average of our model and the guess, in logits, where a guess is worth GUESS_IS_WORTH positives, and other scores
-    add PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`).
+    add PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `trust_of_class`).
     """
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
         return probabilities
     result = probabilities.copy()
     inputs = [source.inputs() for source in outside]
     trusted = [trust(values, labels) for values in inputs]
-    guessing = [
-        (source, weight)
-        for source, weight in zip(outside, trusted, strict=True)
-        if source.is_probability and weight > 0
-    ]
-    triples = zip(outside, inputs, trusted, strict=True)
-    orders = [(values, weight) for source, values, weight in triples if not source.is_probability]
+    triples = list(zip(outside, inputs, trusted, strict=True))
     for column in range(result.shape[1]):
+        of_class = [
+            (source, values, trust_of_class(values[:, column], labels[:, column], weight))
+            for source, values, weight in triples
+        ]
+        guessing = [(source, weight) for source, _, weight in of_class if source.is_probability and weight > 0]
+        orders = [(values, weight) for source, values, weight in of_class if not source.is_probability]
         guess, weight = _mean([(source.guess(column), weight) for source, weight in guessing], len(result))
         own, has_guess = result[:, column], not np.isnan(guess).all()
         if np.isnan(own).all():
@@ -126,6 +126,17 @@ def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
     above = min(max(float(values.mean()) / spread, 0.0), 1.0) if len(values) and spread > 1e-9 else 0.0
     earned = (TRUST_IS_WORTH + len(values) * above) / (TRUST_IS_WORTH + len(values))
     return max(0.0, (earned - NO_TRUST) / (1 - NO_TRUST))
+
+
+def trust_of_class(inputs: np.ndarray, labels: np.ndarray, of_source: float) -> float:
+    """The same for one class: inputs (N,), labels (N,); never more than the source has earned in all classes, which is
+    worth as much as TRUST_IS_WORTH positives of the class itself: what is noise in one class fades there."""
+    values = inputs[labels == PRESENT]
+    values = values[~np.isnan(values)]
+    spread = float(np.nanstd(inputs)) if len(values) else 0.0
+    above = min(max(float(values.mean()) / spread, 0.0), 1.0) if spread > 1e-9 else 0.0
+    earned = max(0.0, (above - NO_TRUST) / (1 - NO_TRUST))
+    return min(of_source, (TRUST_IS_WORTH * of_source + len(values) * earned) / (TRUST_IS_WORTH + len(values)))
 
 
 def _spread(inputs: np.ndarray) -> float:
