@@ -105,6 +105,10 @@ class Paths:
         folder = self.project / "predictions" / str(source_id)
         return folder if version is None else folder / str(version)
 
+    def patch_scores(self, wording: str) -> Path:
+        """What patches of images say of the names of classes, in one wording."""
+        return self.project / "predictions" / "names" / wording
+
     @property
     def worker_lock(self) -> Path:
         return self.project / "worker.lock"

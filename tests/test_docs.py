@@ -38,7 +38,7 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
         "models/finetune",
         "models/statistics",
     ),
-    *("annotator/store/features", "models/query_strategies"),
+    *("annotator/store/features", "models/query_strategies", "models/zero_shot"),
 ]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

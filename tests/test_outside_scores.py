@@ -7,8 +7,9 @@ from scipy.special import expit
 from models.ensemble.stacking import fit_stacked
 from models.methods.auto import Auto
 from models.statistics.metrics import average_precision
-from models.statistics.outside_scores import OutsideScores, with_first_guesses
+from models.statistics.outside_scores import OutsideScores, trust, trust_of_class, with_first_guesses
 from models.statistics.stacker import Scores, fit_stacker
+from models.zero_shot.first_guess import first_guess
 
 IMAGES, DIMENSIONS, SHARES = 500, 40, np.array([0.4, 0.25, 0.15, 0.1])
 
@@ -78,6 +79,32 @@ def test_each_class_learns_its_own_weight_and_a_bad_source_loses_its_own(world):
     weights = model.outside_weights
     assert weights.shape == (4, 2) and weights[1, 0] < 0.75 * weights[[0, 2, 3], 0].min(), weights
     assert np.abs(weights[:, 1]).max() < 0.25 * weights[[0, 2, 3], 0].min(), weights
+
+
+@pytest.mark.training
+def test_a_class_whose_name_says_nothing_loses_the_weight_of_its_first_guess(world):
+    features, truth, sources = world
+    fits = np.array(np.log(sources["good"].scores.astype(np.float64)))
+    fits[:, 2] = np.random.default_rng(2).normal(size=IMAGES)  # it is called "type B"
+    of_names = OutsideScores("class names", first_guess(fits), "probability")
+    world = features, truth, sources | {"class names": of_names}
+    ap, model = hidden_ap(world, 350, 40, "class names")
+    weights = model.outside_weights[:, 0]
+    assert weights[2] < 0.5 * weights[[0, 1, 3]].min(), weights
+    assert ap > hidden_ap(world, 350, 40)[0] + 2
+
+
+def test_before_any_sample_clicks_lower_the_trust_in_the_class_whose_name_says_nothing():
+    chance = np.random.default_rng(0)
+    labels, inputs = np.zeros((200, 2), np.int8), chance.normal(size=(200, 2))
+    labels[:20] = 1
+    inputs[:20, 0] += 2
+    inputs[:, 1] -= inputs[:20, 1].mean()  # of the second class, positives are like all others
+    of_source = trust(inputs, labels)
+    known, unknown = (trust_of_class(inputs[:, column], labels[:, column], of_source) for column in (0, 1))
+    assert 0 < unknown < 0.4 * known and known == of_source
+    assert trust_of_class(inputs[:, 1], np.zeros(200), of_source) == of_source  # nothing speaks against it yet
+    assert trust_of_class(np.full(200, np.nan), labels[:, 0], of_source) == of_source
 
 
 def test_a_class_that_nobody_has_marked_gets_the_first_guess_and_other_scores_guess_nothing():

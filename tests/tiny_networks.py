@@ -1,5 +1,5 @@
 """Tiny networks of random weights in the formats of real ones, one of each family: a folder of timm's form each, and of
-open_clip's."""
+open_clip's; and one whose right answers are known."""
 
 import json
 from pathlib import Path
@@ -94,3 +94,54 @@ def small_timm(monkeypatch) -> None:
     monkeypatch.setattr(
         timm_model.timm, "create_model", lambda name, **others: make(name, **(sizes.get(name, {}) | others))
     )
+
+
+OF_COLOURS = {"context_length": 24, "vocab_size": 49408, "width": 96, "heads": 2, "layers": 1}
+
+
+def save_coloured_clip(folder: Path, colours: dict[str, tuple[int, int, int]], texts: dict[str, list[str]]) -> Path:
+    """A text-image network of open_clip that knows colours, with nothing learned.
+
+    colours    what to know, by name: an image, or a patch, is the nearest of them
+    texts      name -> the texts that mean this colour
+
+    Its image encoder gives the mean colour of each patch, because its blocks add nothing; the projection of its texts,
+    whose other weights are random, is solved for: the vector of each text has a product of 1 with its colour's, and of
+    0 with all others.
+    """
+    import open_clip
+
+    folder.mkdir(parents=True)
+    vision = CLIP["clip"][1] | {"pool_type": "avg"}
+    model = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": OF_COLOURS, "custom_text": True}
+    config = {"model_cfg": model, "preprocess_cfg": {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic"}}
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    torch.manual_seed(0)
+    made = open_clip.create_model(f"local-dir:{folder}").eval()
+    visual, (width, _, side, _) = made.visual, made.visual.conv1.weight.shape
+    with torch.no_grad():
+        mixed = torch.randn(width, 3, 1, 1).expand(-1, -1, side, side)
+        visual.conv1.weight.copy_(mixed / side**2)
+        visual.positional_embedding.copy_(torch.randn(1, width).expand_as(visual.positional_embedding))
+        visual.class_embedding.zero_()
+        for block in visual.transformer.resblocks:
+            for last in (block.attn.out_proj, block.mlp.c_proj):
+                last.weight.zero_()
+                last.bias.zero_()
+        size = vision["image_size"]
+        plain = torch.tensor(list(colours.values())).view(-1, 3, 1, 1) / 127.5 - 1
+        known = made.encode_image(plain.expand(-1, -1, size, size), normalize=True)
+        wanted = torch.linalg.pinv(known).T  # (colours, E): products of 1 and 0
+        tokens = open_clip.get_tokenizer(f"local-dir:{folder}")
+        of_texts = [(text, place) for place, name in enumerate(colours) for text in texts[name]]
+        made.text.text_projection = None
+        features = made.encode_text(tokens([text for text, _ in of_texts]))
+        targets = torch.nn.functional.normalize(wanted[[place for _, place in of_texts]], dim=1)
+        solved = torch.linalg.lstsq(features.double(), targets.double(), driver="gelsd").solution.float()
+        made.text.text_projection = nn.Parameter(solved)
+        made.logit_scale.fill_(4.0)
+    save_file(
+        {name: tensor.contiguous() for name, tensor in made.state_dict().items()},
+        folder / "open_clip_model.safetensors",
+    )
+    return folder

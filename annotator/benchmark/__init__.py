@@ -8,7 +8,7 @@ Temporary projects and processes are gone when a measurement ends, however it en
     data/                                                speed and memory: labels out and in, format by format
     scale/                                               speed and memory: trainings of a million images, clusters
     methods/ effort/ heatmaps.py adapting.py             quality: methods, human effort, heat maps, adapted networks
-    variants/                                            quality and speed: the packaged networks used in other ways
+    variants/ names.py                                   quality: packaged networks used otherwise, guesses from names
     certificate.py acceptance.py faults/                 guarantees: intervals, auto-accept, kills
     harness/                                             processes, browser, projects and floors for all of these
     datasets/ truth.py                                   the sets of the papers, or a folder with its truth

@@ -208,7 +208,7 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     if run:
         print(
             f"  run        {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.2f} s, "
-            f"{counted(run['newer_decisions'], 'decision')} since"
+            f"{counted(run['newer_decisions'], 'decision')} since{', ' if run['guessed'] else ''}{run['guessed']}"
         )
     else:
         print("  run        none yet")

@@ -10,7 +10,12 @@ from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActio
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.shares import counted
 from annotator.snapshot.predictions import read_predictions
-from annotator.snapshot.suggestions import first_run_in_words, labels_until_first_run, probability_bytes
+from annotator.snapshot.suggestions import (
+    first_run_in_words,
+    guessed_in_words,
+    labels_until_first_run,
+    probability_bytes,
+)
 from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
 from annotator.store.comments import comment_counts
 from annotator.store.database import Database
@@ -164,7 +169,8 @@ def worker_line(db: Database, run: Run | None) -> str:
         line += f" {state.done:,} of {state.of:,}"
     if run:
         newer = overview.decisions_newer_than(db, run.last_decision_id)
-        line += f" · run {run.id} ({run.method})"
+        guessed = guessed_in_words(db, run)
+        line += f" · run {run.id} ({run.method}{', ' if guessed else ''}{guessed})"
         line += f" · {counted(newer, 'decision')} since the last training" if newer else ""
     return line
 

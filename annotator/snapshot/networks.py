@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from annotator.store import adapted, configuration, images, machine
 from annotator.store.database import Database
 from models.backbones import hub, licences
-from models.backbones.curated import CURATED, curated, is_installed, lacking
+from models.backbones.curated import CURATED, curated, is_installed, lacking, reads_text
 from models.backbones.packaged import plugin_backbones
 from models.plugins import package_of
 
@@ -69,7 +69,7 @@ def networks(db: Database | None = None) -> list[Network]:
             parameters=facts.parameters if facts else 0,
             input_size=facts.input_size if facts else 0,
             pooling=facts.pooling if facts else "",
-            reads_text=bool(facts and facts.reads_text),
+            reads_text=reads_text(name),
             is_here=is_here,
             lacking=lacking(name),
             images_a_second=speed.images_a_second if speed else None,

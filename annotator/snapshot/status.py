@@ -4,6 +4,7 @@ from typing import Any
 
 from annotator.settings import LEFT_OUT
 from annotator.shares import counted, seconds_in_words
+from annotator.snapshot.suggestions import guessed_in_words
 from annotator.store import (
     adapting_again,
     annotator_disagreement,
@@ -131,4 +132,5 @@ def _run(db: Database) -> dict[str, Any] | None:
         "threshold": run.threshold,
         "last_decision": run.last_decision_id,
         "newer_decisions": overview.decisions_newer_than(db, run.last_decision_id),
+        "guessed": guessed_in_words(db, run),
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotator.records import Class, Image, Suggestion
+from annotator.records import Class, Image, Run, Suggestion
 from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.snapshot.rankings import whole
@@ -12,6 +12,8 @@ from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import auto_accepted, configuration, decisions, prediction_sources, runs
 from annotator.store.database import Database
 from models.catalogue import default_method
+
+NAMES_ALONE = "from the names alone"
 
 
 def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
@@ -114,9 +116,22 @@ def first_guesses(db: Database) -> list[str]:
 
 def first_run_in_words(db: Database) -> str:
     """What the first training waits for."""
-    if names := first_guesses(db):
+    if (names := first_guesses(db)) == [prediction_sources.NAMES]:
+        return f"the first suggestions come soon, {NAMES_ALONE}"
+    if names:
         return f"the first training starts soon, with the predictions of {' and '.join(names)}"
     return f"needs about {FIRST_RUN_AT} labeled images"
+
+
+def guessed_in_words(db: Database, run: Run) -> str:
+    """Of a run that learned from no label: whose guesses it shows; "" of any other."""
+    if run.epochs:
+        return ""
+    used = {source_id for source_id, _ in runs.sources_of(db, run.id)}
+    names = [source.name for source in prediction_sources.sources(db) if source.id in used]
+    if names == [prediction_sources.NAMES]:
+        return NAMES_ALONE
+    return f"from the predictions of {' and '.join(names)} alone" if names else ""
 
 
 def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:

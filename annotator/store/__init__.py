@@ -1,8 +1,8 @@
 """The only room that touches the disk: one SQLite file, array files beside it, and the images people pointed at.
 
 database.py opens a project, migrates it (schema/) and is the one door to writing; begin there. May import only
-records, settings, indexing, shares, errors and models.catalogue. One noun a file, each a handful of functions of a
-Database:
+records, settings, indexing, shares, errors and what of models needs no torch. One noun a file, each a handful of
+functions of a Database:
 
     database.py place.py private.py read_only.py unfinished.py     the project's folder: opening, moving, who may read
     caches.py                                                      what an open project keeps in memory
@@ -22,6 +22,7 @@ Database:
     interruption.py                                                watching and ending long statements
     manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send
+    name_texts.py patch_scores.py                                  texts that stand for classes; how patches fit them
     leases.py selections.py answer_times.py                        open work, map selections, times of answers
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     locations/ address_registration.py fetched.py image_files.py   images that lie in buckets, read as they lie

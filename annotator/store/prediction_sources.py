@@ -34,6 +34,8 @@ ROWS = 8192  # images written or read at once
 REMAPPED = 16  # blocks after which the file is mapped anew, so that its pages leave the memory
 MOST = 8  # sources that a project may have at a time: each is a column more in every training
 OPENED = 2 * MOST
+NAMES = "class names"  # the source of what a text-image network guesses from the names alone (name_texts.py)
+NAMES_OFF = "names_off"  # the setting that says whether it does
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Image ids (k,), class ids (c,), scores (k, c) float, nan where the source says nothing."""
@@ -149,11 +151,16 @@ def add(
 
 
 def remove(db: Database, name: str) -> Source:
-    """Use a source no more and delete its arrays; what it said of answered cells stays. Raises AnnotatorError."""
+    """Use a source no more and delete its arrays; what it said of answered cells stays. Raises AnnotatorError.
+
+    Of NAMES: nothing is guessed from names any more, until that is switched on again.
+    """
     with _locked(db):
         source = find(db, name)
         with db.writing() as sql:
             sql.execute("UPDATE prediction_source SET removed_at = ? WHERE id = ?", [time.time(), source.id])
+        if name == NAMES:
+            db.set_setting(NAMES_OFF, True)  # else the worker would add it again
         shutil.rmtree(db.paths.predictions(source.id), ignore_errors=True)
     return source
 

@@ -5,7 +5,7 @@
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
     note_list.py                                           flags and comments as a list
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
-    networks.py adapting.py                                choosing a network, and adapting it, on the Settings page
+    networks.py adapting.py class_names.py                 the network, adapting it, guesses from names, on Settings
     adding.py ahead.py                                     folders of images that are being added; what is read ahead
     importing.py uploads.py paths.py                       an import, files that browsers send, what pages may read
     background.py downloads.py export/                     long computations, files to download; the Export page

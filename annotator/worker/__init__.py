@@ -11,6 +11,7 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
     fitted_images.py                                    images that an adapted network was fitted to, in a training
     scoring.py                                          all images scored by what was learned, on a Ray cluster
     outside.py                                          predictions of other models, as a training reads them
+    name_guesses.py                                     first guesses from the names of classes, as one of these
     project_images.py project_maps.py                   what trainers read of a project's images
     embed.py explain.py incremental_update.py           files -> features; one heat map; one version of a run
     coding.py region_cache.py map_cache.py image_codes.py    what is kept of regions, maps and images

@@ -31,6 +31,7 @@ from annotator.worker.context import Context, Stopped
 from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
 from annotator.worker.missing_features import MissingFeatures
+from annotator.worker.name_guesses import NameGuesses
 from annotator.worker.training import Training
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Worker:
         self.training = Training(self.context, self._between, scoring)
         self.next_backbone = NextBackbone(self.context, self._between)
         self.candidates = Candidates(self.context, self._between)
+        self.names = NameGuesses(self.context, self._between)
         self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
@@ -88,6 +90,7 @@ class Worker:
         learned yet."""
         self.features.embed()
         self.next_backbone.prepare()
+        self.names.publish_if_due(all_embedded=True)
         return self.train()
 
     def run_forever(self) -> None:
@@ -106,10 +109,16 @@ class Worker:
             updates.close()
 
     def _run_until_stopped(self) -> None:
-        duties = (self._train_if_due, self.heatmaps.draw_asked, self.heatmaps.draw_ahead)
+        duties = (
+            lambda: self.names.publish_if_due(all_embedded=True),
+            self._train_if_due,
+            self.heatmaps.draw_asked,
+            self.heatmaps.draw_ahead,
+            self.names.look_at_patches,
+        )
         while not self.context.stop.is_set():
             try:
-                self.features.embed(self._train_if_due)
+                self.features.embed(self._guess_or_train)
                 self.adapting.start_if_wanted()
                 self.next_backbone.prepare(self.keep_up)
                 self.candidates.measure_speed()
@@ -139,6 +148,11 @@ class Worker:
             self.heatmaps.forget_old_run()
         give_back_freed()
         return True
+
+    def _guess_or_train(self) -> bool:
+        """The same while images are still being embedded; before the first training, guesses from names."""
+        self.names.publish_if_due(all_embedded=False)
+        return self._train_if_due()
 
     def _idle(self) -> None:
         if not self.context.has_backbone():
@@ -193,6 +207,31 @@ def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> b
         worker.features.embed()
         preparing = Candidates(worker.context, between)
         while preparing.prepare():
+            pass
+    finally:
+        worker.close()
+    return True
+
+
+def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> bool:
+    """Guess classes from their names, patches included; False where a worker does it.
+
+    progress    called with (images done, of)
+    """
+    try:
+        worker = Worker(project)
+    except AlreadyRunning:
+        return False
+
+    def between(state: str, done: int, of: int) -> None:
+        worker.context.say(state, done, of)
+        progress(done, of)
+
+    try:
+        worker.features.embed()
+        names = NameGuesses(worker.context, between)
+        names.publish_if_due(all_embedded=True)
+        while names.look_at_patches():
             pass
     finally:
         worker.close()

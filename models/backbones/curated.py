@@ -5,6 +5,7 @@ Facts are those that timm and open_clip state (a test compares them with their r
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from models.backbones.packaged import PACKAGED
 
@@ -109,6 +110,12 @@ def curated(name: str) -> Curated | None:
 def lacking(name: str) -> str:
     """The command that installs what the library of this network lacks; "" for nothing."""
     return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
+
+
+def reads_text(name: str) -> bool:
+    """Whether a network knows texts, too, as far as its name says."""
+    _, _, folder = name.partition("local-dir:")
+    return name.startswith("open_clip:") and ("+" not in name or (bool(folder) and Path(folder).is_dir()))
 
 
 def is_installed(name: str) -> bool:

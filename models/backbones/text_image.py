@@ -10,13 +10,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.backbones.networks import Backbone
-from models.backbones.sources.source import Pretrained
+from models.backbones.sources.source import Pretrained, TextEncoder
 
 
 class TextImage:
     """A text-image network.
 
     name         as of its backbone
+    backbone     its images
     dimensions   E, of the space that both share
     scale, bias  the network's logit of an image and a text is scale * (image @ text) + bias
     """
@@ -28,19 +29,26 @@ class TextImage:
                 f"{backbone.name} knows nothing of texts. Networks that do begin with open_clip: "
                 "(annotator backbones lists some)."
             )
-        self.name, self._backbone, self._text = backbone.name, backbone, source.text
+        self.name, self.backbone = backbone.name, backbone
+        self._text: TextEncoder | None = source.text
         self.scale, self.bias = source.text.scale, source.text.bias
         self._projection = source.text.projection.to(backbone.device)
         self._width = self._projection_width()
         self.dimensions = self.of_features(torch.zeros(1, backbone.dimensions)).shape[1]
 
     def texts(self, texts: Sequence[str]) -> Tensor:
-        """(T, E) float32 of length 1. Raises ValueError where the tokenizer cannot be had."""
+        """(T, E) float32 of length 1. Raises ValueError where the tokenizer cannot be had, or the encoder is freed."""
+        if self._text is None:
+            raise ValueError(f"The text encoder of {self.name} was freed. Load the network again.")
         return F.normalize(self._text.encode(list(texts)), dim=1) if texts else torch.zeros(0, self.dimensions)
+
+    def free_text_encoder(self) -> None:
+        """Give back its memory, which may be more than that of the images' half; images can still be compared."""
+        self._text = None
 
     def images(self, images: Tensor) -> Tensor:
         """(N, 3, S, S), as Backbone.features takes them -> (N, E) of length 1, on the CPU."""
-        return self.of_features(self._backbone.features(images))
+        return self.of_features(self.backbone.features(images))
 
     @torch.inference_mode()
     def images_and_patches(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
@@ -50,11 +58,11 @@ class TextImage:
         value, as in MaskCLIP (Zhou et al., ECCV 2022); of a network with a class token, its last token is projected.
         Raises ValueError for a network that ends neither in a map nor in patches.
         """
-        whole = self._backbone.whole
-        if not self._backbone.sees_regions:
+        whole = self.backbone.whole
+        if not self.backbone.sees_regions:
             raise ValueError(f"{self.name} does not say where in an image things are.")
         features, patches, grid = [], [], (0, 0)
-        for pooled, places, grid_of_all in self._backbone.in_chunks(images, whole.features_and_places):  # pyright: ignore
+        for pooled, places, grid_of_all in self.backbone.in_chunks(images, whole.features_and_places):  # pyright: ignore
             grid = grid_of_all
             features.append(self.of_features(pooled))
             patches.append(self._shared(places))
@@ -70,10 +78,10 @@ class TextImage:
 
     @torch.inference_mode()
     def _shared(self, vectors: Tensor) -> Tensor:
-        projection = self._projection.to(self._backbone.device)  # it may have gone from the GPU to the CPU
-        return F.normalize(projection(vectors.to(self._backbone.device).float()), dim=-1).cpu()
+        projection = self._projection.to(self.backbone.device)  # it may have gone from the GPU to the CPU
+        return F.normalize(projection(vectors.to(self.backbone.device).float()), dim=-1).cpu()
 
     def _projection_width(self) -> int:
         """K: all features, or where they are the class token and the average of the patches, the half of them."""
-        reads_class_token = getattr(self._backbone.whole, "reads_class_token", False)
-        return self._backbone.dimensions // 2 if reads_class_token else self._backbone.dimensions
+        reads_class_token = getattr(self.backbone.whole, "reads_class_token", False)
+        return self.backbone.dimensions // 2 if reads_class_token else self.backbone.dimensions

@@ -67,19 +67,22 @@ def measure(
     images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
     with scratch_folder() as folder:
         template = folder / "project" if work is None else work
-        shown = _project(template, images_folder, truth)
+        shown = make_project(template, images_folder, truth)
         limit = most * (shown.sum() + len(shown))
         all_curves = {}
         for name, by in [(name, "perfect") for name in names] + [
             (name, "noisy") for name in names if noisy and name in NOISY
         ]:
-            all_curves[name, by] = _play(template, folder / "copy", shown, name, by, seed, limit)
+            all_curves[name, by] = play(template, folder / "copy", shown, name, by, seed, limit)
     return _result(all_curves, shown)
 
 
-def _project(project: Path, folder: Path, truth: Path) -> np.ndarray:
-    """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id."""
-    done = setup.set_up(project, images_folder=folder)
+def make_project(project: Path, folder: Path, truth: Path, backbone: str | None = None) -> np.ndarray:
+    """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id.
+
+    backbone    None: the usual one. Raises AnnotatorError for a truth that does not fit, or too few images.
+    """
+    done = setup.set_up(project, images_folder=folder, backbone=backbone)
     say("; ".join([f"{done.registered.added:,} new images", *setup.kept_out_in_words(done.registered.bad)]))
     db = Database(project)
     names = images.with_short_names(images.names_to_ids(db))
@@ -120,7 +123,8 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Tru
     return [label for label in labels if label.state == PRESENT and label.image in names]
 
 
-def _play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
+def play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
+    """The curve of one policy on a copy of a project; limit: actions after which it stops."""
     policy = POLICIES[name]
     person = Person.of(shown, noisy=by == "noisy", seed=seed)
     session = Session(template, copy, shown, person, learns=policy.learns, seed=seed)

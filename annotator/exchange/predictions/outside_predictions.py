@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from annotator.errors import did_you_mean
+from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.predictions.score_tables import ScoreBlock, read_scores
 from annotator.store import classes
 from annotator.store.database import Database
-from annotator.store.prediction_sources import PROBABILITY, Source
+from annotator.store.prediction_sources import NAMES, PROBABILITY, Source
 from annotator.store.staged_scores import Found, StagedScores
 
 
@@ -86,6 +86,7 @@ def prepare(
     Raises AnnotatorError with all that is wrong with the file.
     """
     db.refuse_read_only()
+    _refuse_own(name)
     problems = Problems()
     file = read_scores(path, problems, choices.format, choices.images_file, choices.classes_file)
     with StagedScores(db, choices.scale, problems.add, file.place) as staged:
@@ -104,12 +105,18 @@ def store_blocks(
     db: Database, name: str, blocks: Iterator[ScoreBlock], choices: Choices, by: str, what: str = "The request"
 ) -> tuple[Source, Found]:
     """Store scores that come without a file, called `what` in errors; the same checks. Raises AnnotatorError."""
+    _refuse_own(name)
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:
         for block in blocks:
             staged.add(block)
         found = _checked(db, staged, what, choices, problems)
         return staged.store(name, by, replace=choices.replace), found
+
+
+def _refuse_own(name: str) -> None:
+    if name.strip().casefold() == NAMES:
+        raise AnnotatorError(f"{NAMES!r} is what this project guesses from names itself. Give these another name.")
 
 
 def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, problems: Problems) -> Found:

@@ -95,6 +95,7 @@ def _worker(status_: dict[str, Any]) -> None:
             f"Run {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.1f} s on "
             f"{counted(run['images'], 'image')}; {counted(run['newer_decisions'], 'decision')} since."
         )
+        words += [f"Its suggestions are {run['guessed']}."] if run["guessed"] else []
     else:
         words.append(f"No model yet: {first_run_in_words(context.db())}.")
     st.caption(frame.escaped(" ".join(words)))

@@ -1,11 +1,11 @@
-"""Settings: the order of images, the training method with its parameters, the network, adapting it."""
+"""Settings: the order of images, the training method, the network, adapting it, guesses from the names of classes."""
 
 import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store import configuration, jobs
 from annotator.store.database import Database
-from annotator.ui import adapting, context, frame, networks
+from annotator.ui import adapting, class_names, context, frame, networks
 from models import catalogue
 
 
@@ -28,6 +28,7 @@ def _settings() -> None:
 
     networks.section(db)
     adapting.section(db)
+    class_names.section(db)
 
     st.caption("Auto-accept is on the Certificate page.")
 

@@ -1,0 +1,114 @@
+"""What the names of classes bring: average precision of hidden labels and human effort, with their guesses and without.
+
+One project is embedded with a text-image network, and copied; in one copy classes are guessed from their names. Before
+any answer the guesses rank all cells alone. Then both are told one label an image, drawn at random, and trained. At
+last a simulated person works with Autopilot in both (benchmark/effort/).
+"""
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.datasets.clicks import clicks
+from annotator.benchmark.effort import curves
+from annotator.benchmark.effort.measure import OURS, make_project, play
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.errors import AnnotatorError
+from annotator.records import PRESENT, Decision
+from annotator.snapshot.predictions import read_predictions
+from annotator.store import audits, classes, configuration, decisions, name_texts, prediction_sources
+from annotator.store.database import Database
+from annotator.store.features.cache import open_features
+from annotator.worker.process import Worker
+from annotator.worker.train import train
+from models.statistics.metrics import hidden_average_precision
+
+NAME = "Bench"
+
+
+def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, seed: int = 0) -> dict[str, Any]:
+    """The figures, and what names change. effort: also simulate a person.
+
+    Raises AnnotatorError for a network that knows no texts, or images and a truth that do not fit.
+    """
+    with scratch_folder() as folder:
+        without, with_names = folder / "without", folder / "with"
+        shown = make_project(without, images, truth, backbone)
+        shutil.copytree(without, with_names, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
+        figures: dict[str, float | None] = {
+            "images": len(shown),
+            "classes": shown.shape[1],
+            "chance AP": float(shown.mean()),
+        }
+        figures |= _before_answers(with_names, shown)
+        told, ratios = clicks(shown, 1.0, seed), {}
+        for name, project in (("without names", without), ("with names", with_names)):
+            ap = _after_clicks(project, folder / "told", shown, told)
+            figures |= {
+                f"{name}, one label an image: hidden AP": ap[0],
+                f"{name}, one label an image: hidden mAP": ap[1],
+            }
+        if effort:
+            limit = float(shown.sum() + len(shown))
+            for name, project in (("without names", without), ("with names", with_names)):
+                at: Any = curves.reached(play(project, folder / "played", shown, OURS, "perfect", seed, limit))
+                figures[f"{name}: actions to recall 0.95"] = at and at["actions"]
+            actions = [figures[f"{name}: actions to recall 0.95"] for name in ("without names", "with names")]
+            if actions[0] and actions[1]:
+                ratios["actions without names over with them"] = round(actions[0] / actions[1], 3)
+    return {"bench": "names", "backbone": backbone, "figures": figures, "ratios": ratios}
+
+
+def _before_answers(project: Path, shown: np.ndarray) -> dict[str, float | None]:
+    """Guess from names, and how well that ranks all cells, from whole images and then from patches, too."""
+    worker, figures = Worker(project), {}
+    try:
+        if name_texts.wording(worker.db) is None:
+            raise AnnotatorError(name_texts.state_in_words(worker.db))
+        worker.names.publish_if_due(all_embedded=True)
+        figures |= _ranked(worker.db, shown, "names alone, whole images")
+        say("comparing names with patches")
+        while worker.names.look_at_patches():
+            pass
+        figures |= _ranked(worker.db, shown, "names alone, patches too")
+    finally:
+        worker.close()
+    return figures
+
+
+def _ranked(db: Database, shown: np.ndarray, name: str) -> dict[str, float | None]:
+    if error := name_texts.guessed(db).error:
+        raise AnnotatorError(f"Classes could not be guessed from their names: {error}")
+    (opened,) = prediction_sources.opened(db)
+    class_ids = [class_.id for class_ in classes.all_classes(db)]
+    scores = prediction_sources.aligned(db, opened, audits.readable_images(db), class_ids).astype(np.float32)
+    ap = hidden_average_precision(scores, np.zeros(shown.shape, np.int8), shown)
+    return {f"{name}: AP": ap.cells, f"{name}: mAP": ap.classes}
+
+
+def _after_clicks(project: Path, copy: Path, shown: np.ndarray, told: np.ndarray) -> tuple[float, float]:
+    """Hidden average precision, of cells and of classes, of a copy that was told these labels and trained."""
+    shutil.copytree(project, copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
+    try:
+        db = Database(copy)
+        image_ids, class_ids = audits.readable_images(db), [class_.id for class_ in classes.all_classes(db)]
+        decisions.decide(
+            db,
+            [
+                Decision(str(uuid.uuid4()), "label", NAME, "click", int(image_ids[row]), class_ids[column], PRESENT)
+                for row, column in np.argwhere(told > 0).tolist()
+            ],
+        )
+        backbone = configuration.backbone(db)
+        train(db, open_features(db, backbone), configuration.method(db), configuration.parameters(db), backbone)
+        predictions = read_predictions(db)
+        assert predictions is not None  # a training has just published some
+        scores = predictions.aligned(predictions.probabilities, image_ids, np.array(class_ids)).astype(np.float32)
+        ap = hidden_average_precision(scores, told, shown)
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+    return ap.cells, ap.classes

@@ -1,0 +1,165 @@
+"""The commands about guesses from the names of classes: on or off, texts of classes, and what the guesses bring."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotator.cli import bench
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_bench, print_table, printable, progress
+from annotator.errors import AnnotatorError, several
+
+commands = typer.Typer(rich_markup_mode=None)
+SEPARATOR = "|"  # in no name of a class
+
+
+@commands.command(
+    epilog=examples(
+        "annotator names birds",
+        'annotator names birds --text "heron=grey heron|heron standing in water"',
+        'annotator names birds --text "heron="   (its name, synonyms and note again)',
+        'annotator names birds --template "a photo of a {}." --template "an aerial photo of a {}."',
+        "annotator names birds --now --json",
+        "annotator names birds --off",
+    )
+)
+def names(
+    project: Project,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="CLASS=TEXT|TEXT", help="Texts that stand for a class; none: the usual ones."),
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option("--template", metavar="TEXT", help='What all texts are put into, at {}; "": the usual ones.'),
+    ] = None,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Whether classes are guessed from their names.")] = None,
+    now: Annotated[bool, typer.Option("--now", help="Guess now, without the app.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Guess from the names of classes which images show them, before any answer, with a network that knows texts.
+
+    The guesses are a source of predictions called 'class names': `annotator predictions` shows how much weight answers
+    have given it. annotator backbones lists networks that know texts.
+    """
+    from annotator.store import name_texts
+    from annotator.store.database import Database
+
+    db = Database(project)
+    if text or template is not None or on is not None or now:
+        db.refuse_read_only()
+    if text:
+        name_texts.choose_texts(db, _texts(db, text))
+    if template is not None:
+        name_texts.choose_templates(db, template)
+    if on is not None and on != name_texts.is_on(db):
+        name_texts.switch(db, on)
+    waits = False
+    if now:
+        from annotator.worker.process import guess_from_names
+
+        if name_texts.wording(db) is None:
+            raise AnnotatorError(name_texts.state_in_words(db))
+        with progress("Comparing names with images") as show:
+            waits = not guess_from_names(project, show)
+        if error := name_texts.guessed(db).error:
+            raise AnnotatorError(f"Classes could not be guessed from their names: {error}")
+    if as_json:
+        print(json.dumps(_facts(db), ensure_ascii=False))
+        return
+    _print(db)
+    if waits:
+        print("The worker is at work on this project, and guesses by itself.")
+
+
+@bench.commands.command(
+    "names",
+    epilog=examples(
+        "annotator bench names --images photos --truth truth.csv --backbone open_clip:PE-Core-T-16-384/meta",
+        "annotator bench names --images photos --truth t.csv --backbone open_clip:local-dir:clip --no-effort --json",
+    ),
+)
+def bench_names(
+    images: Annotated[Path, typer.Option(help="Folder of images.", show_default=False)],
+    truth: Annotated[Path, typer.Option(help="CSV image,labels with the full truth.", show_default=False)],
+    backbone: Annotated[str, typer.Option(metavar="NAME", help="A network that knows texts.", show_default=False)],
+    effort: Annotated[bool, typer.Option(help="Also simulate a person at work, with and without names.")] = True,
+    seed: Annotated[int, typer.Option(help="Random seed of the clicks.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What the names of classes bring: average precision of hidden labels, and human effort, with and without them.
+
+    Before any answer, from whole images and from patches, too; then with one label an image; then the actions of a
+    simulated person until 95 % of the labels are found.
+    """
+    from annotator.benchmark.names import measure
+
+    print_bench(bench.run_benchmark(measure, images, truth, backbone, effort=effort, seed=seed), as_json)
+
+
+def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
+    """What `--text` names. Raises AnnotatorError for all that is wrong."""
+    from annotator.store import classes
+
+    changes: dict[int, list[str]] = {}
+    wrong: list[str] = []
+    for word in words:
+        name, equals, text = word.partition("=")
+        try:
+            if not equals:
+                wrong.append(f"{word!r} is not of the form CLASS=TEXT|TEXT")
+            else:
+                changes[classes.find_class(db, name.strip()).id] = text.split(SEPARATOR)
+        except AnnotatorError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise several("--text cannot be used, and nothing was changed:", wrong)
+    return changes
+
+
+def _facts(db: Any) -> dict[str, Any]:
+    """Everything, as JSON."""
+    from annotator.exchange.predictions.in_words import known_sources
+    from annotator.store import classes, name_texts
+    from annotator.store.prediction_sources import NAMES
+
+    chosen, known = name_texts.texts(db), classes.in_order(db)
+    weights = next((dict(one.weights) for one in known_sources(db) if one.source.name == NAMES), {})
+    return {
+        "on": name_texts.is_on(db),
+        "network": name_texts.network(db),
+        "state": name_texts.state_in_words(db),
+        "guessed": asdict(name_texts.guessed(db)),
+        "templates": list(name_texts.templates(db)),
+        "classes": [
+            {
+                "class": one.name,
+                "texts": list(chosen.get(one.id) or name_texts.usual_texts(one)),
+                "is_chosen": one.id in chosen,
+                "weight": weights.get(one.name),
+            }
+            for one in known
+        ],
+    }
+
+
+def _print(db: Any) -> None:
+    facts = _facts(db)
+    print(printable(facts["state"]))
+    print_table(
+        ("class", "texts", "weight learned"),
+        [
+            (
+                printable(row["class"]),
+                printable(f" {SEPARATOR} ".join(row["texts"])),
+                "" if row["weight"] is None else f"{row['weight']:+.2f}",
+            )
+            for row in facts["classes"]
+        ],
+    )
+    print("Templates:")
+    for text in facts["templates"]:
+        print(f"  {printable(text)}")

@@ -1,0 +1,47 @@
+"""Scores by names made comparable between classes, and made probabilities.
+
+Similarities of images and texts have a level and a spread of their own for each text, so each class is standardised
+over the images of the collection. What that loses is how frequent a class is; nobody has said so yet.
+"""
+
+import numpy as np
+from scipy.special import expit, logit
+
+ABOVE = 2.0  # standard deviations by which images with a class are taken to lie above those without
+MOST = 4.0  # standard deviations that count
+MOST_SHARE = 0.3  # of the images that show a class, before any answer
+COLUMNS = 16  # classes at once: no second copy of everything
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """Scores (N, C) with mean 0 and deviation 1 in each class; 0 in a class that does not differ; nan stays nan."""
+    scores = np.asarray(scores, np.float64)
+    known = ~np.isnan(scores)
+    count = np.maximum(known.sum(0), 1)
+    centred = scores - np.where(known, scores, 0).sum(0) / count
+    spread = np.sqrt(np.square(np.where(known, centred, 0)).sum(0) / count)
+    return centred / np.where(spread > 1e-9, spread, np.inf)
+
+
+def first_guess(of_images: np.ndarray, of_patches: np.ndarray | None = None) -> np.ndarray:
+    """(N, C) float32 probabilities of what the names alone say.
+
+    of_images     (N, C) how well the texts of each class fit the whole image, on any scale; nan where nothing is known
+    of_patches    the same of the patch that fits best; None, and nan in it: the whole image alone counts
+
+    Both count alike. Classes are taken to be equally frequent, one an image, and images with a class to lie ABOVE
+    standard deviations over those without, whose scores are normal: the log odds are then linear in the score. That
+    is an assumption, not a calibration: answers correct it (models/statistics/outside_scores.py).
+    """
+    images, classes = of_images.shape
+    result = np.empty((images, classes), np.float32)
+    share = min(MOST_SHARE, 1 / max(1, classes))
+    for start in range(0, classes, COLUMNS):
+        columns = slice(start, start + COLUMNS)
+        together = standardised(of_images[:, columns])
+        if of_patches is not None:
+            own = standardised(of_patches[:, columns])
+            together += np.where(np.isnan(own), together, own)
+        score = np.clip(standardised(together), -MOST, MOST)
+        result[:, columns] = expit(logit(share) + ABOVE * score - ABOVE**2 / 2)
+    return result

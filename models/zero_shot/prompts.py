@@ -1,0 +1,30 @@
+"""The texts of a class: its names, put into templates.
+
+Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML 2021, sec. 3.1.4: the
+average of several prompts, in the space of the network, says more than one.
+"""
+
+from collections.abc import Sequence
+
+SLOT = "{}"
+TEMPLATES = (
+    "a photo of a {}.",
+    "a photo of the {}.",
+    "a photo of several {}.",
+    "a close-up photo of a {}.",
+    "a photo with a {} in the background.",
+    "{}",
+)
+NOTHING = ("a photo.", "a photo of something.", "a photo of the background.")
+"""Texts that fit any image: what a class has to be more than."""
+
+
+def names_of(name: str, synonyms: Sequence[str] = (), description: str = "") -> tuple[str, ...]:
+    """What stands for a class unless people say otherwise: its name, synonyms, and its name with its description."""
+    described = [f"{name}, {description.strip().rstrip('.')}"] if description.strip() else []
+    return tuple(dict.fromkeys([name, *synonyms, *described]))
+
+
+def prompts(names: Sequence[str], templates: Sequence[str] = TEMPLATES) -> list[str]:
+    """Each name in each template, without repetitions."""
+    return list(dict.fromkeys(template.replace(SLOT, name) for name in names for template in templates))

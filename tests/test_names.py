@@ -1,0 +1,254 @@
+"""Classes guessed from their names before any click, by a tiny text-image network whose right answers are known."""
+
+import json
+import uuid
+
+import numpy as np
+import pytest
+from conftest import CLASSES, COLOURS, draw
+from streamlit.testing.v1 import AppTest
+from tiny_networks import save_coloured_clip
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.queues.annotate import worker_line
+from annotator.records import Decision
+from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.suggestions import missing_positives
+from annotator.store import classes, configuration, decisions, name_texts, prediction_sources, runs
+from annotator.store.database import Database
+from annotator.store.image_history import history_of
+from annotator.store.patch_scores import PatchScores
+from annotator.store.prediction_sources import NAMES
+from annotator.ui import class_names, context
+from annotator.worker.process import Worker
+from annotator.worker.schedule import Schedule
+from models.statistics.metrics import mean_average_precision
+from models.zero_shot.prompts import NOTHING, names_of, prompts
+
+pytest.importorskip("open_clip")
+IMAGES = 48
+GREY = {"grey": (170, 170, 170)}
+TEXTS = {
+    "fox": prompts(names_of("fox")),
+    "heron": prompts(names_of("heron", (), "grey, with a long neck")),
+    "deer": prompts([*names_of("deer"), "brown stag"]),
+    "grey": list(NOTHING),
+}
+SCRIPT = """
+from annotator.ui import frame
+from annotator.ui.pages import settings
+with frame.errors_shown():
+    settings.page()
+"""
+
+
+def shown(number):
+    """What is drawn on an image."""
+    return tuple(name for bit, name in enumerate(CLASSES) if (number * 5 + 1) >> bit & 1)
+
+
+TRUTH = np.array([[name in shown(number) for name in CLASSES] for number in range(IMAGES)])
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    """The name of a network that knows the colours of the drawings, and by which texts they are meant."""
+    folder = tmp_path_factory.mktemp("clip") / "colours"
+    return f"open_clip:local-dir:{save_coloured_clip(folder, COLOURS | GREY, TEXTS)}"
+
+
+@pytest.fixture(scope="session")
+def drawings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drawings")
+    for number in range(IMAGES):
+        draw(folder / f"{number:02}.jpg", shown(number), seed=number)
+    return folder
+
+
+@pytest.fixture
+def db(tmp_path, drawings, network, class_file):
+    """Nothing is answered, and nothing embedded."""
+    set_up(tmp_path / "project", images_folder=drawings, class_file=class_file)
+    made = Database(tmp_path / "project")
+    configuration.choose_backbone(made, network)
+    return made
+
+
+def guess_of(db):
+    """(N, C) probabilities of the source, images in the order of their names."""
+    (opened,) = [one for one in prediction_sources.opened(db) if one.source.name == NAMES]
+    image_ids = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
+    return prediction_sources.aligned(db, opened, image_ids, [one.id for one in classes.all_classes(db)])
+
+
+def test_before_any_click_the_likely_classes_are_right_and_said_to_be_from_the_names_alone(db, annotator):
+    facts = json.loads(annotator("names", "project", "--now", "--json").stdout)
+    assert facts["guessed"]["images"] == facts["guessed"]["patches"] == IMAGES and not facts["guessed"]["error"]
+    assert mean_average_precision(guess_of(db), TRUTH) > 0.95
+    assert Schedule().due(db, IMAGES)  # nobody has to ask for the first suggestions
+    annotator("train", "project")
+    run = runs.current_run(db)
+    assert run is not None and run.epochs == 0
+    predictions = read_predictions(db)
+    assert predictions is not None
+    images = [image_id for _, image_id in sorted(db.tuples("SELECT name, id FROM image"))]
+    of_run = predictions.aligned(predictions.probabilities, images, predictions.class_ids)
+    assert mean_average_precision(of_run.astype(np.float32), TRUTH) > 0.95
+    first = missing_positives(db, limit=20)
+    assert np.mean([TRUTH[images.index(one.image_id), one.class_id - 1] for one in first]) > 0.9
+    status = json.loads(annotator("status", "project", "--json").stdout)
+    assert status["run"]["guessed"] == "from the names alone"
+    assert "from the names alone" in annotator("status", "project").stdout
+    worker = Worker(db.paths.project)
+    assert "from the names alone" in worker_line(db, run)
+    worker.close()
+    one = first[0]
+    answer = Decision(
+        str(uuid.uuid4()), "label", "Ann", "suggestion", image_id=one.image_id, class_id=one.class_id, state=1
+    )
+    decisions.decide(db, [answer])
+    ((name, score),) = history_of(db, one.image_id)[0].models
+    assert name == NAMES and score == pytest.approx(one.probability, abs=0.01)
+
+
+def test_texts_and_templates_are_edited_and_guessed_anew(db, annotator):
+    annotator("names", "project", "--text", "deer=brown stag| brown stag ", "--now")
+    assert name_texts.texts(db) == {3: ("brown stag",)}
+    assert mean_average_precision(guess_of(db), TRUTH) > 0.95
+    first = name_texts.guessed(db)
+    annotator("names", "project", "--text", "deer=fox", "--now")
+    assert name_texts.guessed(db).wording != first.wording
+    guess = guess_of(db)
+    assert np.corrcoef(guess[:, 0], guess[:, 2])[0, 1] > 0.99
+    assert [path.name for path in db.paths.patch_scores("x").parent.iterdir()] == [name_texts.guessed(db).wording]
+    annotator("names", "project", "--text", "deer=", "--template", "{}", "--template", "a {} on the grass")
+    assert name_texts.texts(db) == {} and name_texts.templates(db) == ("{}", "a {} on the grass")
+    said = annotator("names", "project").stdout
+    assert "soon" in said and "heron | heron, grey, with a long neck" in said
+    annotator("names", "project", "--template", "")
+    wording = name_texts.wording(db)
+    assert wording is not None and wording.prompts[2] == tuple(prompts(["deer"]))
+
+
+def test_bad_input_is_said_at_once_and_changes_nothing(db, annotator, tmp_path):
+    wrong = annotator("names", "project", "--text", "hern=x", "--text", "fox", code=1).stderr
+    assert "'heron'" in wrong and "'fox' is not of the form" in wrong
+    assert "has no {}" in annotator("names", "project", "--template", "a photo", code=1).stderr
+    assert "at most 200" in annotator("names", "project", "--text", "fox=" + "x" * 300, code=1).stderr
+    assert name_texts.texts(db) == {} and not db.setting(name_texts.TEMPLATES_OF, [])
+    with pytest.raises(AnnotatorError, match="no class 99"):
+        name_texts.choose_texts(db, {99: ["x"]})
+    for name in (NAMES, "Class names"):
+        (tmp_path / "scores.csv").write_text("image,fox\n00.jpg,0.5\n")
+        refused = annotator("predictions", "project", "scores.csv", "--name", name, code=1).stderr
+        assert "Give these another name" in refused
+    configuration.choose_backbone(db, "efficientnet_lite0")
+    refused = annotator("names", "project", "--now", code=1).stderr
+    assert "knows no texts" in refused and "open_clip:" in refused
+    assert "knows no texts" in json.loads(annotator("names", "project", "--json").stdout)["state"]
+
+
+def test_what_is_in_the_settings_by_accident_does_no_harm(db):
+    for key, value in ((name_texts.TEXTS, [1]), (name_texts.TEMPLATES_OF, "x"), (name_texts.GUESSED, {"at": 1})):
+        db.set_setting(key, value)
+    db.set_setting(name_texts.TEXTS, {"1": ["", 3], "x": ["y"], "2": "z"})
+    wording = name_texts.wording(db)
+    assert name_texts.texts(db) == {} and name_texts.guessed(db) == name_texts.Guessed()
+    assert wording is not None and wording.prompts[0] == tuple(prompts(["fox"]))
+
+
+def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, monkeypatch):
+    from models.backbones.sources import open_clip_models
+
+    def gone(open_clip, architecture):
+        raise OSError("no such file")
+
+    monkeypatch.setattr(open_clip_models, "_tokenizer", gone)
+    worker = Worker(db.paths.project)
+    worker.features.embed()
+    assert worker.names.publish_if_due(all_embedded=True)
+    assert not worker.names.publish_if_due(all_embedded=True) and not worker.names.look_at_patches()
+    worker.close()
+    assert "tokenizer" in name_texts.state_in_words(db) and not prediction_sources.sources(db)
+
+
+def test_whole_images_come_first_patches_when_all_are_there_and_new_images_are_added(db, drawings):
+    worker = Worker(db.paths.project)
+    worker.features.embed()
+    assert worker.names.publish_if_due(all_embedded=True)
+    before = name_texts.guessed(db)
+    assert (before.images, before.patches) == (IMAGES, 0) and "so far" in name_texts.state_in_words(db)
+    assert not worker.names.publish_if_due(all_embedded=True)
+    assert worker.names.look_at_patches()
+    worker.close()
+    wording = name_texts.wording(db)
+    kept = PatchScores(db, wording.key, 3)
+    assert 0 < len(kept.image_ids) <= IMAGES  # kept, should the worker be killed now
+    for path in db.paths.patch_scores(wording.key).glob("*.npz"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert len(PatchScores(db, wording.key, 3).image_ids) == 0
+    worker = Worker(db.paths.project)
+    while worker.names.look_at_patches():
+        pass
+    assert name_texts.guessed(db).patches == IMAGES and "their patches" in name_texts.state_in_words(db)
+    set_up(db.paths.project, images_folder=draw(db.paths.project.parent / "more" / "a.jpg", ("fox",), seed=99).parent)
+    worker.features.embed()
+    assert not worker.names.publish_if_due(all_embedded=False)
+    assert worker.names.publish_if_due(all_embedded=True)
+    while worker.names.look_at_patches():
+        pass
+    worker.close()
+    assert (name_texts.guessed(db).images, name_texts.guessed(db).patches) == (IMAGES + 1, IMAGES + 1)
+
+
+def test_switched_off_it_stays_off_and_another_network_keeps_the_guess(db, annotator):
+    annotator("names", "project", "--now")
+    annotator("predictions", "project", "--remove", NAMES)
+    assert not name_texts.is_on(db) and "Switched off" in name_texts.state_in_words(db)
+    worker = Worker(db.paths.project)
+    worker.features.embed()
+    assert not worker.names.publish_if_due(all_embedded=True)
+    worker.close()
+    annotator("names", "project", "--on", "--now")
+    assert name_texts.has_source(db)
+    configuration.choose_backbone(db, "efficientnet_lite0")
+    assert "stays in use" in name_texts.state_in_words(db) and name_texts.has_source(db)
+    annotator("names", "project", "--off")
+    assert not name_texts.has_source(db)
+
+
+def test_settings_show_the_texts_and_switch_the_guesses(db, annotator):
+    context.open_project(db.paths.project)
+    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test.session_state["name"] = "Ann"
+    test.run()
+    assert not test.exception and "soon" in " ".join(one.value for one in test.caption)
+    known = classes.in_order(db)
+    table = [{"texts": "fox | vixen"}, {"texts": None}, {"texts": "deer"}]
+    assert class_names.edits(known, {1: "fox", 2: "heron", 3: "deer"}, table) == {1: ["fox ", " vixen"], 2: [""]}
+    area = next(one for one in test.text_area if (one.key or "").startswith("names_templates"))
+    area.set_value("a photo")
+    next(one for one in test.button if one.label == "Save templates").click()
+    test.run()
+    assert "has no {}" in " ".join(one.value for one in test.error).replace("\\", "").replace("\u2060", "")
+    area = next(one for one in test.text_area if (one.key or "").startswith("names_templates"))
+    area.set_value("a {}")
+    next(one for one in test.button if one.label == "Save templates").click()
+    test.run()
+    assert name_texts.templates(db) == ("a {}",) and not test.exception
+    test.toggle(key="names_on").set_value(False).run()
+    assert not name_texts.is_on(db) and not test.exception
+
+
+@pytest.mark.training
+def test_the_benchmark_says_what_names_bring(drawings, network, tmp_path, annotator):
+    rows = [f"{number:02}.jpg,{'|'.join(shown(number))}" for number in range(IMAGES)]
+    (tmp_path / "truth.csv").write_text("image,labels\n" + "\n".join(rows) + "\n")
+    words = ("bench", "names", "--images", drawings, "--truth", "truth.csv", "--backbone")
+    figures = json.loads(annotator(*words, network, "--json").stdout)["figures"]
+    assert figures["names alone, patches too: mAP"] > 0.95 > figures["chance AP"]
+    assert figures["with names, one label an image: hidden mAP"] > 0.8
+    assert figures["with names: actions to recall 0.95"] > 0
+    refused = annotator(*words, "efficientnet_lite0", "--no-effort", code=1).stderr
+    assert "knows no texts" in refused
