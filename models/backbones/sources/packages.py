@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def load(name: str) -> Pretrained:
         network.load_state_dict(weights, strict=True)
     except RuntimeError as error:
         raise ValueError(f"{path} does not fit {packaged.architecture}: {error}") from error
-    return described_by_timm(network)
+    described = described_by_timm(network)
+    return replace(described, input_size=packaged.input_size or described.input_size)
 
 
 def verify_file(path: Path) -> None:
