@@ -77,8 +77,11 @@ def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actio
         rows.append(f"{path.relative_to(photos).as_posix()},{';'.join(names)}")
     truth = tmp_path / "truth.csv"
     truth.write_text("image,labels\n" + "\n".join(rows) + "\n")
-    result = measure.measure(photos, truth, policies=["form", "random", "autopilot"], work=tmp_path / "work")
+    result = measure.measure(
+        photos, truth, policies=["form", "random", "autopilot"], work=tmp_path / "work", backbone="efficientnet_lite0"
+    )
     json.dumps(result)
+    assert result["backbone"] == "efficientnet_lite0"
     labels = round(result["figures"]["labels_per_image"] * 24)
     by = {(one["policy"], one["person"]): one["points"] for one in result["curves"]}
     assert by["form", "perfect"][-1]["actions"] == labels + 24

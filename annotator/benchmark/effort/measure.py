@@ -27,7 +27,7 @@ from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import audits, classes, images
+from annotator.store import audits, classes, configuration, images
 from annotator.store.database import Database
 from annotator.worker.process import Worker
 
@@ -46,6 +46,7 @@ def measure(
     noisy: bool = True,
     most: float = 1.0,
     work: Path | None = None,
+    backbone: str | None = None,
 ) -> dict:
     """Curves of every policy, and how they compare.
 
@@ -54,8 +55,9 @@ def measure(
     policies    names in POLICIES; none: all
     noisy       measure NOISY with a noisy annotator as well
     work        folder that keeps the embedded project for the next time; None: it is not kept
+    backbone    network that analyzes the images; None: the usual one
     most        policies stop after this times as many actions as the form takes
-    returns     {"bench", "figures", "ratios", "curves", "time_model", "person", "policies"}
+    returns     {"bench", "figures", "ratios", "curves", "time_model", "person", "policies", "backbone"}
 
     Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
     """
@@ -67,14 +69,15 @@ def measure(
     images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
     with scratch_folder() as folder:
         template = folder / "project" if work is None else work
-        shown = make_project(template, images_folder, truth)
+        shown = make_project(template, images_folder, truth, backbone)
         limit = most * (shown.sum() + len(shown))
         all_curves = {}
         for name, by in [(name, "perfect") for name in names] + [
             (name, "noisy") for name in names if noisy and name in NOISY
         ]:
             all_curves[name, by] = play(template, folder / "copy", shown, name, by, seed, limit)
-    return _result(all_curves, shown)
+        used = configuration.backbone(Database(template))
+    return _result(all_curves, shown) | {"backbone": used}
 
 
 def make_project(project: Path, folder: Path, truth: Path, backbone: str | None = None) -> np.ndarray:

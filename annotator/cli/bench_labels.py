@@ -1,0 +1,107 @@
+"""The benchmarks of what people get: labels for their effort, heat maps, and what is promised of labels."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli import bench
+from annotator.cli.options import AsJson, examples
+from annotator.cli.printing import print_bench
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    "acceptance", epilog=examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json")
+)
+def bench_acceptance(
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
+    from annotator.benchmark.acceptance import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "certificate", epilog=examples("annotator bench certificate", "annotator bench certificate --projects 100 --json")
+)
+def bench_certificate(
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
+    from annotator.benchmark.certificate import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "effort",
+    epilog=examples(
+        "annotator bench effort",
+        "annotator bench effort --images photos --truth truth.csv --policies form,autopilot --json",
+        "annotator bench effort --images photos --truth truth.csv --plot effort.png",
+        "annotator bench effort --images photos --truth truth.csv --backbone efficientnet_lite2_352",
+    ),
+)
+def bench_effort(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    policies: Annotated[str, typer.Option(metavar="A,B,...", help="Ways to work to compare [default: all].")] = "",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    noisy: Annotated[bool, typer.Option(help="Also simulate a person who makes mistakes.")] = True,
+    most: Annotated[float, typer.Option(help="Stop after this many times the actions of the form.")] = 1.0,
+    work: Annotated[Path | None, typer.Option(help="Keep the analyzed project here for the next time.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Network that analyzes the images [default: the usual one].")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves to this file (png, svg, pdf).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
+    from annotator.benchmark.effort.measure import measure
+    from annotator.benchmark.effort.plot import draw
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    result = bench.run_benchmark(
+        measure,
+        images,
+        truth,
+        policies=bench.names(policies),
+        seed=seed,
+        noisy=noisy,
+        most=most,
+        work=work,
+        backbone=backbone,
+    )
+    if plot:
+        draw(result, plot)
+    print_bench(result, as_json)
+
+
+@commands.command(
+    "heatmaps",
+    epilog=examples(
+        "annotator bench heatmaps",
+        "annotator bench heatmaps --images photos --truth truth.csv --boxes boxes.csv --labels 50,200 --json",
+    ),
+)
+def bench_heatmaps(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    boxes: Annotated[Path | None, typer.Option(help="CSV image,class,left,top,right,bottom, in pixels.")] = None,
+    labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
+    as_json: AsJson = False,
+) -> None:
+    """How often a heat map's hottest spot lies in a box of its class, compared with the center and a random point."""
+    from annotator.benchmark.heatmaps import measure
+
+    print_bench(
+        bench.run_benchmark(measure, images, truth, boxes, labels=[int(number) for number in bench.numbers(labels)]),
+        as_json,
+    )
