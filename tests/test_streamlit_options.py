@@ -185,6 +185,7 @@ called = [
     ["backbone", project],
     ["embed", project],
     ["adapted", project],
+    ["names", project],
 ]
 for words in called:
     app(words, standalone_mode=False)
