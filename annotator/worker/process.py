@@ -173,20 +173,7 @@ def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -
 
     progress    called with (images done, of)
     """
-    try:
-        worker = Worker(project)
-    except AlreadyRunning:
-        return False
-
-    def between(state: str, done: int, of: int) -> None:
-        worker.context.say(state, done, of)
-        progress(done, of)
-
-    try:
-        NextBackbone(worker.context, between).prepare()
-    finally:
-        worker.close()
-    return True
+    return _without_worker(project, progress, lambda worker, between: NextBackbone(worker.context, between).prepare())
 
 
 def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> bool:
@@ -194,29 +181,40 @@ def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> b
 
     progress    called with (images done, of)
     """
-    try:
-        worker = Worker(project)
-    except AlreadyRunning:
-        return False
 
-    def between(state: str, done: int, of: int) -> None:
-        worker.context.say(state, done, of)
-        progress(done, of)
-
-    try:
+    def compare(worker: Worker, between: Callable[[str, int, int], None]) -> None:
         worker.features.embed()
         preparing = Candidates(worker.context, between)
         while preparing.prepare():
             pass
-    finally:
-        worker.close()
-    return True
+
+    return _without_worker(project, progress, compare)
 
 
 def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> bool:
     """Guess classes from their names, patches included; False where a worker does it.
 
     progress    called with (images done, of)
+    """
+
+    def guess(worker: Worker, between: Callable[[str, int, int], None]) -> None:
+        worker.features.embed()
+        names = NameGuesses(worker.context, between)
+        names.publish_if_due(all_embedded=True)
+        while names.look_at_patches():
+            pass
+
+    return _without_worker(project, progress, guess)
+
+
+def _without_worker(
+    project: Path,
+    progress: Callable[[int, int], None],
+    act: Callable[[Worker, Callable[[str, int, int], None]], object],
+) -> bool:
+    """Do one of a worker's duties in this process, in the place of a worker; False where one is at work.
+
+    act    called with a worker, and what is to be called during long work with (state, done, of)
     """
     try:
         worker = Worker(project)
@@ -228,11 +226,7 @@ def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> boo
         progress(done, of)
 
     try:
-        worker.features.embed()
-        names = NameGuesses(worker.context, between)
-        names.publish_if_due(all_embedded=True)
-        while names.look_at_patches():
-            pass
+        act(worker, between)
     finally:
         worker.close()
     return True
