@@ -45,8 +45,7 @@ def prepare_backbone(
     try:
         for part in parts_of(name):
             facts = _facts(part)
-            is_new = licences.binds(facts.licence) and facts.licence not in machine.accepted_licences()
-            if is_new and accepts(licences.about(facts.licence)):
+            if _is_to_accept(facts.licence) and accepts(licences.about(facts.licence)):
                 machine.accept(facts.licence)
             fetch_weights(part, lambda done, of, part=part: show(done, of, f"Downloading {part}"))
             if facts.file and (path := hub.cached(facts.repository, facts.file)):
@@ -76,13 +75,18 @@ def _facts(part: str) -> "Published":
     return replace(facts, licence=hub.licence(repository))
 
 
+def _is_to_accept(licence: str) -> bool:
+    """Whether it binds those who use the weights, and nobody has accepted it on this machine."""
+    return licences.binds(licence) and licence not in machine.accepted_licences()
+
+
 def refuse_unaccepted(name: str) -> None:
     """Raises AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
     from models.backbones.pretrained import parts_of
 
     for part in parts_of(name):
         facts = _facts(part)
-        if not licences.binds(facts.licence) or facts.licence in machine.accepted_licences():
+        if not _is_to_accept(facts.licence):
             continue
         if facts.repository and hub.is_here(facts.repository.partition("@")[0], facts.file):
             continue  # somebody downloaded it: a project that uses it goes on

@@ -150,7 +150,7 @@ class Worker:
         return True
 
     def _guess_or_train(self) -> bool:
-        """The same while images are still being embedded; before the first training, guesses from names."""
+        """While images are still being embedded: guess from names where that is due, then train if due."""
         self.names.publish_if_due(all_embedded=False)
         return self._train_if_due()
 
