@@ -29,7 +29,7 @@ ROOMS = [  # not losses, methods, pages and formats: their tables name their mod
     *("annotator/quality", "annotator/exchange", "annotator/snapshot", "annotator/store", "annotator/cli"),
     *("annotator/cluster", "annotator/benchmark"),
     *("annotator/benchmark/methods", "annotator/benchmark/effort", "annotator/benchmark/harness"),
-    "annotator/benchmark/variants",
+    *("annotator/benchmark/variants", "annotator/benchmark/collections"),
     *("annotator/benchmark/finish", "annotator/benchmark/finish/tools"),
     *(
         "models/backbones",

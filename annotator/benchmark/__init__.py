@@ -9,6 +9,7 @@ Temporary projects and processes are gone when a measurement ends, however it en
     scale/                                               speed and memory: trainings of a million images, clusters
     methods/ effort/ heatmaps.py adapting.py             quality: methods, human effort, heat maps, adapted networks
     finish/                                              quality: a public protocol, for tools of others as well
+    collections/                                         quality: `auto` against the best published method everywhere
     variants/ names.py                                   quality: packaged networks used otherwise, guesses from names
     certificate.py acceptance.py pace.py faults/         guarantees: intervals, auto-accept, times of people, kills
     harness/                                             processes, browser, projects and floors for all of these

@@ -42,6 +42,75 @@ def bench_certificate(
 
 
 @commands.command(
+    "collections",
+    epilog=examples(
+        "annotator bench collections",
+        "annotator bench collections --sets photos,scenes --plot leads.png --markdown leads.md",
+        "annotator bench collections --settings 12 --seeds 1 --json",
+    ),
+)
+def bench_collections(
+    sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
+    made: Annotated[str, typer.Option(metavar="A,B,...", help="Which of those made by recipe [default: all].")] = "",
+    images: Annotated[int, typer.Option(help="Images of each of these.", min=50)] = 400,
+    most: Annotated[int, typer.Option(help="Images of a folder that take part.", min=50)] = 2000,
+    methods: Annotated[str, typer.Option(metavar="A,B,...", help="The published methods [default: nine].")] = "",
+    share: Annotated[
+        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have a label.")
+    ] = "0.02,0.05,0.2,1.0",
+    settings: Annotated[
+        int, typer.Option(help="Settings of auto's constants that are tried; 1: the present ones.", min=1)
+    ] = 1,
+    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels and weights.", min=1)] = 2,
+    backbone: Annotated[str | None, typer.Option(help="Network [default: efficientnet_lite0_320].")] = None,
+    work: Annotated[Path, typer.Option(help="Keeps images, features and finished results, and resumes from them.")] = (
+        Path("bench-collections")
+    ),
+    plot: Annotated[Path | None, typer.Option(help="Draw the leads to this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Is auto ahead of the best published method everywhere? On many collections, some of them made by recipe.
+
+    With --settings N, constants of auto are drawn at random, and every collection is judged by those that were best on
+    the others.
+    """
+    from annotator.benchmark.collections import report
+    from annotator.benchmark.collections.measure import RIVALS, measure
+    from annotator.benchmark.collections.plot import draw
+    from annotator.benchmark.collections.recipes import COLLECTIONS
+    from annotator.benchmark.methods.options import Options
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    result = bench.run_benchmark(
+        measure,
+        [Path(name) for name in bench.names(sets)],
+        made=bench.names(made) or COLLECTIONS,
+        images=images,
+        most=most,
+        settings=settings,
+        options=Options(
+            bench.names(methods) or RIVALS, shares=bench.numbers(share), seeds=seeds, backbone=backbone, work=work
+        ),
+        command=f"annotator {shlex.join(sys.argv[1:])}",
+    )
+    if plot:
+        draw(result, plot)
+    if markdown:
+        markdown.write_text(report.markdown(result), encoding="utf-8")
+    if as_json:
+        print(json.dumps(result))
+        return
+    print("\n".join(report.about(result)))
+    print_table(report.headings(result), report.rows(result))
+    if settings > 1:
+        print_table(*report.settings(result))
+    print("\n".join([*report.outcome(result), report.NOTE]))
+
+
+@commands.command(
     "effort",
     epilog=examples(
         "annotator bench effort",

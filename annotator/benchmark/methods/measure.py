@@ -101,7 +101,7 @@ class Comparison:
         pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
         budget = self.options.trials
         tuned = [pair for pair in pairs if budget > 1 and not METHODS[pair[2]].as_it_is]
-        self.clock = _Clock(len(pairs) * self.options.seeds + len(tuned) * budget)
+        self.expect(len(pairs) * self.options.seeds + len(tuned) * budget)
         tried = [
             Cell("trial", name, share, 0, choice, naming)
             for share, naming, name in tuned
@@ -123,6 +123,10 @@ class Comparison:
             choice, of_trials = chosen[share, naming, name]
             of_pair = results[place * len(seeds) : (place + 1) * len(seeds)]
             yield _row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
+
+    def expect(self, trainings: int) -> None:
+        """Says from now on how much of so many trainings is done; before the first of `made`."""
+        self.clock = _Clock(trainings)
 
     def made(self, cells: Sequence[Cell]) -> list[dict]:
         """What each training gives, or has given earlier."""

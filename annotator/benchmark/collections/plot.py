@@ -1,0 +1,41 @@
+"""The leads of `auto` as a picture that can be read on a white and on a black page."""
+
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.collections.report import HEADINGS
+from annotator.benchmark.methods.plot import COLOURS, FAINT, INK
+from annotator.benchmark.methods.task import HIDDEN
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """A panel for each figure: of every collection the lead at each share; with searched constants, by those of the
+    other collections.
+
+    path    its ending says the format: one of methods.plot.ENDINGS
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names, shares = list(result["setting"]["collections"]), result["setting"]["shares"]
+    which = "_left_out" if result["setting"]["searched"] else ""
+    figure = Figure(figsize=(11, 1.2 + 0.33 * len(names)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, key in zip(figure.subplots(1, len(HIDDEN), sharey=True), HIDDEN, strict=True):
+        for number, share in enumerate(shares):
+            leads = [
+                100 * (row[f"{key}{which}"] - row[f"{key}_rival"]) for row in result["rows"] if row["share"] == share
+            ]
+            places = [len(names) - place - 0.12 * (number - len(shares) / 2) for place in range(len(names))]
+            colour = COLOURS[number % len(COLOURS)]
+            axes.plot(leads, places, "o", color=colour, markersize=5, label=f"{100 * share:g} % labeled")
+        axes.axvline(0, color=INK, linewidth=1)
+        axes.set_yticks(range(len(names), 0, -1), names)
+        axes.set_xlabel(f"lead of auto in {HEADINGS[key]}, points", color=INK)
+        axes.tick_params(colors=INK, labelsize=8)
+        axes.grid(axis="x", color=FAINT, linewidth=0.5)
+        for spine in axes.spines.values():
+            spine.set_color(FAINT)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, labelcolor=INK, fontsize=8)
+    figure.savefig(path, dpi=130, transparent=True)

@@ -1,0 +1,103 @@
+"""The result in tables: for a terminal, and the same in Markdown."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from annotator.benchmark.methods.task import HIDDEN
+
+HEADINGS = {"hidden_ap": "hidden AP", "hidden_map": "hidden mAP"}
+NOTE = (
+    "Percent and points; means over seeds. Of each figure: auto with its present constants, the best published method "
+    "there, and the lead. Published methods keep their best epoch by fully labeled validation images; auto keeps its "
+    "last. ECE: expected calibration error of auto on the test images."
+)
+LEFT_OUT = (
+    "Left out: auto with the constants that were best on average over the other collections, of all settings that were "
+    "tried."
+)
+
+
+def headings(result: dict[str, Any]) -> list[str]:
+    """The headings of `rows`."""
+    of_figures = [word for key in HIDDEN for word in (HEADINGS[key], "best published", "lead", *_left_out(result))]
+    return ["collection", "labeled", *of_figures, "ECE"]
+
+
+def rows(result: dict[str, Any], code: Callable[[str], str] = str) -> list[list[str]]:
+    """A line for each collection and share. code writes the name of a method."""
+    return [
+        [
+            row["collection"],
+            f"{100 * row['share']:g} %",
+            *(word for key in HIDDEN for word in _figures(result, row, key, code)),
+            f"{100 * row['ece']:.1f}",
+        ]
+        for row in result["rows"]
+    ]
+
+
+def about(result: dict[str, Any]) -> list[str]:
+    """What was measured on, a line for each collection, and then what came out of it."""
+    setting = result["setting"]
+    lines = [
+        f"{name}: {of['images']:,} images, {of['classes']} classes, {of['labels_an_image']:.2f} labels an image"
+        + (f"; constants of setting {of['chosen']} by the others" if setting["searched"] else "")
+        + "."
+        for name, of in setting["collections"].items()
+    ]
+    return [*lines, "", f"{setting['backbone']}, {setting['seeds']} seeds; against {', '.join(setting['rivals'])}."]
+
+
+def outcome(result: dict[str, Any]) -> list[str]:
+    """How often `auto` is first and by how much it leads, in a sentence a choice of constants."""
+    words = {"present": "Present constants"} | (
+        {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
+    )
+    return [
+        f"{words[name]}: auto is first in {100 * of['first']:.0f} % of {of['cells']} cells, leads by "
+        f"{100 * of['lead']:+.1f} points on average, {100 * of['worst']:+.1f} at worst; ECE {100 * of['ece']:.1f} %."
+        for name, of in result["summary"].items()
+        if name in words
+    ]
+
+
+def settings(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the settings that were tried, best first: their mean over all collections and figures."""
+    tried = sorted(enumerate(result["settings"]), key=lambda pair: -pair[1]["mean"])
+    chosen = [of["chosen"] for of in result["setting"]["collections"].values()]
+    names = list(result["setting"]["searched"])
+    words = [
+        [
+            f"{number}" + (" (present)" if not of["constants"] else ""),
+            f"{100 * of['mean']:.2f}",
+            f"{chosen.count(number)}",
+            *(f"{of['constants'].get(name, '')}" for name in names),
+        ]
+        for number, of in tried
+    ]
+    return ["setting", "mean", "chosen", *names], words
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """All of it in Markdown, with the exact command."""
+    lines = [f"`{result['setting']['command']}`", "", *(f"* {line}" if line else line for line in about(result)[:-1])]
+    lines += [about(result)[-1], "", *outcome(result), "", NOTE, *([LEFT_OUT] if _left_out(result) else []), ""]
+    lines += _table(headings(result), rows(result, "`{}`".format))
+    if result["setting"]["searched"]:
+        lines += ["", *_table(*settings(result))]
+    return "\n".join([*lines, ""])
+
+
+def _table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(line)} |" for line in (titles, ["---"] * len(titles), *lines)]
+
+
+def _left_out(result: dict[str, Any]) -> list[str]:
+    return ["left out"] if result["setting"]["searched"] else []
+
+
+def _figures(result: dict[str, Any], row: dict[str, Any], key: str, code: Callable[[str], str]) -> list[str]:
+    best = row[f"{key}_rival"]
+    words = [f"{100 * row[key]:.1f}", f"{100 * best:.1f} ({code(row[f'{key}_rival_is'])})"]
+    leads = [row[key] - best] + ([row[f"{key}_left_out"] - best] if _left_out(result) else [])
+    return words + [f"{100 * lead:+.1f}" for lead in leads]

@@ -1,0 +1,88 @@
+"""`annotator bench collections`: images made by recipe, constants chosen on the others, and one tiny comparison."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from annotator.benchmark.collections import recipes
+from annotator.benchmark.collections.measure import measure, summary
+from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
+from annotator.cli import app
+from annotator.errors import AnnotatorError
+from models.methods import METHODS
+from models.methods.auto import Auto
+
+
+@pytest.mark.parametrize("name", recipes.COLLECTIONS)
+def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_images(tmp_path, name):
+    first, longer = tmp_path / "first", tmp_path / "longer"
+    recipes.make_collection(first, name, 2)
+    recipes.make_collection(longer, name, 3)
+    for image in ("0000.jpg", "0001.jpg"):
+        assert (first / "images" / image).read_bytes() == (longer / "images" / image).read_bytes()
+    with (longer / "truth.csv").open() as file:
+        shown = {row["image"]: row["labels"].split("|") for row in csv.DictReader(file)}
+    assert list(shown) == [path.name for path in sorted((longer / "images").iterdir())]
+    assert all(labels and len(labels) == len(set(labels)) and "" not in labels for labels in shown.values())
+
+
+def test_uneven_recipes_show_the_first_class_most_and_every_class_at_all():
+    recipe = recipes.recipes()["rare_digits"]
+    shown = [name for seed in range(300) for name in recipes.composed(recipe, np.random.default_rng(seed))[1]]
+    counts = [shown.count(name) for name in recipe.classes]
+    assert counts[0] == max(counts) > 10 * counts[-1] > 0
+
+
+def test_what_is_best_on_a_collection_alone_is_not_chosen_for_it():
+    # Of three collections, the second setting is far better on the first and a little worse on the others.
+    scores = np.array([[0.5, 0.5, 0.5], [0.9, 0.45, 0.45]])
+    assert left_out_choices(scores) == [0, 1, 1]
+    assert left_out_choices(np.array([[0.5], [0.9]])) == [0]  # there are no others to choose on
+
+
+def test_the_present_constants_are_the_first_setting_and_among_what_is_drawn_from():
+    few, many = drawn_settings(3), drawn_settings(9)
+    assert few == many[:3] and few[0] == {}
+    present = vars(Auto())
+    assert all(present[name] in values for name, values in SPACE.items())
+    for constants in many:
+        Auto(**constants)  # refuses what makes no sense
+
+
+def test_being_first_counts_both_figures_of_every_row():
+    def row(ours: tuple[float, float], best: tuple[float, float]) -> dict:
+        return {"hidden_ap": ours[0], "hidden_map": ours[1], "hidden_ap_rival": best[0], "hidden_map_rival": best[1],
+                "ece": 0.1}  # fmt: skip
+
+    # leads of 0.2, -0.1, 0 and 0.3
+    found = summary([row((0.7, 0.4), (0.5, 0.5)), row((0.5, 0.8), (0.5, 0.5))], "")
+    assert found["cells"] == 4 and found["first"] == 0.75
+    assert found["lead"] == pytest.approx(0.1) and found["worst"] == pytest.approx(-0.1)
+
+
+def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(AnnotatorError, match=r"No collection is called 'digit'.*digits"):
+        measure(made=("digit",))
+
+
+@pytest.mark.training
+def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path, monkeypatch):
+    words = ["bench", "collections", "--made", "suits", "--images", "60", "--methods", "an,epr", "--share", "1.0"]
+    words += ["--seeds", "1", "--settings", "2", "--backbone", "efficientnet_lite0", "--work", str(tmp_path / "work")]
+    words += ["--plot", str(tmp_path / "leads.png"), "--markdown", str(tmp_path / "leads.md"), "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert [row["collection"] for row in result["rows"]] == ["sample_data", "suits"]
+    assert all(row["hidden_ap_rival_is"] in ("an", "epr") for row in result["rows"])
+    # Of two collections, each gets the constants that are better on the other one.
+    better = [int(np.argmax([of["scores"][other] for of in result["settings"]])) for other in (1, 0)]
+    assert [of["chosen"] for of in result["setting"]["collections"].values()] == better
+    assert "| sample_data | 100 % |" in (tmp_path / "leads.md").read_text() and (tmp_path / "leads.png").exists()
+
+    monkeypatch.setattr(METHODS["auto"], "__init__", None)  # a training would fail
+    again = CliRunner().invoke(app, words)
+    assert json.loads(again.stdout)["rows"] == result["rows"]
