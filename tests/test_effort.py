@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from adaptable import IMAGES, draw_all, make_network, shown
 
 from annotator.benchmark.effort import curves, measure, report
 from annotator.benchmark.effort.comparison import choose_settings, compare, level
@@ -11,8 +12,10 @@ from annotator.benchmark.effort.people import ERRS, MISSED, Person
 from annotator.benchmark.effort.play import Play, all_curves
 from annotator.benchmark.effort.plot import draw
 from annotator.benchmark.effort.policies import SETTINGS, adding_up
+from annotator.benchmark.effort.session import Session
 from annotator.errors import AnnotatorError
 from annotator.snapshot.time_model import TimeModel
+from annotator.store import adapted, configuration, runs
 
 TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
 
@@ -166,6 +169,29 @@ def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other
     )
     assert serial == parallel and list(serial) == plays
     assert serial[plays[0]] != serial[plays[1]]  # another seed is another person
+
+
+@pytest.mark.training
+def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be_better(tmp_path):
+    photos, truth = draw_all(tmp_path / "photos"), tmp_path / "truth.csv"
+    rows = [f"{number:03}.jpg,{'|'.join(shown(number))}\n" for number in range(IMAGES)]
+    truth.write_text("image,labels\n" + "".join(rows))
+    network = f"local-dir:{make_network(tmp_path / 'network')}"
+    known = measure.make_project(tmp_path / "project", photos, truth, network)
+    person = Person.of(known, noisy=False, seed=0)
+    session = Session(tmp_path / "project", tmp_path / "copy", known, person, learns=True, seed=0)
+    assert session.adapt() is None and configuration.backbone(session.db) == network  # there is nothing to judge by
+    for image_id in session.random_images():
+        session.form(image_id)
+    session.keep_up()
+    made = session.adapt()
+    assert made is not None and made.parent == network and made.held_out_images > 3
+    assert configuration.backbone(session.db) == (made.name if made.is_better else network)
+    adapted.prepare(session.db, made.name)  # as if it had been
+    session.change_network()
+    run = runs.current_run(session.db)
+    assert run is not None and run.backbone == configuration.backbone(session.db) == made.name and run.images == IMAGES
+    session.close()
 
 
 @pytest.mark.slow

@@ -124,7 +124,8 @@ def bench_effort(
     images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
     policies: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Ways to work to compare [default: all but best-mixture].")
+        str,
+        typer.Option(metavar="A,B,...", help="Ways to work [default: all but best-mixture and autopilot-adapting]."),
     ] = "",
     seed: Annotated[int, typer.Option(help="Random seed, the first of --seeds.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Number of seeds: means and ranges are reported.", min=1)] = 1,

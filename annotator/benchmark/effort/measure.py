@@ -62,7 +62,7 @@ def measure(
 
     images_folder, truth    a folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
                             every image; None: the sample data
-    policies    names in POLICIES; none: all but those that are searched for, which take many plays
+    policies    names in POLICIES; none: all but those that take long
     seeds       so many seeds from `seed` on: every policy is played with each, figures are means
     noisy       measure PLAYED_NOISY with a noisy annotator as well
     all_noisy   measure every policy with a noisy annotator as well
@@ -76,7 +76,7 @@ def measure(
 
     Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
     """
-    names = list(dict.fromkeys(policies)) or [name for name, policy in POLICIES.items() if not policy.settings]
+    names = list(dict.fromkeys(policies)) or [name for name, policy in POLICIES.items() if not policy.on_request]
     if unknown := [name for name in names if name not in POLICIES]:
         raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
     if (images_folder is None) != (truth is None):

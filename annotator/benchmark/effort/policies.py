@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.benchmark.effort.session import NAME, Session
+from annotator.benchmark.harness.processes import say
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.acquisition import LIKELY
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import cells
+from annotator.store.adapted import Adapted
 from annotator.store.audits import OPEN
 from models.query_strategies import order
 
@@ -19,6 +21,7 @@ HOLDER = "bench"
 GRID = 24
 FIRST_CLICKS = 0.05  # of the images, before grids and reviews begin
 SIZES = (12, 24, 48, 96)  # of a grid, that an expert chooses from
+ADAPTS_AT = 0.15  # of the form's actions; where an adapted network cannot be judged yet, again a third of that later
 SURE = 1e-6  # and 1 - SURE bound the probabilities that an expert corrects
 AT_ONCE = 10  # images taken from the order of a strategy before it is computed again
 
@@ -32,6 +35,7 @@ class Policy:
     follows    whether the next action depends on the newest answer; otherwise the model is updated only when the curve
                is measured
     settings   names in SETTINGS that are all played in its place: the best of them counts, by hindsight
+    on_request whether it takes so long that it is only played where it is named
     """
 
     about: str
@@ -39,6 +43,7 @@ class Policy:
     learns: bool = True
     follows: bool = True
     settings: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 @dataclass(frozen=True)
@@ -238,6 +243,28 @@ def _autopilot(session: Session) -> Iterator[None]:
         yield
 
 
+def _autopilot_adapting(session: Session) -> Iterator[None]:
+    share = ADAPTS_AT * (session.truth.sum() + len(session.image_ids))
+    due, made = share, None
+    for _ in _autopilot(session):
+        yield
+        if made is None and session.spent.actions >= due:
+            made, due = session.adapt(), due + share / 3
+            say(_adapting_in_words(session, made))
+
+
+def _adapting_in_words(session: Session, made: Adapted | None) -> str:
+    after = f"after {session.spent.actions:,} actions"
+    if made is None:
+        return f"{after} an adapted network could not be judged yet"
+    return (
+        f"{after} {made.name} is {'taken' if made.is_better else 'not taken'}: mean AP {made.ap_before:.3f} -> "
+        f"{made.ap_after:.3f} ({made.ap_low:+.3f} to {made.ap_high:+.3f}), log loss {made.log_loss_before:.3f} -> "
+        f"{made.log_loss_after:.3f}, {made.judged_classes} of {made.classes} classes; fitted to {made.answers:,} "
+        f"answers about {made.images:,} images in {made.seconds / 60:.1f} minutes"
+    )
+
+
 MIXTURES = [
     Mixture(first, clicks, whole, size)
     for first in (0.02, 0.1)
@@ -265,6 +292,12 @@ POLICIES = {
         f"the best of {len(SETTINGS)} fixed mixtures of clicks, whole images and grids, chosen by hindsight",
         lambda _: iter(()),
         settings=tuple(SETTINGS),
+        on_request=True,
     ),
     "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot),
+    "autopilot-adapting": Policy(
+        f"the same; after {100 * ADAPTS_AT:.0f} % of the form's actions the network is adapted, and used if better",
+        _autopilot_adapting,
+        on_request=True,
+    ),
 }

@@ -10,9 +10,12 @@ from annotator.indexing import positions
 from annotator.records import Batch, Decision
 from annotator.snapshot.predictions import read_predictions
 from annotator.store import audits, classes, configuration, decisions, images, runs
+from annotator.store.adapted import Adapted
 from annotator.store.database import Database
 from annotator.store.features.cache import open_features
+from annotator.worker.adapting.adapt_now import adapt_now
 from annotator.worker.incremental_update import Updater
+from annotator.worker.process import prepare_next_backbone
 from annotator.worker.region_cache import RegionCache
 from annotator.worker.schedule import Basis, Schedule
 from annotator.worker.train import train
@@ -47,6 +50,28 @@ class ProjectCopy:
             self._train()
         elif runs.current_run(self.db) is not None:
             self._updater.update(self.db, self._cache)
+
+    def adapt(self) -> Adapted | None:
+        """Adapt the network to the answers, as `annotator adapt` does, and go on with it if it is judged to be better.
+
+        None where it could not be judged yet. Raises AnnotatorError as adapt_now does, KeyboardInterrupt if it is
+        stopped.
+        """
+        try:
+            made = adapt_now(self.db.paths.project).network
+        except NothingToLearn:
+            return None
+        if made is None:
+            raise KeyboardInterrupt  # adapt_now takes a signal for a pause
+        self.change_network()
+        return made
+
+    def change_network(self) -> None:
+        """Go on with the network that is to be used next, where there is one, as the worker does once it is ready."""
+        prepare_next_backbone(self.db.paths.project, lambda done, of: None)
+        self._cache = open_features(self.db, configuration.backbone(self.db))
+        self._regions, self._updater = RegionCache(), Updater()
+        self.keep_up()
 
     def _train(self) -> None:
         basis = Basis.of_project(self.db, len(self._cache.image_ids))
