@@ -39,7 +39,7 @@ def known(db, monkeypatch):
     """A model that is sure of sixteen images of the first class; no random action and no exploration."""
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
-    monkeypatch.setattr(planner, "EXPLORATION", (0.0, 0, 0))
+    monkeypatch.setattr(planner, "EXPLORED", 0)
     publish(db, SURE)
     return db
 
@@ -108,7 +108,7 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
 def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch):
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # of 24 images, rounded up: two
-    monkeypatch.setattr(planner, "EXPLORATION", (0.16, 0, 500))  # four, with those that came first
+    monkeypatch.setattr(planner, "EXPLORED", 4)  # with those that came first
     answer_whole(db, range(1, 3))
     publish(db, np.full((24, 3), 0.6))
     for kind in ("click", "click", "image", "image"):
@@ -125,15 +125,20 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
     assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
 
 
-def test_exploration_is_one_click_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
+def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
-    publish(db, np.full((24, 3), 0.6))
-    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # two
     monkeypatch.setattr(planner, "LONGEST", time_model.DEFAULTS.image(3, planner.EXPECTED_POSITIVES) - 0.1)
-    action = planner.next_actions(db, wanted()).items[0]
-    assert action.kind == "click" and action.line.endswith("to learn from: label one class, 2 s")
+    publish(db, np.full((24, 3), 0.6))
+    for image_id in (1, 2):
+        action = planner.next_actions(db, wanted(f"tab {image_id}")).items[0]
+        assert action.kind == "click" and action.line.endswith("to learn from: label one class, 2 s")
+        answer(db, image_id, 1)
+    assert "to learn from" not in planner.next_actions(db, wanted("third")).items[0].line
+    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.5, 0, 200))
+    assert planner.next_actions(db, wanted("third")).items[0].kind == "click"
     publish(db, SURE)
-    assert planner.next_actions(db, wanted("another", "Bob")).items[0].kind == "grid"
+    assert "to learn from" not in planner.next_actions(db, wanted("third")).items[0].line
 
 
 def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
@@ -151,8 +156,16 @@ def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
 def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
     publish(known, few)
-    found = {one.class_id: one for one in acquisition.grid_candidates(*evaluated(known), open_share=0.0)}
+    found = {one.class_id: one for one in acquisition.grid_candidates(*evaluated(known), open_share=0.0, answers={})}
     assert len(found[1].cells) == acquisition.SIZES[0] and len(found[2].cells) == 24
+
+
+def test_a_grid_asks_for_no_more_cells_of_a_class_than_people_have_answered(known, monkeypatch):
+    monkeypatch.setattr(acquisition, "NEW", 12)
+    publish(known, np.full((24, 3), 0.9))
+    answers = {1: 24, 2: 23}
+    found = {one.class_id: one for one in acquisition.grid_candidates(*evaluated(known), 0.0, answers)}
+    assert [len(found[class_id].cells) for class_id in (1, 2, 3)] == [24, 12, 12]
 
 
 def test_no_grid_has_more_tiles_than_this_persons_grid_shows(known):

@@ -5,7 +5,7 @@ out RULED_OUT, and what the model learns counts as a fraction of a label. It is 
 needs (snapshot/time_model.py) and by a price per press.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,7 +20,8 @@ from annotator.store import auto_accepted, decisions
 from annotator.store.database import Database
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid, where the person's own has room for so many
-PRESS = 4.0  # seconds that a press counts beyond its time; at price 0 small grids full of corrections win
+NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
+PRESS = 1.0  # seconds that a press counts beyond its time
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.02  # value of a cell ruled out, in labels
@@ -77,11 +78,18 @@ def sizes_within(tiles: int | None) -> tuple[int, ...]:
 
 
 def grid_candidates(
-    snapshot: Snapshot, time_model: TimeModel, out: Out, open_share: float, tiles: int | None = None
+    snapshot: Snapshot,
+    time_model: TimeModel,
+    out: Out,
+    open_share: float,
+    answers: Mapping[int, int],
+    tiles: int | None = None,
 ) -> Iterator[Candidate]:
     """For every class with enough expected positives its best grid, of the size with the highest value per second.
 
     open_share    fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it
+    answers       class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is
+                  asked later is chosen by a model that knows twice as much
     tiles         how many tiles a grid may have; None: any of SIZES
     """
     sizes = sizes_within(tiles)
@@ -91,7 +99,8 @@ def grid_candidates(
         if column is None:
             continue
         cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), sizes[-1]))
-        front_cells = [cells[:size] for size in sizes if size == sizes[0] or len(cells) > size // 2]
+        most = max(NEW, answers.get(class_id, 0))
+        front_cells = [cells[:size] for size in sizes if size == sizes[0] or size <= most and len(cells) > size // 2]
         candidates = [grid_candidate(class_id, front, time_model, open_share) for front in front_cells if front]
         if candidates:
             yield max(candidates, key=_value_per_second)

@@ -1,10 +1,10 @@
 """The next best action: the grid, image or click that finishes most labels per second of this annotator.
 
 It begins with single clicks on images drawn at random, at least as many as the first training needs: a label takes
-one press and a few seconds that way, and there is a model after a minute. From then on a fraction RANDOM_SHARE of the
-actions is sampled at random: these answers keep the estimates unbiased (calibration, certificate) and find what the
-model does not expect. While the model is sure of few of the positives it expects, exploration comes first: images
-without a known positive.
+one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
+positives it expects, exploration comes first: more clicks, then a few images without a known positive, answered in
+every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep the estimates
+unbiased (calibration, certificate) and find what the model does not expect.
 """
 
 from dataclasses import replace
@@ -24,10 +24,10 @@ from annotator.store import answer_times, cells, classes, images, leases, overvi
 from annotator.store.database import Database
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
-EXPLORATION_CLICKS = (0.01, FIRST_RUN_AT, 100)  # images that get a single click first: share of all, least, most
-EXPLORATION = (0.05, 20, 500)  # and so many more without a known positive are answered in every class,
-SHARP = 0.3  # while the sharpness of the model (acquisition.sharpness) is below this
-LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is a single click
+EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
+EXPLORED = 20  # and so many more without a known positive are answered in every class,
+SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
+LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 AUDIT_TILES = 24
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
 EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
@@ -85,22 +85,17 @@ class _Planner:
     def _exploration_kind(self) -> str:
         """How to explore: "click", "image" (all its classes), or "" for not at all.
 
-        Exploration pays while the model has few examples, or while its sharpness is low. It is by clicks alone until
-        there is a model, and where there are so many classes that a whole image takes longer than LONGEST.
+        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second of
+        a person brings most labels that way. They are all where an image takes longer than LONGEST.
         """
-        if self.clicked < self._limit(EXPLORATION_CLICKS):
+        sharp = self.snapshot is not None and acquisition.sharpness(self.snapshot) >= SHARP
+        share, least, most = EXPLORATION_CLICKS
+        if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
             return "click"
-        if self.snapshot is None:
+        if self.snapshot is None or sharp or self.explored >= EXPLORED:
             return ""
-        if acquisition.sharpness(self.snapshot) >= SHARP:
-            return ""
-        if self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST:
-            return "click" if self.clicked < self._limit(EXPLORATION) else ""
-        return "image" if self.explored < self._limit(EXPLORATION) else ""
-
-    def _limit(self, share_least_most: tuple[float, int, int]) -> float:
-        share, least, most = share_least_most
-        return min(max(share * self.image_count, least), most)
+        long = self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST
+        return "" if long else "image"
 
     def _best(self) -> Action | None:
         """The candidate with the highest acquisition value per second that can be leased."""
@@ -109,8 +104,9 @@ class _Planner:
         open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
         out, images_out = self.leasing.out, self.leasing.images_out
         image_arguments = (images_out, open_share, self._unlabeled(), self.prior)
+        answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
         candidates = [
-            *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, self.tiles),
+            *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, answers, self.tiles),
             *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.tiles),
             *acquisition.image_candidates(self.db, self.snapshot, self.time_model, *image_arguments),
         ]
