@@ -7,6 +7,7 @@ import pytest
 from adaptable import IMAGES, draw_all, make_network, shown
 
 from annotator.benchmark.effort import curves, measure, report
+from annotator.benchmark.effort.changed_constants import changed, changes
 from annotator.benchmark.effort.comparison import choose_settings, compare, level
 from annotator.benchmark.effort.people import ERRS, MISSED, Person
 from annotator.benchmark.effort.play import Play, all_curves
@@ -14,6 +15,7 @@ from annotator.benchmark.effort.plot import draw
 from annotator.benchmark.effort.policies import SETTINGS, adding_up
 from annotator.benchmark.effort.session import Session
 from annotator.errors import AnnotatorError
+from annotator.queues.autopilot import acquisition, planner
 from annotator.snapshot.time_model import TimeModel
 from annotator.store import adapted, configuration, runs
 
@@ -169,6 +171,15 @@ def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other
     )
     assert serial == parallel and list(serial) == plays
     assert serial[plays[0]] != serial[plays[1]]  # another seed is another person
+
+
+def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_afterwards():
+    own = vars(acquisition) | vars(planner)
+    for name, value in changes():
+        before = own[name]
+        with changed(name, value):
+            assert (vars(acquisition) | vars(planner))[name] == value != before, name
+        assert (vars(acquisition) | vars(planner))[name] == before, name
 
 
 @pytest.mark.training

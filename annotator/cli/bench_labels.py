@@ -125,7 +125,7 @@ def bench_effort(
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
     policies: Annotated[
         str,
-        typer.Option(metavar="A,B,...", help="Ways to work [default: all but best-mixture and autopilot-adapting]."),
+        typer.Option(metavar="A,B,...", help="Ways to work [default: all but the three that take long]."),
     ] = "",
     seed: Annotated[int, typer.Option(help="Random seed, the first of --seeds.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Number of seeds: means and ranges are reported.", min=1)] = 1,

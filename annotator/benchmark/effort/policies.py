@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.benchmark.effort.changed_constants import changed, changes
 from annotator.benchmark.effort.session import NAME, Session
 from annotator.benchmark.harness.processes import say
 from annotator.queues import annotate, grid
@@ -243,6 +244,14 @@ def _autopilot(session: Session) -> Iterator[None]:
         yield
 
 
+def _changed_autopilot(name: str, value: object) -> Callable[[Session], Iterator[None]]:
+    def steps(session: Session) -> Iterator[None]:
+        with changed(name, value):
+            yield from _autopilot(session)
+
+    return steps
+
+
 def _autopilot_adapting(session: Session) -> Iterator[None]:
     share = ADAPTS_AT * (session.truth.sum() + len(session.image_ids))
     due, made = share, None
@@ -271,7 +280,12 @@ MIXTURES = [
     for clicks, whole in ((0.0, 0.0), (0.0, 0.15), (0.15, 0.0))
     for size in (24, 48)
 ]
-SETTINGS = {str(mixture): Policy(str(mixture), _mixture(mixture)) for mixture in MIXTURES}
+_MIXTURES = {str(mixture): Policy(str(mixture), _mixture(mixture)) for mixture in MIXTURES}
+_CHANGED = {
+    f"{name} = {value}": Policy(f"Autopilot with {name} = {value}", _changed_autopilot(name, value))
+    for name, value in changes()
+}
+SETTINGS = _MIXTURES | _CHANGED
 POLICIES = {
     "form": Policy("every image in a form: each positive ticked, then submit", _form, learns=False),
     "one-click-then-model": Policy("one click on every image, the model fills in the rest", _clicks, follows=False),
@@ -289,15 +303,21 @@ POLICIES = {
         "the same, images first of which the model is least sure", _whole_images("uncertainty"), follows=False
     ),
     "best-mixture": Policy(
-        f"the best of {len(SETTINGS)} fixed mixtures of clicks, whole images and grids, chosen by hindsight",
+        f"the best of {len(_MIXTURES)} fixed mixtures of clicks, whole images and grids, chosen by hindsight",
         lambda _: iter(()),
-        settings=tuple(SETTINGS),
+        settings=tuple(_MIXTURES),
         on_request=True,
     ),
     "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot),
     "autopilot-adapting": Policy(
         f"the same; after {100 * ADAPTS_AT:.0f} % of the form's actions the network is adapted, and used if better",
         _autopilot_adapting,
+        on_request=True,
+    ),
+    "changed-constants": Policy(
+        f"Autopilot with one of its constants changed, in {len(_CHANGED)} ways, the best chosen by hindsight",
+        lambda _: iter(()),
+        settings=tuple(_CHANGED),
         on_request=True,
     ),
 }

@@ -100,7 +100,7 @@ def grid_candidates(
             continue
         cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), sizes[-1]))
         most = max(NEW, answers.get(class_id, 0))
-        front_cells = [cells[:size] for size in sizes if size == sizes[0] or size <= most and len(cells) > size // 2]
+        front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
         candidates = [grid_candidate(class_id, front, time_model, open_share) for front in front_cells if front]
         if candidates:
             yield max(candidates, key=_value_per_second)
