@@ -173,6 +173,7 @@ called = [
     ["certificate", project],
     ["accept", project, "--list"],
     ["pace", project],
+    ["agreement", project],
     ["undo", project],
     ["export", project, project + "-labels.csv", "--tag", "now"],
     ["import", project, project + "-labels.csv", "--yes"],

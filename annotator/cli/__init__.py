@@ -1,8 +1,9 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
 project.py (init, serve, demo), work.py (worker, embed, train), backbones.py, adapt.py, show.py (status, history,
-methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py, accept.py, pace.py, bench.py,
-bench_labels.py and bench_finish.py hold the commands; options.py and printing.py are what they share.
+methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py, accept.py, pace.py,
+agreement.py, bench.py, bench_labels.py and bench_finish.py hold the commands; options.py and printing.py are what they
+share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
 """
@@ -14,6 +15,7 @@ import typer
 from annotator.cli import (
     accept,
     adapt,
+    agreement,
     backbones,
     bench,
     bench_finish,
@@ -52,7 +54,10 @@ def _root(
         raise typer.Exit
 
 
-for module in (project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace):
+for module in (
+    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
+    agreement,
+):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")
 app.add_typer(predictions.tokens, name="tokens")

@@ -1,11 +1,13 @@
-"""Cells on which people contradict each other, as history.py keeps them."""
+"""Cells that several people answered: those on which they contradict each other, as history.py keeps them, and what
+each of them said first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from annotator.records import UNSURE
 from annotator.store.database import Database
-from annotator.store.history import disagreements
+from annotator.store.history import answers_of_people, disagreements
 
 
 def count(db: Database) -> int:
@@ -27,3 +29,29 @@ def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, dict[s
         image_id: {class_id: states for class_id, (_, states) in by_class.items()}
         for image_id, by_class in by_image.items()
     }
+
+
+def images_of_several(db: Database) -> list[int]:
+    """The images about which more than one person decided, whether or not they answered the same classes."""
+    rows = db.tuples(
+        """SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import'
+        GROUP BY image_id HAVING min(annotator) != max(annotator)"""
+    )
+    return [image_id for (image_id,) in rows]
+
+
+def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, int]]]:
+    """What each person first said of each cell of these images: for each image class id -> person -> state.
+
+    Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
+    was, and after a cell was cleared everybody's next answer is their first.
+    """
+    for image_id in image_ids:
+        said: dict[int, dict[str, int]] = {}
+        with db.reading() as sql:
+            for _, class_id, state, person in answers_of_people(sql, image_id):
+                if state is None:
+                    said.pop(class_id, None)
+                elif state != UNSURE:
+                    said.setdefault(class_id, {}).setdefault(person, state)
+        yield said

@@ -92,7 +92,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     """
     standing: dict[int, dict[str, int]] = {}
     caused_by: dict[int, int] = {}
-    for decision_id, class_id, state, annotator in _answers(sql, image_id):
+    for decision_id, class_id, state, annotator in answers_of_people(sql, image_id):
         if caused_by.pop(class_id, None) is not None:
             standing[class_id] = {}
         states = standing.setdefault(class_id, {})
@@ -106,9 +106,9 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 
 
-def _answers(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int | None, str]]:
-    """Answers of people that hold, oldest first: decision, class, state (None: cleared), person; a "done" answers
-    several classes."""
+def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int | None, str]]:
+    """Answers that hold, of an image that several people decided about, oldest first: decision, class, state (None:
+    cleared), person; a "done" answers several classes. Imported labels are nobody's answers."""
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return

@@ -1,0 +1,72 @@
+"""The command that shows how well people agree."""
+
+import json
+import math
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_table, printable, progress
+from annotator.shares import counted
+from models.statistics.agreement import Estimate
+
+PAIRS_SHOWN = 20
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(epilog=examples("annotator agreement birds", "annotator agreement birds --pairs 100 --json"))
+def agreement(
+    project: Project,
+    pairs: Annotated[int, typer.Option(help="Pairs of people in the table.", min=1)] = PAIRS_SHOWN,
+    as_json: AsJson = False,
+) -> None:
+    """Show how often people who answered the same question gave the same answer, with 95 % intervals."""
+    from annotator.quality.agreement import agreement as measure
+    from annotator.store.database import Database
+
+    with progress("comparing answers") as note:
+        measured = measure(Database(project), note)
+    if as_json:
+        print(json.dumps(measured.as_json()))
+        return
+    if not measured.overall.cells:
+        print("No class of any image was answered by two people yet, so there is nothing to compare.")
+        print("It can be once a second person answers images that another one has answered: the Gallery opens any.")
+        return
+    titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
+    rows = [
+        (printable(row.name), f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+        for row in (*measured.classes, measured.overall)
+    ]
+    print_table(titles, rows)
+    print()
+    titles = ("people", "answered both", "differ", "same answer", "95 %", "kappa", "95 %")
+    rows = [
+        (
+            printable(f"{row.first}, {row.second}"),
+            f"{row.cells:,}",
+            f"{row.differ:,}",
+            *_percent(row.raw),
+            *_number(row.kappa),
+        )
+        for row in measured.pairs[:pairs]
+    ]
+    print_table(titles, rows)
+    if len(measured.pairs) > pairs:
+        print(f"{counted(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
+    print(
+        "\nEach person's first answer counts. alpha is Krippendorff's, kappa Cohen's: 1 is full agreement, 0 what"
+        "\nchance would give, - not measured. Who could see the other's answer may have followed it."
+    )
+
+
+def _percent(figure: Estimate) -> tuple[str, str]:
+    if math.isnan(figure.value):
+        return "-", ""
+    return f"{100 * figure.value:.1f} %", f"{100 * figure.low:.1f} to {100 * figure.high:.1f}"
+
+
+def _number(figure: Estimate) -> tuple[str, str]:
+    return ("-", "") if math.isnan(figure.value) else (f"{figure.value:.2f}", f"{figure.low:.2f} to {figure.high:.2f}")

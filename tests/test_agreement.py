@@ -1,0 +1,76 @@
+"""Agreement of people in a project: whose answers count, and what the command says of them."""
+
+import json
+import math
+import uuid
+
+import pytest
+from test_annotator_disagreement import say
+
+from annotator.quality.agreement import agreement
+from annotator.records import Decision
+from annotator.store import decisions
+
+
+@pytest.mark.parametrize(
+    ("words", "counted"),
+    [
+        ("A+ B+", (1, 0)),
+        ("A+ B-", (1, 1)),
+        ("A+ B- B+", (1, 1)),  # what Bob says now he may have learned from Ann
+        ("A+ B- C+", (1, 1)),  # a settlement changes nobody's first answer
+        ("A+ B?", (0, 0)),
+        ("A+ B? B+", (1, 0)),
+        ("A+ I-", (0, 0)),  # a file is not a person
+        ("A. B.", (3, 0)),  # nothing here: of three classes
+        ("A+ A.", (0, 0)),
+        ("A+ B.", (0, 0)),  # the class that Ann answered was no longer open to Bob
+    ],
+)
+def test_each_persons_first_answer_to_a_cell_counts(db, words, counted):
+    say(db, *words.split())
+    overall = agreement(db).overall
+    assert (overall.cells, overall.differ) == counted
+
+
+def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(db):
+    say(db, "A+")
+    slip = Decision(str(uuid.uuid4()), "label", "Bob", "click", 1, 1, -1)
+    decisions.decide(db, [slip])
+    assert agreement(db).overall.differ == 1
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Bob", "click", undoes=slip.uuid)])
+    assert agreement(db).overall.cells == 0
+    say(db, "B-")
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "clear", "Ann", "click", 1, 1)])
+    assert agreement(db).overall.cells == 0
+    say(db, "A-", "B-")
+    assert (agreement(db).overall.cells, agreement(db).overall.differ) == (1, 0)
+
+
+def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
+    for image_id in range(1, 11):
+        say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
+        say(db, "B+" if image_id % 2 else "B-", image_id=image_id)
+    for image_id in (1, 2):
+        say(db, "C-", image_id=image_id)
+    say(db, "A+", "B-", class_id=2)
+    measured = agreement(db)
+    first, second = measured.classes
+    assert (first.name, first.cells, first.differ) == ("fox", 10, 1) and first.alpha.value > 0.8
+    assert first.alpha.low < first.alpha.value <= first.alpha.high
+    assert (second.name, second.cells, second.differ, second.raw.value) == ("heron", 1, 1, 0.0)
+    assert [(pair.first, pair.second, pair.cells, pair.differ) for pair in measured.pairs] == [
+        ("Ann", "Bob", 11, 1),
+        ("Ann", "Cid", 2, 1),
+        ("Bob", "Cid", 2, 1),
+    ]
+    assert measured.overall.cells == 11 and math.isnan(measured.overall.alpha.value)
+
+
+def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, project, annotator):
+    assert "nothing to compare" in annotator("agreement", project).stdout
+    say(db, "A+", "B+")
+    shown = annotator("agreement", project).stdout
+    assert "fox" in shown and "Ann, Bob" in shown and "100.0 %" in shown
+    found = json.loads(annotator("agreement", project, "--json").stdout)
+    assert found["classes"][0]["alpha"]["value"] is None and found["classes"][0]["raw"]["low"] < 0.9

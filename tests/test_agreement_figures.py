@@ -1,0 +1,85 @@
+"""Figures of agreement against published and independent values, and their intervals against simulations."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from models.statistics.agreement import cohen_kappa, krippendorff_alpha, raw_agreement
+
+# Krippendorff 2011, section A: two observers, ten units, binary.
+MEG, OWEN = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
+
+
+def patterns_of(*people) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    for answers in zip(*people, strict=True):
+        given = [answer for answer in answers if answer is not None]
+        pattern = (sum(given), len(given) - sum(given))
+        found[pattern] = found.get(pattern, 0) + 1
+    return found
+
+
+def test_alpha_is_that_of_the_published_example_of_two_observers():
+    assert krippendorff_alpha(patterns_of(MEG, OWEN)).value == pytest.approx(0.095, abs=0.0005)
+    assert raw_agreement(patterns_of(MEG, OWEN)).value == pytest.approx(0.6)
+
+
+def test_alpha_with_missing_answers_is_one_minus_observed_over_expected_disagreement_counted_pair_by_pair():
+    rng = np.random.default_rng(0)
+    people = [[None if rng.random() < 0.3 else int(rng.random() < 0.4) for _ in range(60)] for _ in range(4)]
+    units = [[answer for answer in unit if answer is not None] for unit in zip(*people, strict=True)]
+    units = [unit for unit in units if len(unit) > 1]
+    pooled = [answer for unit in units for answer in unit]
+    observed = sum(
+        sum(one != other for i, one in enumerate(unit) for j, other in enumerate(unit) if i != j) / (len(unit) - 1)
+        for unit in units
+    ) / len(pooled)
+    different = sum(one != other for i, one in enumerate(pooled) for j, other in enumerate(pooled) if i != j)
+    expected = different / (len(pooled) * (len(pooled) - 1))
+    assert krippendorff_alpha(patterns_of(*people)).value == pytest.approx(1 - observed / expected)
+
+
+def test_kappa_is_that_of_scikit_learn():
+    rng = np.random.default_rng(1)
+    first = rng.random(80) < 0.3
+    second = np.where(rng.random(80) < 0.15, ~first, first)
+    table = [[int(((first == one) & (second == other)).sum()) for other in (True, False)] for one in (True, False)]
+    assert cohen_kappa(np.array(table)).value == pytest.approx(cohen_kappa_score(first, second))
+
+
+def test_what_the_answers_cannot_say_is_not_a_number():
+    assert math.isnan(raw_agreement({}).value) and math.isnan(raw_agreement({(1, 0): 9}).value)
+    assert math.isnan(krippendorff_alpha({(2, 0): 9}).value)  # nobody ever said "absent": chance would agree, too
+    assert math.isnan(cohen_kappa(np.array([[9, 0], [0, 0]])).value)
+    with pytest.raises(ValueError, match=r"\(2, 2\) table, not \(3, 3\)"):
+        cohen_kappa(np.ones((3, 3)))
+
+
+def test_few_cells_without_a_disagreement_prove_little():
+    few, many = raw_agreement({(2, 0): 2, (0, 2): 1}), raw_agreement({(2, 0): 200, (0, 2): 100})
+    assert few.value == many.value == 1.0 == few.high
+    assert few.low < 0.7 and many.low > 0.97
+
+
+@pytest.mark.parametrize(("prevalence", "errs", "cells"), [(0.3, 0.05, 60), (0.1, 0.1, 200), (0.5, 0.02, 100)])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(prevalence, errs, cells):
+    """300 projects of two people who err independently: 95 % expected, at least 91 % asked for (2.5 sigma of 300)."""
+    rng = np.random.default_rng(2)
+    same = (1 - errs) ** 2 + errs**2
+    marginal = prevalence * (1 - errs) + (1 - prevalence) * errs
+    chance = marginal**2 + (1 - marginal) ** 2
+    truth = {"raw": same, "kappa": (same - chance) / (1 - chance)}
+    held = dict.fromkeys(truth, 0)
+    for _ in range(300):
+        shown = rng.random(cells) < prevalence
+        first, second = (np.where(rng.random(cells) < errs, ~shown, shown) for _ in range(2))
+        table = np.array([[((first == one) & (second == other)).sum() for other in (1, 0)] for one in (1, 0)])
+        found = {
+            "raw": raw_agreement({(2, 0): table[0, 0], (1, 1): table[0, 1] + table[1, 0], (0, 2): table[1, 1]}),
+            "kappa": cohen_kappa(table),
+        }
+        for name, estimate in found.items():
+            held[name] += estimate.low <= truth[name] <= estimate.high
+    assert min(held.values()) >= 273, held
