@@ -21,7 +21,7 @@ tokens = typer.Typer(
     cls=ListsByDefault,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="List, make and revoke the tokens by which programs may send predictions.",
+    help="List, make and revoke the tokens by which programs may send predictions, or read figures.",
     epilog=examples("annotator tokens birds", "annotator tokens make birds tagger --for predictions"),
 )
 SHOWN = 12  # classes that are named alike
@@ -34,6 +34,10 @@ class Scale(StrEnum):
 
 class Right(StrEnum):
     PREDICTIONS = "predictions"
+    METRICS = "metrics"
+
+
+MAY = {Right.PREDICTIONS: "send predictions", Right.METRICS: "read the figures of /metrics"}
 
 
 @commands.command(
@@ -198,7 +202,12 @@ def _times(*at: float | None) -> Sequence[str]:
     return tuple("" if one is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(one)) for one in at)
 
 
-@tokens.command(epilog=examples("annotator tokens make birds tagger --for predictions"))
+@tokens.command(
+    epilog=examples(
+        "annotator tokens make birds tagger --for predictions",
+        "annotator tokens make birds prometheus --for metrics",
+    )
+)
 def make(
     project: Project,
     name: Annotated[str, typer.Argument(help="What the token is called.", show_default=False)],
@@ -212,7 +221,7 @@ def make(
     secret = access_tokens.make(Database(project), name, right.value, by or login())
     print(secret)
     typer.echo(
-        "This is shown only now. Send it as a header: Authorization: Bearer SECRET. It may send predictions and do "
+        f"This is shown only now. Send it as a header: Authorization: Bearer SECRET. It may {MAY[right]} and do "
         "nothing else.",
         err=True,
     )

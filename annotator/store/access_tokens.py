@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.database import Database
 
-PREDICTIONS = "predictions"
-RIGHTS = (PREDICTIONS,)
+PREDICTIONS, METRICS = "predictions", "metrics"
+RIGHTS = (PREDICTIONS, METRICS)
 LONGEST_NAME = 60
 USED_SECONDS = 60.0  # between two notes of when a token was used
 

@@ -3,7 +3,7 @@
 A browser gets in with a one-time key in the address (`/?key=...`), which `annotator serve` and `annotator link` print.
 The key is exchanged for a cookie and removed from the address. Without the cookie nothing is answered. A request that
 names another origin is refused even with the cookie: browsers send the cookies of one port of a machine to all of them.
-One address is for programs, which have an access token instead of the cookie; it refuses whatever names an origin.
+Two addresses are for programs, which have an access token instead of the cookie; they refuse whatever names an origin.
 """
 
 import html
@@ -19,8 +19,10 @@ from annotator.ui.keys import Keys, cookie_name
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
 
 HOSTS = ("127.0.0.1", "localhost")  # requests for any other name are refused (DNS rebinding)
-FOR_PROGRAMS = "/api/predictions"  # needs no cookie: its route takes an access token and nothing else
+PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
+FOR_PROGRAMS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else
 HEALTH = "/_stcore/health"  # open to all, so that a script can wait for the server; the answer is only "ok"
+READY = "/ready"  # open to all; says in a few words whether people can work
 HEADERS = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
@@ -70,7 +72,7 @@ class Door:
             return PlainTextResponse(f"This server answers to {' and '.join(HOSTS)} only.\n", 403)
         if origin != f"http://{host}" and (origin is not None or scope["type"] == "websocket"):
             return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
-        if scope["path"] == FOR_PROGRAMS and scope["type"] == "http":
+        if scope["path"] in FOR_PROGRAMS and scope["type"] == "http":
             return None if origin is None else PlainTextResponse("This is for programs, not for web pages.\n", 403)
         port = scope["server"][1]
         admitted = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
@@ -83,7 +85,7 @@ class Door:
                 return self._welcome(scope, headers, None)
             if self.keys is not None and self.keys.take(key):
                 return self._welcome(scope, headers, port)
-        if admitted:
+        if admitted or (scope["path"] == READY and scope["type"] == "http"):
             return None
         if scope["path"] == HEALTH:
             return PlainTextResponse("ok")

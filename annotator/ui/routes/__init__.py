@@ -1,5 +1,5 @@
-"""The routes behind the components, one file a kind of answer, and that for programs (predictions.py). Every one
-checks a token.
+"""The routes behind the components, one file a kind of answer, and those for programs (predictions.py, metrics.py).
+Every one checks a token, but that which says whether the server is ready.
 
 They hold no rules: what comes next is asked of the engine. Anything that touches the disk runs in a thread, because a
 synchronous database call in an async route would stall every browser.
@@ -13,6 +13,7 @@ from annotator.ui.routes import (
     gallery,
     history,
     map,
+    metrics,
     pictures,
     predictions,
     speed_test,
@@ -29,6 +30,7 @@ ROUTES = [
     *gallery.ROUTES,
     *history.ROUTES,
     *map.ROUTES,
+    *metrics.ROUTES,
     *pictures.ROUTES,
     *predictions.ROUTES,
     *speed_test.ROUTES,

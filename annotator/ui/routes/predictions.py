@@ -13,7 +13,7 @@ from annotator.exchange.predictions.outside_predictions import Choices, store_bl
 from annotator.exchange.predictions.score_tables import ScoreBlock
 from annotator.store.access_tokens import PREDICTIONS
 from annotator.ui import context
-from annotator.ui.door import FOR_PROGRAMS
+from annotator.ui.door import PREDICTIONS_PATH
 from annotator.ui.routes.guard import FRESH, body_of, error, for_programs
 from annotator.ui.routes.requests import PredictionsRequest, parsed
 
@@ -36,8 +36,8 @@ async def _refused(request: Request) -> Response:
 
 
 ROUTES = [
-    Route(FOR_PROGRAMS, for_programs(predictions, PREDICTIONS), methods=["POST"]),
-    Route(FOR_PROGRAMS, _refused, methods=OTHERS),
+    Route(PREDICTIONS_PATH, for_programs(predictions, PREDICTIONS), methods=["POST"]),
+    Route(PREDICTIONS_PATH, _refused, methods=OTHERS),
 ]
 
 
