@@ -12,7 +12,6 @@ from annotator.benchmark.collections.measure import measure, summary
 from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
 from annotator.cli import app
 from annotator.errors import AnnotatorError
-from models.methods import METHODS
 from models.methods.auto import Auto
 
 
@@ -69,7 +68,7 @@ def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
 
 
 @pytest.mark.training
-def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path, monkeypatch):
+def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
     words = ["bench", "collections", "--made", "suits", "--images", "60", "--methods", "an,epr", "--share", "1.0"]
     words += ["--seeds", "1", "--settings", "2", "--backbone", "efficientnet_lite0", "--work", str(tmp_path / "work")]
     words += ["--plot", str(tmp_path / "leads.png"), "--markdown", str(tmp_path / "leads.md"), "--json"]
@@ -78,11 +77,13 @@ def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path, mo
     result = json.loads(done.stdout)
     assert [row["collection"] for row in result["rows"]] == ["sample_data", "suits"]
     assert all(row["hidden_ap_rival_is"] in ("an", "epr") for row in result["rows"])
+    assert sum(of["best"] for of in result["methods"]) == 4  # two collections, one share, two figures
     # Of two collections, each gets the constants that are better on the other one.
     better = [int(np.argmax([of["scores"][other] for of in result["settings"]])) for other in (1, 0)]
     assert [of["chosen"] for of in result["setting"]["collections"].values()] == better
     assert "| sample_data | 100 % |" in (tmp_path / "leads.md").read_text() and (tmp_path / "leads.png").exists()
 
-    monkeypatch.setattr(METHODS["auto"], "__init__", None)  # a training would fail
     again = CliRunner().invoke(app, words)
+    steps = [line for line in again.stderr.splitlines() if line.startswith("[")]
+    assert len(steps) == 8 and all(line.endswith("(done before)") for line in steps)
     assert json.loads(again.stdout)["rows"] == result["rows"]

@@ -105,6 +105,7 @@ def bench_collections(
         return
     print("\n".join(report.about(result)))
     print_table(report.headings(result), report.rows(result))
+    print_table(*report.methods(result))
     if settings > 1:
         print_table(*report.settings(result))
     print("\n".join([*report.outcome(result), report.NOTE]))

@@ -52,9 +52,9 @@ def measure(
     most        images of a folder that take part, chosen by a hash of their names
     settings    of the constants of `auto` that are tried, the present ones first
     options     methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure
-    returns     {"bench", "setting", "rows", "settings", "summary"}. A row, of a collection and a share: the mean over
-                seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this
-                collection (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images
+    returns     {"bench", "setting", "rows", "methods", "settings", "summary"}. A row, of a collection and a share: the
+                mean over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without
+                this collection (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images
 
     Raises AnnotatorError for a folder that is no such collection, a recipe there is not, or options that make no sense.
     """
@@ -87,6 +87,7 @@ def measure(
         "settings": [{"constants": constants, "scores": scores[number].round(5).tolist(),
                       "mean": round(float(scores[number].mean()), 5)} for number, constants in enumerate(tried)],
         "rows": rows,
+        "methods": _methods([result["figures"] for result in results.values()], options),
         "summary": {"present": summary(rows, ""), "left_out": summary(rows, "_left_out")},
     }  # fmt: skip
 
@@ -170,6 +171,19 @@ def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
     for figure in (*HIDDEN, "ece"):
         row |= {figure: figures[OURS, 0, share][figure], f"{figure}_left_out": figures[OURS, choice, share][figure]}
     return row
+
+
+def _methods(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
+    """Of every method, `auto` with its present constants: the mean of each figure over all collections and shares, and
+    `best`, in how many cells it is first; in falling order of the means."""
+    cells = [(of, share, key) for of in figures for share in options.shares for key in HIDDEN]
+    first = [max(options.methods, key=lambda name: of[name, 0, share][key]) for of, share, key in cells]
+    means = [
+        {"method": name, "best": first.count(name)}
+        | {key: statistics.fmean(of[name, 0, share][key] for of, share, at in cells if at == key) for key in HIDDEN}
+        for name in options.methods
+    ]
+    return sorted(means, key=lambda of: -sum(of[key] for key in HIDDEN))
 
 
 def reduced(dataset: DataSet, most: int) -> DataSet:

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from annotator.benchmark.collections.measure import OURS
 from annotator.benchmark.methods.task import HIDDEN
+from annotator.shares import counted
+from models.methods import defaults_of
 
 HEADINGS = {"hidden_ap": "hidden AP", "hidden_map": "hidden mAP"}
 NOTE = (
@@ -45,7 +48,11 @@ def about(result: dict[str, Any]) -> list[str]:
         + "."
         for name, of in setting["collections"].items()
     ]
-    return [*lines, "", f"{setting['backbone']}, {setting['seeds']} seeds; against {', '.join(setting['rivals'])}."]
+    return [
+        *lines,
+        "",
+        f"{setting['backbone']}, {counted(setting['seeds'], 'seed')}; against {', '.join(setting['rivals'])}.",
+    ]
 
 
 def outcome(result: dict[str, Any]) -> list[str]:
@@ -65,17 +72,26 @@ def settings(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the settings that were tried, best first: their mean over all collections and figures."""
     tried = sorted(enumerate(result["settings"]), key=lambda pair: -pair[1]["mean"])
     chosen = [of["chosen"] for of in result["setting"]["collections"].values()]
-    names = list(result["setting"]["searched"])
+    names, present = list(result["setting"]["searched"]), defaults_of(OURS)
     words = [
         [
             f"{number}" + (" (present)" if not of["constants"] else ""),
             f"{100 * of['mean']:.2f}",
             f"{chosen.count(number)}",
-            *(f"{of['constants'].get(name, '')}" for name in names),
+            *(f"{of['constants'].get(name, present[name])}" for name in names),
         ]
         for number, of in tried
     ]
     return ["setting", "mean", "chosen", *names], words
+
+
+def methods(result: dict[str, Any], code: Callable[[str], str] = str) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of all methods, best first: means over all collections and shares, and in how many cells each
+    is the best of all, `auto` with its present constants."""
+    lines = [
+        [code(of["method"]), *(f"{100 * of[key]:.1f}" for key in HIDDEN), f"{of['best']}"] for of in result["methods"]
+    ]
+    return ["method", *(HEADINGS[key] for key in HIDDEN), "best in cells"], lines
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -83,6 +99,7 @@ def markdown(result: dict[str, Any]) -> str:
     lines = [f"`{result['setting']['command']}`", "", *(f"* {line}" if line else line for line in about(result)[:-1])]
     lines += [about(result)[-1], "", *outcome(result), "", NOTE, *([LEFT_OUT] if _left_out(result) else []), ""]
     lines += _table(headings(result), rows(result, "`{}`".format))
+    lines += ["", *_table(*methods(result, "`{}`".format))]
     if result["setting"]["searched"]:
         lines += ["", *_table(*settings(result))]
     return "\n".join([*lines, ""])
