@@ -188,6 +188,7 @@ called = [
     ["embed", project],
     ["adapted", project],
     ["names", project],
+    ["doctor", project],
 ]
 for words in called:
     app(words, standalone_mode=False)

@@ -1,7 +1,7 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), work.py (worker, embed, train), backbones.py, adapt.py, show.py (status, history,
-methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py, accept.py, pace.py,
+project.py (init, serve, demo), doctor.py, work.py (worker, embed, train), backbones.py, adapt.py, show.py (status,
+history, methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py, accept.py, pace.py,
 agreement.py, bench.py, bench_labels.py and bench_finish.py hold the commands; options.py and printing.py are what they
 share.
 
@@ -22,6 +22,7 @@ from annotator.cli import (
     bench_labels,
     certify,
     classes,
+    doctor,
     export,
     import_,
     names,
@@ -56,7 +57,7 @@ def _root(
 
 for module in (
     *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
-    agreement,
+    *(agreement, doctor),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

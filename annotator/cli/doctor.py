@@ -1,0 +1,45 @@
+"""The command that examines a project and derives again what follows from decisions."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import printable, progress, show_steps
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples("annotator doctor birds", "annotator doctor birds --json", "annotator doctor birds --repair")
+)
+def doctor(
+    project: Project,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Derive again what follows from decisions; keeps a copy of project.db.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a project: database, labels against decisions, files, arrays, disk. Exit status 1: something is wrong."""
+    from annotator.store.health import examine
+    from annotator.store.private import files_for_owner_only
+
+    files_for_owner_only()
+    with progress("Examining") as show:
+        health = examine(project, repair=repair, progress=show_steps(show))
+    if as_json:
+        print(json.dumps(asdict(health) | {"kept": str(health.kept) if health.kept else None}))
+    else:
+        print(", ".join(f"{name} {version}" for name, version in health.versions.items()))
+        for finding in health.repaired:
+            print(f"Repaired: {printable(finding.what)}")
+        if health.kept:
+            print(f"project.db as it was before lies in {health.kept}")
+        for finding in health.findings:
+            print(f"\n* {printable(finding.what, chr(10))}\n  Why: {finding.why}\n  What to do: {finding.todo}")
+        if not health.findings:
+            print("Nothing is wrong." if not health.repaired else "Nothing else is wrong.")
+    if health.findings:
+        raise typer.Exit(1)

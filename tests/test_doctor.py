@@ -1,0 +1,82 @@
+"""`annotator doctor`: what is wrong is named, and a repair changes only what follows from decisions."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from test_worker import say
+
+from annotator.errors import AnnotatorError
+from annotator.store import consistency, database_copy, health
+from annotator.store.database import Database
+
+
+def change(project, statement: str) -> None:
+    """What another program may do to the file."""
+    with closing(sqlite3.connect(project / "project.db")) as sql, sql:
+        sql.execute(statement)
+
+
+def test_a_whole_project_has_no_findings(annotator, project):
+    say(Database(project), 1, 1)
+    assert "Nothing is wrong" in annotator("doctor", project).stdout
+    told = json.loads(annotator("doctor", project, "--json").stdout)
+    assert told["findings"] == [] and told["versions"]["schema"] > "m009"
+
+
+def test_a_repair_derives_all_that_follows_from_decisions_and_keeps_the_file_from_before(annotator, project):
+    db = Database(project)
+    say(db, 1, 1), say(db, 2, 2, -1), say(db, 3, 1)
+    before = [db.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("decision", "label", "image", "tally")]
+    db.close()
+    change(project, "DELETE FROM label WHERE image_id = 1")
+    change(project, "UPDATE image SET stage = 3 WHERE id = 2")
+    change(project, "UPDATE tally SET n = n + 5 WHERE kind = 'source'")
+    told = annotator("doctor", project, code=1).stdout
+    assert "label: (1, 1, 1, 1) is missing" in told and "stage: (2, 3)" in told and "--repair" in told
+    assert "Repaired: " in annotator("doctor", project, "--repair").stdout
+    db = Database(project)
+    after = [db.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("decision", "label", "image", "tally")]
+    assert after == [rows if number != 3 else after[3] for number, rows in enumerate(before)]
+    assert consistency.problems(db) == []
+    [kept] = (project / "copies").glob("repair-*.db")
+    with closing(sqlite3.connect(kept)) as sql:
+        assert sql.execute("SELECT count(*) FROM label WHERE image_id = 1").fetchone() == (0,), "as it was before"
+
+
+def test_files_arrays_and_permissions_that_are_missing_are_named_with_what_to_do(db, project, photos):
+    (photos / "00.jpg").unlink()
+    with db.writing() as sql:
+        sql.execute(
+            "INSERT INTO run (id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, "
+            "seconds, loss, threshold, finished_at, trained_decision_id, published) "
+            "VALUES (7, 'auto', '{}', 'b', '[1]', 24, 0, 1, 1, '[]', 0.5, 1, 0, 1)"
+        )
+        sql.execute("UPDATE worker SET state = 'training', pid = 999999999")
+    (project / "secret").write_text("x")
+    (project / "secret").chmod(0o644)
+    told = " ".join(finding.what for finding in health.examine(project).findings)
+    for words in ("1 images have no file", "00.jpg", "run 7", "'training' and is gone", "permissions 644"):
+        assert words in told, words
+
+
+def test_a_damaged_file_is_told_and_not_touched(annotator, project):
+    content = bytearray((project / "project.db").read_bytes())
+    content[4096 * 3 : 4096 * 6] = b"\xff" * (4096 * 3)
+    (project / "project.db").write_bytes(content)
+    told = annotator("doctor", project, "--repair", code=1).stdout
+    assert "annotator restore" in told and not (project / "copies").exists()
+
+
+def test_there_is_no_doctor_where_there_is_no_project(tmp_path):
+    with pytest.raises(AnnotatorError, match="no project"):
+        health.examine(tmp_path / "nothing")
+
+
+def test_copies_are_kept_in_a_bounded_number(db, project):
+    assert not db.read_only
+    for _ in range(database_copy.KEPT + 2):
+        newest = database_copy.keep(project / "project.db", "repair")
+    kept = sorted((project / "copies").iterdir())
+    assert len(kept) == database_copy.KEPT and newest in kept
