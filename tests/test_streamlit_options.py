@@ -189,6 +189,8 @@ called = [
     ["adapted", project],
     ["names", project],
     ["doctor", project],
+    ["backup", project, project + "-backup"],
+    ["restore", project + "-backup", project + "-again"],
 ]
 for words in called:
     app(words, standalone_mode=False)

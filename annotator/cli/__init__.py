@@ -1,9 +1,9 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), doctor.py, work.py (worker, embed, train), backbones.py, adapt.py, show.py (status,
-history, methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py, accept.py, pace.py,
-agreement.py, bench.py, bench_labels.py and bench_finish.py hold the commands; options.py and printing.py are what they
-share.
+project.py (init, serve, demo), backup.py (backup, restore), doctor.py, work.py (worker, embed, train), backbones.py,
+adapt.py, show.py (status, history, methods), export.py, predictions.py, names.py, import_.py, classes.py, certify.py,
+accept.py, pace.py, agreement.py, bench.py, bench_labels.py and bench_finish.py hold the commands; options.py and
+printing.py are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
 """
@@ -17,6 +17,7 @@ from annotator.cli import (
     adapt,
     agreement,
     backbones,
+    backup,
     bench,
     bench_finish,
     bench_labels,
@@ -57,7 +58,7 @@ def _root(
 
 for module in (
     *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
-    *(agreement, doctor),
+    *(agreement, backup, doctor),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

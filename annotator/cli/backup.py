@@ -1,0 +1,69 @@
+"""The commands that back a project up and bring it back."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import printable, progress, show_steps
+from annotator.shares import counted
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    epilog=examples(
+        "annotator backup birds /backups/birds",
+        "annotator backup birds /backups/birds   (again: stores only what changed)",
+    )
+)
+def backup(
+    project: Project,
+    folder: Annotated[Path, typer.Argument(help="Folder of this project's backups.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Back a project up while everybody works: decisions, and all files that nothing can compute again."""
+    from annotator.store.backup import back_up
+    from annotator.store.private import files_for_owner_only
+
+    files_for_owner_only()
+    with progress("Backing up") as show:
+        done = back_up(project, folder, show_steps(show))
+    if as_json:
+        facts = {name: getattr(done, name) for name in ("files", "bytes", "new_files", "new_bytes", "left_out")}
+        print(json.dumps({"backup": done.manifest.stem, **facts}))
+        return
+    print(
+        f"Backup {done.manifest.stem} in {printable(str(folder))}: {counted(done.files, 'file')} with {done.bytes:,} "
+        f"bytes, of which {counted(done.new_files, 'file')} with {done.new_bytes:,} bytes are new."
+    )
+    print("Not in it:")
+    print("  images outside of the project folder: back them up yourself")
+    for name, how in done.left_out.items():
+        print(f"  {name}: {how}")
+
+
+@commands.command(
+    epilog=examples(
+        "annotator restore /backups/birds birds-again",
+        "annotator restore /backups/birds birds-again --backup 20260131-180000-000000000",
+    )
+)
+def restore(
+    folder: Annotated[Path, typer.Argument(help="Folder of backups.", show_default=False)],
+    project: Annotated[Path, typer.Argument(help="Folder of the new project.", show_default=False)],
+    name: Annotated[str, typer.Option("--backup", metavar="NAME", help="Which one [default: the newest].")] = "",
+) -> None:
+    """Bring a backup back as a new project, which appears whole or not at all."""
+    from annotator.store.private import files_for_owner_only
+    from annotator.store.restoring import restore as run
+
+    files_for_owner_only()
+    with progress("Restoring") as show:
+        restored = run(folder, project, name, show_steps(show))
+    print(
+        f"{printable(str(project))}: {counted(restored.files, 'file')} of backup {restored.name} restored and checked."
+    )
+    print(f"Next: annotator doctor {printable(str(project))}")

@@ -1,0 +1,216 @@
+"""A backup is of one moment and whole, or not there; a restore brings back exactly that, or nothing."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+from test_worker import say
+
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.store import backup, consistency, decisions, restoring
+from annotator.store.database import Database
+
+
+@pytest.fixture
+def filled(project):
+    """The project with decisions, and files of every kind that is kept or left out."""
+    db = Database(project)
+    say(db, 1, 1), say(db, 2, 2, -1)
+    for name in (
+        "tags/1.safetensors",
+        "predictions/1/1/scores.npy",
+        "imported/zip/a.jpg",
+        "adapted/mine/model",
+        "features/net/shard",
+        "runs/1/head.safetensors",
+        "predictions/names/w/x.npy",
+        "tags/.half.part",
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"content of {name}")
+    (project / "imported" / "link").symlink_to("/etc/passwd")
+    (project / "secret").write_text("secret")
+    db.close()
+    return project
+
+
+def contents(project) -> list:
+    db = Database(project)
+    rows = [db.rows(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("decision", "label", "image", "tally", "file")]
+    assert consistency.problems(db) == []
+    db.close()
+    return rows
+
+
+def test_what_nothing_computes_again_comes_back_and_the_rest_is_named(annotator, filled, tmp_path):
+    told = annotator("backup", filled, tmp_path / "kept").stdout
+    assert "secret: " in told and "features: " in told and "predictions/names: " in told
+    annotator("restore", tmp_path / "kept", tmp_path / "again")
+    found = {
+        path.relative_to(tmp_path / "again").as_posix() for path in (tmp_path / "again").rglob("*") if path.is_file()
+    }
+    assert found == {
+        *("project.db", "tags/1.safetensors", "predictions/1/1/scores.npy", "imported/zip/a.jpg", "adapted/mine/model")
+    }
+    assert (tmp_path / "again" / "imported/zip/a.jpg").read_text() == "content of imported/zip/a.jpg"
+    assert contents(tmp_path / "again") == contents(filled)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_backups_and_restored_projects_are_readable_by_their_owner_only(filled, tmp_path):
+    backup.back_up(filled, tmp_path / "kept")
+    restoring.restore(tmp_path / "kept", tmp_path / "again")
+    for folder in (tmp_path / "kept", tmp_path / "again"):
+        for path in (folder, *folder.rglob("*")):
+            if path.suffix != ".lock":
+                assert not stat.S_IMODE(path.stat().st_mode) & 0o077 or not path.is_file(), path
+        assert not stat.S_IMODE(folder.stat().st_mode) & 0o077
+
+
+def test_a_second_backup_stores_only_what_changed_and_the_first_can_still_be_restored(filled, tmp_path):
+    first = backup.back_up(filled, tmp_path / "kept")
+    assert backup.back_up(filled, tmp_path / "kept").new_files == 0
+    before = contents(filled)
+    say(Database(filled), 3, 1)
+    (filled / "tags/2.safetensors").write_text("new")
+    assert backup.back_up(filled, tmp_path / "kept").new_files == 2, "project.db and the new tag"
+    restoring.restore(tmp_path / "kept", tmp_path / "old", first.manifest.stem)
+    restoring.restore(tmp_path / "kept", tmp_path / "new")
+    assert contents(tmp_path / "old") == before and contents(tmp_path / "new") == contents(filled)
+
+
+def test_a_backup_beside_somebody_who_decides_is_of_one_moment(filled, tmp_path):
+    db = Database(filled)
+    given = 0
+
+    def decide(what, done, of):
+        nonlocal given
+        given += 1
+        decisions.decide(db, [Decision(f"beside-{given}", "label", "Ann", "click", 1 + given % 20, 1 + given % 3, 1)])
+
+    backup.database_copy.PAGES, pages = 1, backup.database_copy.PAGES
+    try:
+        backup.back_up(filled, tmp_path / "kept", decide)
+    finally:
+        backup.database_copy.PAGES = pages
+    assert given > 20
+    restoring.restore(tmp_path / "kept", tmp_path / "again")
+    assert len(contents(tmp_path / "again")[0]) == 2, "none of those given while it was copied"
+
+
+def test_restoring_goes_nowhere_but_into_a_new_or_empty_folder(annotator, filled, tmp_path):
+    backup.back_up(filled, tmp_path / "kept")
+    before = contents(filled)
+    assert "not empty" in annotator("restore", tmp_path / "kept", filled, code=1).stderr
+    assert contents(filled) == before
+    (tmp_path / "empty").mkdir()
+    annotator("restore", tmp_path / "kept", tmp_path / "empty")
+    assert "lie in each other" in annotator("backup", filled, filled / "in", code=1).stderr
+    assert "other things" in annotator("backup", filled, filled.parent / "photos", code=1).stderr
+    assert "no complete backup" in annotator("restore", tmp_path / "photos", tmp_path / "x", code=1).stderr
+
+
+def test_hostile_and_damaged_backups_are_refused_and_nothing_appears(filled, tmp_path):
+    made = backup.back_up(filled, tmp_path / "kept")
+    good = json.loads(made.manifest.read_text())
+    outside = tmp_path / "outside"
+    for bad in (
+        "../outside",
+        "/etc/x",
+        "imported/../../outside",
+        "imported//x",
+        "runs/1/head",
+        "secret",
+        "imported\\..\\x",
+        "imported/%2e%2e/../x",
+        "imported/a\0b",
+        "PROJECT.DB",
+    ):
+        row = {"path": bad, "sha256": good["parts"][0]["sha256"], "bytes": good["parts"][0]["bytes"]}
+        made.manifest.write_text(json.dumps(good | {"parts": [*good["parts"], row]}))
+        with pytest.raises(AnnotatorError, match="not written by annotator backup"):
+            restoring.restore(tmp_path / "kept", tmp_path / "again")
+    for text in ("", "[]", "{}", '{"version": 1, "parts": [[]]}', "[" * 100_000):
+        made.manifest.write_text(text)
+        with pytest.raises(AnnotatorError, match="no whole manifest"):
+            restoring.restore(tmp_path / "kept", tmp_path / "again")
+    made.manifest.write_text(json.dumps(good))
+    tag = next(row for row in good["parts"] if row["path"].startswith("tags/"))
+    part = tmp_path / "kept" / "parts" / tag["sha256"][:2] / tag["sha256"]
+    content = part.read_bytes()
+    for spoil, told in (
+        (lambda: part.write_bytes(content[:-1]), "bytes"),
+        (lambda: part.write_bytes(content[:-1] + b"!"), "another content"),
+        (lambda: (part.unlink(), part.symlink_to("/etc/passwd")), "bytes"),
+        (part.unlink, "missing"),
+    ):
+        spoil()
+        with pytest.raises(AnnotatorError, match=told):
+            restoring.restore(tmp_path / "kept", tmp_path / "again")
+    assert not (tmp_path / "again").exists() and not outside.exists()
+    assert not list(tmp_path.glob(".again*")), "nothing is left beside it"
+
+
+# Kills itself before the n-th file is opened, renamed, removed or made.
+KILLED = """
+import os, sys
+from pathlib import Path
+from annotator.store import backup, restoring, database_copy
+database_copy.PAGES = 4
+last, steps = int(sys.argv[1]), 0
+def watch(event, arguments):
+    global steps
+    if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect"):
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), 9)
+work, paths = sys.argv[2], [Path(path) for path in sys.argv[3:]]
+import json, sqlite3, hashlib, shutil, filelock
+sys.addaudithook(watch)
+(backup.back_up if work == "backup" else restoring.restore)(*paths)
+print(steps)
+"""
+
+
+def killed_at(step: int, *words: object) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-P", "-c", KILLED, str(step), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.process
+def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_same_command(filled, tmp_path):
+    kept, before = tmp_path / "kept", contents(filled)
+    backup.back_up(filled, kept)
+    say(Database(filled), 3, 1)
+    (filled / "tags/2.safetensors").write_text("new")
+    whole = int(killed_at(0, "backup", filled, shutil.copytree(kept, tmp_path / "count")).stdout)
+    for number, step in enumerate(range(2, whole, max(1, whole // 7))):
+        killed = shutil.copytree(kept, tmp_path / f"killed{number}")
+        assert killed_at(step, "backup", filled, killed).returncode == -signal.SIGKILL, step
+        restoring.restore(killed, tmp_path / f"old{number}")
+        assert contents(tmp_path / f"old{number}") in (before, contents(filled)), step
+        backup.back_up(filled, killed)
+        assert not list(killed.rglob(".*.part"))
+        restoring.restore(killed, tmp_path / f"new{number}")
+        assert contents(tmp_path / f"new{number}") == contents(filled)
+
+
+@pytest.mark.process
+def test_killed_at_any_moment_a_restore_leaves_nothing_or_all_and_the_same_command_succeeds(filled, tmp_path):
+    kept, again = tmp_path / "kept", tmp_path / "again"
+    backup.back_up(filled, kept)
+    whole = int(killed_at(0, "restore", kept, tmp_path / "count").stdout)
+    for step in range(2, whole, max(1, whole // 7)):
+        assert killed_at(step, "restore", kept, again).returncode == -signal.SIGKILL, step
+        if not again.exists():
+            restoring.restore(kept, again)
+        assert contents(again) == contents(filled), step
+        shutil.rmtree(again)
+    restoring.restore(kept, again)
+    assert not list(tmp_path.glob(".again.restoring/*"))
