@@ -8,10 +8,10 @@ import pytest
 import sqlite_utils
 from test_tallies import counted, kept
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import classes, configuration, decisions, overview
+from annotator.store import classes, configuration, database_copy, decisions, overview
 from annotator.store.database import Database
 from annotator.store.schema import MIGRATIONS
 
@@ -87,6 +87,31 @@ def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
     }
     assert db.value("SELECT class_id FROM lease") == 0
     assert db.value("PRAGMA foreign_keys") == 1 and db.rows("PRAGMA foreign_key_check") == []
+
+
+def test_an_upgrade_keeps_the_file_from_before_once_and_a_new_project_keeps_none(old, tmp_path):
+    before = contents(old)
+    Database(old).close()
+    Database(old).close()
+    [kept] = (old / "copies").iterdir()
+    (tmp_path / "put back").mkdir()
+    kept.rename(tmp_path / "put back" / "project.db")
+    raw = sqlite_utils.Database(tmp_path / "put back" / "project.db")
+    assert [step.name for step in MIGRATIONS.applied(raw)] == ["m001"]
+    raw.close()
+    Database(tmp_path / "put back").close()
+    assert contents(tmp_path / "put back") == before, "the copy is whole"
+    Database(tmp_path / "new", create=True).close()
+    assert not (tmp_path / "new" / "copies").exists()
+
+
+def test_without_room_for_the_copy_nothing_is_upgraded(old, monkeypatch):
+    monkeypatch.setattr(database_copy, "RESERVE", 10**18)
+    with pytest.raises(DiskFull, match="before the upgrade"):
+        Database(old)
+    raw = sqlite_utils.Database(old / "project.db")
+    assert [step.name for step in MIGRATIONS.applied(raw)] == ["m001"]
+    raw.close()
 
 
 def test_an_older_project_has_the_tables_and_indexes_of_a_new_one(old, tmp_path):

@@ -20,7 +20,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DATABASE, Paths
-from annotator.store import place, read_only
+from annotator.store import database_copy, place, read_only
 from annotator.store.caches import Caches
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
@@ -268,6 +268,9 @@ class Database:
         self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATING_KB}")
         try:
             with self.writing() as sql:
+                is_old = self.paths.file == DATABASE and MIGRATIONS.applied(sql) and MIGRATIONS.pending(sql)
+                if is_old:  # asked under the lock, so that one process keeps one copy; it is read beside the lock
+                    database_copy.keep(self.paths.database, "upgrade")
                 MIGRATIONS.apply(sql)
                 broken = sql.execute("PRAGMA foreign_key_check").fetchall()
                 if broken:
