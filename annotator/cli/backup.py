@@ -66,4 +66,4 @@ def restore(
     print(
         f"{printable(str(project))}: {counted(restored.files, 'file')} of backup {restored.name} restored and checked."
     )
-    print(f"Next: annotator doctor {printable(str(project))}")
+    print(f"Next: annotator serve {printable(str(project))}   (its worker analyzes the images again and trains)")
