@@ -36,6 +36,7 @@ def test_a_token_reads_figures_that_are_those_of_the_project_and_name_nobody(pro
     given = [Decision(str(uuid.uuid4()), "label", "Ann Onymous", "click", image_id, 1, 1) for image_id in (1, 2, 3)]
     decisions.decide(db, given)
     decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Ann Onymous", "click", undoes=given[0].uuid)])
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "label", "import", "import", 4, 1, 1)])  # a file is not a person
     with serving(project) as served:
         for wrong in ("", secret[:-1] + "!", other):
             assert get(served.port, "/metrics", wrong)[0] == 401
@@ -43,9 +44,9 @@ def test_a_token_reads_figures_that_are_those_of_the_project_and_name_nobody(pro
         status, text = get(served.port, "/metrics", secret)
         found = figures(text)
         assert status == 200 and "Onymous" not in text and "fox" not in text and ".jpg" not in text
-        assert found["annotator_images", "all"] == 24 and found["annotator_images", "without_decision"] == 22
-        assert found["annotator_labels", "present"] == 2 and found["annotator_decisions", "click"] == 2
-        assert found["annotator_decisions_stored_total",] == 4 and found["annotator_annotators",] == 1
+        assert found["annotator_images", "all"] == 24 and found["annotator_images", "without_decision"] == 21
+        assert found["annotator_labels", "present"] == 3 and found["annotator_decisions", "click"] == 2
+        assert found["annotator_decisions_stored_total",] == 5 and found["annotator_annotators",] == 1
         assert found["annotator_disk_free_bytes",] > 0
         assert found["annotator_request_seconds_count", "metrics.metrics", "401"] == 3
         assert get(served.port, "/api/work", secret)[0] in (401, 403)  # and it opens no other door

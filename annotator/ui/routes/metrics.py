@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
+from annotator.settings import IMPORTER
 from annotator.store import annotator_disagreement, heartbeat, leases, overview
 from annotator.store.access_tokens import METRICS
 from annotator.store.database import Database
@@ -51,9 +52,10 @@ class ProjectFigures:
         made = CounterMetricFamily("annotator_decisions_stored", "Decisions ever stored, taken back ones too")
         made.add_metric([], overview.decisions_newer_than(self.db, 0))
         yield made
+        people = set(overview.annotators(self.db)) - {IMPORTER}
         since = time.time() - worker.heartbeat_at if worker.heartbeat_at else float("nan")
         for name, about, value in (
-            ("annotator_annotators", "People with a decision that holds", len(overview.annotators(self.db))),
+            ("annotator_annotators", "People with a decision that holds", len(people)),
             ("annotator_leases", "Images and pairs that a page has in hand", len(leases.held(self.db, ""))),
             ("annotator_disagreements", "Pairs that people disagree on", annotator_disagreement.count(self.db)),
             ("annotator_worker_up", "1 while the worker reports, else 0", int(worker.alive)),
