@@ -20,6 +20,10 @@ class ProjectMoved(AnnotatorError):
     """The project is no longer where it was opened, so nothing may be written there."""
 
 
+class Forbidden(AnnotatorError):
+    """The person on whose behalf this was tried may not do it (roles.py)."""
+
+
 class NothingToLearn(AnnotatorError):
     """No image with features has a label 'present'."""
 

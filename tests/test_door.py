@@ -170,13 +170,13 @@ def test_a_link_on_another_site_is_answered_by_a_page_that_goes_on(shared):
 def test_keys_run_out_and_are_good_for_one_run_of_the_server_only(tmp_path, monkeypatch):
     tokens = Tokens(tmp_path / "secret")
     ten_minutes, lasting = tokens.key("run"), tokens.key("run", seconds=None)
-    assert tokens.key_name(ten_minutes, "run") and not tokens.key_name(ten_minutes, "the next run")
+    assert tokens.read_key(ten_minutes, "run") and not tokens.read_key(ten_minutes, "the next run")
     for other in ("", "x", tokens.cookie(1), tokens.mint("Ann"), Tokens(tmp_path / "other").key("run")):
-        assert tokens.key_name(other, "run") is None
+        assert tokens.read_key(other, "run") is None
         assert tokens.admits(other, 1) == (other == tokens.cookie(1))
     later = time.time() + KEY_SECONDS + 1
     monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: later)
-    assert tokens.key_name(ten_minutes, "run") is None and tokens.key_name(lasting, "run")
+    assert tokens.read_key(ten_minutes, "run") is None and tokens.read_key(lasting, "run")
     monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: later + 31 * 24 * 3600)
     assert not tokens.admits(Tokens(tmp_path / "secret").cookie(1)[:-1], 1)
 

@@ -77,10 +77,11 @@ level = "debug"
 """
 EFFECTIVE = """
 import json
+from annotator.ui.access import local
 from annotator.ui.streamlit_options import options
 from streamlit import config
 from streamlit.web import bootstrap
-bootstrap.load_config_options(options(8501))
+bootstrap.load_config_options(options(local(8501)))
 from streamlit.runtime.secrets import secrets_singleton
 found = {name: config.get_option(name) for name in config._config_options_template if name != "server.cookieSecret"}
 print(json.dumps(found | {"secrets": secrets_singleton.load_if_toml_exists()}))

@@ -1,5 +1,6 @@
 """The commands that make a project and open it."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,12 @@ from annotator.errors import AnnotatorError
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
+
+
+class AuthMode(StrEnum):
+    local = "local"
+    invitation = "invitation"
+    oidc = "oidc"
 
 
 @commands.command(
@@ -102,28 +109,49 @@ def init(
         "annotator serve birds",
         "annotator serve birds --port 8600 --no-browser",
         "annotator serve birds --new-secret   (every browser has to sign in again)",
+        "annotator serve birds --auth invitation --host 0.0.0.0 --url http://192.168.1.5:8501",
     )
 )
 def serve(
     project: Project,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65535)] = settings.DEFAULT_PORT,
+    port: Annotated[int, typer.Option(help="Port to listen at.", min=1, max=65535)] = settings.DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
     new_secret: Annotated[bool, typer.Option("--new-secret", help="Sign out every browser.")] = False,
+    auth: Annotated[
+        AuthMode, typer.Option(help="local: you, on this computer; invitation: members by links; oidc: by login.")
+    ] = AuthMode.local,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0: all of this machine.")] = "127.0.0.1",
+    url: Annotated[str, typer.Option(help="What people type, such as https://example.org/annotator/.")] = "",
+    behind: Annotated[
+        str, typer.Option(metavar="ADDRESS,...", help="Reverse proxies whose X-Forwarded headers are believed.")
+    ] = "",
+    oidc: Annotated[
+        Path | None, typer.Option(help="TOML file: client_id, client_secret, server_metadata_url of the provider.")
+    ] = None,
 ) -> None:
-    """Start the app and its worker on this machine. Ctrl+C stops both; nothing is lost."""
+    """Start the app and its worker on this machine. Ctrl+C stops both; nothing is lost.
+
+    With --auth invitation or oidc the members of the project label together, each with a role (annotator members).
+    """
     from annotator.store.private import files_for_owner_only
+    from annotator.ui.access import access
     from annotator.ui.server import serve as run
 
     files_for_owner_only()
-    run(project, port=port, browser=browser, new_secret=new_secret)
+    run(project, access(auth.value, port, host, url, behind, oidc), browser=browser, new_secret=new_secret)
 
 
-@commands.command(epilog=examples("annotator link birds"))
-def link(project: Project) -> None:
+@commands.command(epilog=examples("annotator link birds", "annotator link birds --member Ann"))
+def link(
+    project: Project,
+    member: Annotated[
+        str | None, typer.Option(help="Whom it signs in, where there are members [default: the first owner].")
+    ] = None,
+) -> None:
     """Print a one-time link that signs in one more browser within ten minutes, while the project is being served."""
     from annotator.ui.keys import fresh_link
 
-    print(fresh_link(project))
+    print(fresh_link(project, member))
 
 
 @commands.command(epilog=examples("annotator demo", "annotator demo my-demo --no-browser"))
@@ -134,6 +162,7 @@ def demo(
 ) -> None:
     """Try it with the drawn sample images; run it again to continue."""
     from annotator.store.private import files_for_owner_only
+    from annotator.ui.access import local
     from annotator.ui.server import free_port
     from annotator.ui.server import serve as run
 
@@ -146,4 +175,4 @@ def demo(
 
         with progress("Reading images") as show:
             set_up(folder, images_folder=sample / "images", class_file=sample / "classes.txt", progress=show)
-    run(folder, port=port or free_port(settings.DEFAULT_PORT), browser=browser)
+    run(folder, local(port or free_port(settings.DEFAULT_PORT)), browser=browser)

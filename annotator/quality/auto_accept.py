@@ -19,6 +19,7 @@ from annotator.quality import guarantee
 from annotator.quality.auto_accept_sample import AnsweredAudit, Pool
 from annotator.quality.guarantee import PRECISION, SETTING, Guarantee
 from annotator.records import PRESENT
+from annotator.roles import Right
 from annotator.shares import counted
 from annotator.snapshot.predictions import Probabilities, read_predictions
 from annotator.store import audits, auto_accepted, classes, jobs
@@ -56,7 +57,7 @@ def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
         )
     if wanted is not None and not wanted.states:
         raise AnnotatorError("Neither present nor absent answers are to be auto-accepted. Choose one, or turn it off.")
-    db.set_setting(SETTING, asdict(wanted) if wanted else None)
+    db.set_setting(SETTING, asdict(wanted) if wanted else None, Right.REVIEW)
     outcomes = recheck(db)
     jobs.ask_training(db)  # the rankings of Grid and Review leave out accepted cells from the next run on
     return outcomes
@@ -68,7 +69,7 @@ def undo(db: Database, batch: str) -> int:
     Returns how many classes and states the batch had. Raises AnnotatorError for a batch that no longer holds, listing
     those that do.
     """
-    db.set_setting(SETTING, None)
+    db.set_setting(SETTING, None, Right.REVIEW)
     if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
         jobs.ask_training(db)
         return withdrawn

@@ -25,6 +25,7 @@ functions of a Database:
     manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send
     name_texts.py patch_scores.py                                  texts that stand for classes; how patches fit them
+    members.py acting.py                                           people and roles; on whose behalf this process writes
     leases.py selections.py answer_times.py speed_tests.py         open work, map selections, times of answers and tests
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     locations/ address_registration.py fetched.py image_files.py   images that lie in buckets, read as they lie

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from annotator.indexing import CellIndex, positions
+from annotator.roles import Right
 from annotator.store.arrays import open_array, save_array, save_rows
 from annotator.store.database import Database, new_id, newest_decision
 from annotator.store.odd_rows import STATES, SURE
@@ -80,7 +81,7 @@ def publish(
     cells     (class id, image id, stratum, place) of each
     newest    the newest decision that the population includes
     """
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)"
         audit_id = new_id(sql.execute(statement, [run_id, newest, time.time()]))
     folder = _folder(db, audit_id)
@@ -88,7 +89,7 @@ def publish(
     save_array(folder / "class_ids.npy", drawn_from.class_ids)
     save_array(folder / "strata.npy", strata)
     save_rows(folder / "scores.npy", scores, np.float16)
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         sql.conn.executemany(
             "INSERT INTO audit_cell (audit_id, class_id, image_id, stratum, place) VALUES (?, ?, ?, ?, ?)",
             [(audit_id, *cell) for cell in cells],
@@ -251,7 +252,7 @@ def _readable(db: Database, audit_id: int) -> bool:
 
 def _clear(db: Database) -> None:
     """Remove audits that were never published, and the arrays of old ones."""
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
     newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])
     unfinished = db.rows("SELECT id FROM audit WHERE published = 0")

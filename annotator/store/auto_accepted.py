@@ -12,6 +12,7 @@ import numpy as np
 import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT
+from annotator.roles import Right
 from annotator.store.database import Database
 from annotator.store.odd_rows import SURE
 
@@ -74,7 +75,7 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
     Cells that a person has answered meanwhile are left out.
     """
     moment = time.time()
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         if sql.execute("SELECT archived FROM class WHERE id = ?", [new.class_id]).fetchone() == (1,):
             return False
         held = _held(sql, new.class_id, new.state)
@@ -101,7 +102,7 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
     """Withdraw the acceptance of a class and state; False when there is none."""
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         return withdraw(sql, class_id, state, reason, time.time())
 
 
@@ -114,7 +115,7 @@ def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str,
 
 def withdraw_batch(db: Database, batch: str, reason: str) -> int:
     """Withdraw all acceptances of a batch; returns how many there were, 0 for one withdrawn before or unknown."""
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         rows = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()
         _withdraw(sql, [row[0] for row in rows], reason, time.time())
     return len(rows)

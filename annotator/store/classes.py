@@ -12,6 +12,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
+from annotator.roles import Right
 from annotator.store.class_history import note_added, note_described
 from annotator.store.database import Database, newest_decision
 
@@ -62,11 +63,12 @@ def _classes(db: Database, archived: int) -> list[Class]:
     return [Class(*row, synonyms=tuple(synonyms[row[0]]), examples=tuple(examples[row[0]])) for row in rows]
 
 
-def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> list[str]:
+def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", right: Right = Right.OWN) -> list[str]:
     """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
 
     new    (name, description) pairs; a synonym stands for its class
     by     who adds them, for their history
+    right  what a person who adds them needs
 
     Each gets the first key of KEYS that is free, none when all are taken.
 
@@ -74,7 +76,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "") -> l
     once.
     """
     refuse_unusable(new)
-    with db.writing() as sql:
+    with db.writing(right=right) as sql:
         refuse_archived(sql, [name for name, _ in new])
         known = dict(sql.execute("SELECT name, class_id FROM synonym").fetchall())
         known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())

@@ -19,8 +19,9 @@ import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.roles import Right
 from annotator.settings import DATABASE, Paths
-from annotator.store import database_copy, place, read_only
+from annotator.store import acting, database_copy, place, read_only
 from annotator.store.caches import Caches
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
@@ -162,7 +163,7 @@ class Database:
         return row[0] if row else None
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Generator[sqlite_utils.Database]:
+    def writing(self, *, durable: bool = True, right: Right = Right.OWN) -> Generator[sqlite_utils.Database]:
         """The one door to writing: all of the block, or nothing of it, is kept; inside another such block, of that one.
 
         The lock is taken at once, because a transaction that reads first and writes later fails at once beside
@@ -170,9 +171,11 @@ class Database:
 
         durable    False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
                    data that is out of date after a power cut anyway, such as leases
+        right      what the person needs on whose behalf this thread writes (acting.py); of nested blocks the outermost
+                   says it
 
-        Raises DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project that may not
-        be written.
+        Raises Forbidden, DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project
+        that may not be written.
         """
         self.refuse_read_only()
         place.check(self.paths.project)
@@ -189,6 +192,7 @@ class Database:
             sql.conn.execute("BEGIN IMMEDIATE")
             self._threads.durable = durable
             try:
+                acting.check(sql, right)
                 yield sql
                 sql.conn.execute("COMMIT")
             except BaseException:
@@ -199,6 +203,11 @@ class Database:
                 self._threads.durable = None
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
+
+    def require(self, right: Right) -> None:
+        """Raises Forbidden when whoever this thread acts for has not this right (acting.py); for what writes later, or
+        elsewhere: an import, an export."""
+        acting.check(self.sql, right)
 
     def refuse_read_only(self) -> None:
         """Raises AnnotatorError for a read-only project; for code that writes more than the database."""
@@ -228,8 +237,8 @@ class Database:
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 
-    def set_setting(self, key: str, value: Any) -> None:
-        with self.writing() as sql:
+    def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
+        with self.writing(right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 [key, json.dumps(value)],

@@ -14,6 +14,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
+from annotator.roles import Right
 from annotator.store import database, prediction_sources, refusals
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
@@ -40,7 +41,7 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     """
     saved: list[str] = []
     refused: dict[str, str] = {}
-    with db.writing() as sql:
+    with db.writing(right=Right.ANSWER) as sql:
         answered: list[tuple[int, int, int]] = []
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
@@ -64,7 +65,7 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
     Raises AnnotatorError when there is nothing to undo.
     """
-    with db.writing() as sql:
+    with db.writing(right=Right.ANSWER) as sql:
         target = _newest_active(sql, annotator)
         if target is None:
             whose, other = f" by {annotator}" if annotator else "", _newest_active(sql, None)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
+from annotator.roles import Right
 from annotator.settings import DECODER
 from annotator.store.database import Database
 from annotator.store.locations.cache import FileCache
@@ -92,7 +93,7 @@ def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
     rows = [(fact.width, fact.height, fact.captured_at, image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.LOOK) as sql:
         sql.conn.executemany(
             "UPDATE image SET width = ?, height = ?, captured_at = ?, capture_read = 1 WHERE id = ? AND width = 0", rows
         )

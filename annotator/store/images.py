@@ -12,6 +12,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, NoAnswer, did_you_mean
 from annotator.records import BadFile, Image
+from annotator.roles import Right
 from annotator.store import fetched
 from annotator.store.database import Database
 from annotator.store.files import GONE, FileState, escaped, is_there, open_checked, unescaped
@@ -372,14 +373,14 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
     read-only project nothing is noted."""
     if db.read_only:
         return
-    with db.writing() as sql:
+    with db.writing(right=Right.LOOK) as sql:
         sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
 
 
 def _record(db: Database, file_id: int, state: FileState) -> None:
     """Note the state of a file whose content was hashed again and is the same, so that this is not repeated."""
     # In a read-only project the file is hashed every time.
-    with suppress(AnnotatorError), db.writing(durable=False) as sql:
+    with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 

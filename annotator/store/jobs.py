@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from annotator.records import Job
+from annotator.roles import Right
 from annotator.settings import RUNS_KEPT
 from annotator.store.database import Database
 
@@ -12,13 +13,13 @@ ATTEMPTS = 3
 
 def ask_training(db: Database) -> None:
     """Request a training now, even without new decisions or with few labels."""
-    with db.writing() as sql:
+    with db.writing(right=Right.REVIEW) as sql:
         sql.execute("INSERT INTO job (kind, asked_at) VALUES ('train', ?)", [time.time()])
 
 
 def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
     """Request a heat map; a repeated request changes nothing but the order, one after a failure tries again."""
-    with db.writing() as sql:
+    with db.writing(right=Right.LOOK) as sql:
         sql.execute(
             """INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET asked_at = excluded.asked_at""",

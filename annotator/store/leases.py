@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 import sqlite_utils
 
+from annotator.roles import Right
 from annotator.settings import LEASE_SECONDS
 from annotator.store import incomplete, sequences
 from annotator.store.database import Database
@@ -55,7 +56,7 @@ def take_next(
     incomplete_first    incomplete images come before all others
     sequence   untouched and incomplete images come in this order (sequences.py), from the one behind `after` on
     """
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, _whole(have))
         want = min(want, _room(sql, holder, _whole(have)))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
@@ -83,7 +84,7 @@ def take_next(
 
 def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _not_held(sql, holder, _whole(candidates))[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
     return [image_id for image_id, _ in chosen]
@@ -96,7 +97,7 @@ def take_cells(
 
     A cell is held when somebody else has it open in a grid, or has its whole image open.
     """
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _not_held(sql, holder, candidates)[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
     return chosen
@@ -110,7 +111,7 @@ def take_over(db: Database, holder: str, before: str) -> bool:
     """
     if not db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
         return False
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         return sql.execute("UPDATE lease SET holder = ? WHERE holder = ?", [holder, before]).rowcount > 0
 
 
@@ -121,7 +122,7 @@ def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> No
 
 def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
     """The same for a page that has cells (image id, class id)."""
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, have)
         _let_go(sql, holder, have)
 

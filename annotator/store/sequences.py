@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 import sqlite_utils
 
+from annotator.roles import Right
 from annotator.store.database import Database
 
 BY_NAME, BY_TIME = "name", "time"
@@ -68,7 +69,7 @@ def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> N
     """Keep how far this person has come. An unknown image changes nothing."""
     if reached(db, annotator, sequence) == image_id:
         return
-    with db.writing(durable=False) as sql:
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
         if image_id == 0:
             sql.execute("DELETE FROM reached WHERE annotator = ? AND sequence = ?", [annotator, sequence])
         else:

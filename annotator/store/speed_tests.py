@@ -3,6 +3,7 @@
 import time
 
 from annotator.errors import AnnotatorError
+from annotator.roles import Right
 from annotator.store.answer_times import LONGEST, Answer
 from annotator.store.database import Database
 
@@ -31,7 +32,7 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) 
             f"A task of the speed test cannot be: {answer}. Kinds are {', '.join(KINDS)}, with 1 to {MOST_CELLS:,} "
             f"cells and at most {LONGEST // 1000} s."
         )
-    with db.writing() as sql:
+    with db.writing(right=Right.ANSWER) as sql:
         sql.execute(
             "INSERT OR IGNORE INTO speed_test VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [annotator, *place, answer.kind, answer.cells, answer.changes, taken, time.time()],

@@ -17,6 +17,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.records import Class
+from annotator.roles import Right
 from annotator.store.arrays import replacing, sweep
 from annotator.store.database import Database, new_id
 from annotator.store.folders import sync_folder
@@ -129,7 +130,7 @@ def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> 
 def keep(db: Database, new: Tag, cells: Path) -> Tag:
     """Store a tag (its id is given here) with the file of its cells. Raises AnnotatorError when the name is taken."""
     try:
-        with db.writing() as sql:
+        with db.writing(right=Right.REVIEW) as sql:
             if problem := name_problem(db, new.name):
                 raise AnnotatorError(problem)
             tag_id = new_id(

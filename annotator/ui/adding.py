@@ -12,6 +12,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import add_folder
+from annotator.roles import Right
 from annotator.store.database import Database
 from annotator.store.registration import Registered
 
@@ -58,7 +59,9 @@ class Adding:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, folders: Sequence[Path | str]) -> None:
-        """Begin with these folders. Raises AnnotatorError while others are being added."""
+        """Begin with these folders. Raises AnnotatorError while others are being added, and Forbidden to whoever is no
+        owner."""
+        self._db.require(Right.OWN)
         with self._lock:
             if self.is_at_work:
                 raise AnnotatorError("Another folder is being added. Wait until it is done, or stop it.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.records import Class
+from annotator.roles import Right
 from annotator.shares import counted
 from annotator.store import classes, overview, versions
 from annotator.store.database import Database
@@ -68,5 +69,5 @@ def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | Non
     sentences = [] if sure else surprises(db, [name])
     if sentences:
         return None, sentences
-    classes.add_classes(db, [(name, "")], by)
+    classes.add_classes(db, [(name, "")], by, right=Right.ANSWER)
     return classes.by_name(db)[name], []

@@ -6,9 +6,13 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.project import Project
 from annotator.store.database import Database
+from annotator.ui import sessions as sessions_
+from annotator.ui.access import LOCAL, Access
+from annotator.ui.sessions import Sessions
 from annotator.ui.tokens import Tokens
 
 _served: list[tuple[Project, Tokens]] = []
+_reached: list[tuple[Access, Sessions | None]] = []
 
 
 def open_project(path: Path) -> None:
@@ -16,6 +20,30 @@ def open_project(path: Path) -> None:
     project = Project(path)
     project.db.refuse_read_only()
     _served[:] = [(project, Tokens(project.db.paths.secret))]  # threads may still use the one before: it is not closed
+
+
+def reach(access: Access) -> Sessions | None:
+    """Serve the open project in this way from now on. Returns the sessions of its members; None where it has none."""
+    sessions = Sessions(db(), access, tokens()) if access.is_team else None
+    _reached[:] = [(access, sessions)]
+    if sessions is not None:
+        sessions_.follow(sessions)
+    return sessions
+
+
+def sessions() -> Sessions | None:
+    """The sessions of the members; None where the project is served to this computer only."""
+    return _reached[0][1] if _reached else None
+
+
+def mode() -> str:
+    """How people get to the project: one of access.MODES."""
+    return _reached[0][0].mode if _reached else LOCAL
+
+
+def base() -> str:
+    """The path that all addresses of this app begin with, "" or like "/annotator"."""
+    return _reached[0][0].base if _reached else ""
 
 
 def db() -> Database:

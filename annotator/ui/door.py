@@ -1,28 +1,44 @@
 """Access control: ASGI middleware in front of everything this process serves, Streamlit's pages and WebSocket included.
 
-A browser gets in with a one-time key in the address (`/?key=...`), which `annotator serve` and `annotator link` print.
-The key is exchanged for a cookie and removed from the address. Without the cookie nothing is answered. A request that
-names another origin is refused even with the cookie: browsers send the cookies of one port of a machine to all of them.
-Two addresses are for programs, which have an access token instead of the cookie; they refuse whatever names an origin.
+Where the project is served to this computer only, a browser gets in with a one-time key in the address (`/?key=...`),
+which `annotator serve` and `annotator link` print. The key is exchanged for a cookie and removed from the address.
+Where it is served to its members (access.py), a session is what lets them in: an invitation link begins one, or a login
+at a provider, which is Streamlit's; what a member may do there is up to the routes (routes/guard.py) and the store.
+
+Without a cookie nothing is answered. A request that names another origin is refused even with the cookie: browsers send
+the cookies of one port of a machine to all of them. Two addresses are for programs, which have an access token instead
+of the cookie; they refuse whatever names an origin.
 """
 
 import html
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qsl, urlencode
 
+from anyio.to_thread import run_sync
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import auth_util
 
+from annotator.roles import Right
+from annotator.store import acting, members
+from annotator.store.members import Member
+from annotator.ui import sessions as sessions_
+from annotator.ui.access import HOSTS, OIDC, Access
+from annotator.ui.allowance import Allowance
 from annotator.ui.keys import Keys, cookie_name
+from annotator.ui.sessions import Sessions
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
 
-HOSTS = ("127.0.0.1", "localhost")  # requests for any other name are refused (DNS rebinding)
 PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
 FOR_PROGRAMS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else
 HEALTH = "/_stcore/health"  # open to all, so that a script can wait for the server; the answer is only "ok"
 READY = "/ready"  # open to all; says in a few words whether people can work
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+FROM_PROVIDER = ("/auth/login", "/oauth2callback")  # Streamlit's, on the way to a login provider and back
+PROVIDER_SIGN_OUT = "/auth/logout"  # Streamlit's, too
+MEMBER = "annotator.member"  # in the scope of a request: the member who asks; absent where there are no members
 HEADERS = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
@@ -31,9 +47,11 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Annotator</title>%s
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
 <style>
 body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; color-scheme: light dark; }
+a.button, button { font: inherit; display: inline-block; padding: 0.5em 1.2em; border: 0; border-radius: 9px;
+  background: #0b7265; color: #fff; text-decoration: none; cursor: pointer; }
 </style>
 %s</html>
 """
@@ -42,21 +60,53 @@ CLOSED = """<h1>This browser has no access yet</h1>%s
 this browser or another, run <code>annotator link PROJECT</code> on the machine that serves the project.</p>
 <p>If this browser had access before and you followed a link to get here: <a href="%s">open the page again</a>.</p>
 """
+BY_INVITATION = """<h1>Open your invitation link</h1>%s
+<p>Each person who labels here has a link of their own. Open yours again, or ask an owner of the project for a new
+one.</p><p>If you are signed in and followed a link to get here: <a href="%s">open the page again</a>. Answers that this
+browser has not sent yet are kept in it.</p>
+"""
+BY_LOGIN = """<h1>Sign in to label</h1>%s
+<p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
+"""
+WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
+owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
+"""
+OTHER = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link that you
+opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
+"""
+SIGNED_OUT = """<h1>You are signed out</h1><p>%s</p>"""
+SIGN_OUT_FORM = """<form method="post" action="%s"><button>Sign out</button></form>"""
+TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing is lost."
 
 
 class Door:
-    """The middleware. tokens: signs the cookies; keys: the one-time keys of this run, None if it has none."""
+    """The middleware.
 
-    def __init__(self, app: ASGIApp, tokens: Callable[[], Tokens], keys: Keys | None = None):
-        self.app, self.tokens, self.keys = app, tokens, keys
+    tokens     signs the cookies
+    keys       the one-time keys of this run, None if it has none
+    access     how the project is reached; None: from this computer only
+    sessions   of its members; None where there are none
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        tokens: Callable[[], Tokens],
+        keys: Keys | None = None,
+        access: Access | None = None,
+        sessions: Sessions | None = None,
+    ):
+        self.app, self.tokens, self.keys, self.access, self.sessions = app, tokens, keys, access, sessions
+        self.base = access.base if access else ""
+        self.allowance = Allowance()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        send = _with_headers(send, headers.get("host", ""))
-        answer = self._refusal(scope, headers)
+        send = self._with_headers(send, headers.get("host", ""))
+        answer = await self._answer(scope, headers)
         if answer is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -65,34 +115,123 @@ class Door:
         else:
             await answer(scope, receive, send)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+    async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that is not let through; None for one that is."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not _is_own(host):
-            return PlainTextResponse(f"This server answers to {' and '.join(HOSTS)} only.\n", 403)
-        if origin != f"http://{host}" and (origin is not None or scope["type"] == "websocket"):
+        if not self._is_own(host):
+            names = [self.access.netloc, *HOSTS] if self.access and self.access.is_team else HOSTS
+            return PlainTextResponse(f"This server answers to {' and '.join(dict.fromkeys(names))} only.\n", 403)
+        if origin != self._origin_of(host) and (origin is not None or scope["type"] == "websocket"):
             return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
-        if scope["path"] in FOR_PROGRAMS and scope["type"] == "http":
+        if not scope["path"].startswith(f"{self.base}/"):
+            return RedirectResponse(f"{self.base}/") if scope["path"] in ("/", self.base) else _not_found()
+        path = scope["path"].removeprefix(self.base)
+        if path in FOR_PROGRAMS and scope["type"] == "http":
             return None if origin is None else PlainTextResponse("This is for programs, not for web pages.\n", 403)
+        if path == READY and scope["type"] == "http":
+            return None
+        if self.sessions is None:
+            return self._of_this_computer(scope, headers, path)
+        return await self._of_member(self.sessions, scope, headers, path)
+
+    def _of_this_computer(self, scope: Scope, headers: Headers, path: str) -> Response | None:
+        """The answer where there are no members."""
         port = scope["server"][1]
         admitted = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
             return None if admitted else Response()
-        key = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("key")
-        if key is not None and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
+        key = _query(scope).get("key")
+        if key is not None and scope["method"] == "GET" and not path.startswith("/api/"):
             # A browser with access does not use the key up: another browser can still take it.
             if admitted:
-                return self._welcome(scope, headers, None)
-            if self.keys is not None and self.keys.take(key):
-                return self._welcome(scope, headers, port)
-        if admitted or (scope["path"] == READY and scope["type"] == "http"):
+                return self._welcome(scope, headers)
+            if self.keys is not None and self.keys.take(key)[0]:
+                return self._welcome(scope, headers, port, self.tokens().cookie(port))
+        if admitted:
             return None
-        if scope["path"] == HEALTH:
+        if path == HEALTH:
             return PlainTextResponse("ok")
-        return _closed(scope, key)
+        return _closed(path, CLOSED % (_used_up(key), _address(scope)))
 
-    def _welcome(self, scope: Scope, headers: Headers, port: int | None) -> Response:
-        """Redirect to the same address without the key; with a port, also set the cookie."""
+    async def _of_member(self, sessions: Sessions, scope: Scope, headers: Headers, path: str) -> Response | None:
+        """The answer where the project is served to its members."""
+        cookies = HTTPConnection(scope).cookies
+        member = await _member(sessions, cookies)
+        client = scope.get("client")
+        if not self.allowance.take(member.id if member else client[0] if client else ""):
+            return JSONResponse({"error": TOO_MANY}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
+        sessions_.asking(member.id if member else acting.NOBODY)
+        is_in = member is not None and member.right >= Right.LOOK
+        if scope["type"] == "websocket":
+            return None if is_in else Response()
+        if path in (SIGN_IN, SIGN_OUT, PROVIDER_SIGN_OUT, *FROM_PROVIDER):
+            return self._way(scope, headers, path)
+        given = _query(scope)
+        is_page = scope["method"] == "GET" and not path.startswith("/api/")
+        if is_page and ("key" in given or "invitation" in given):
+            answer = await self._begun(sessions, scope, headers, member, given)
+            if answer is not None:
+                return answer
+        if is_in:
+            scope[MEMBER] = member
+            return None
+        if path == HEALTH:
+            return PlainTextResponse("ok")
+        if member is not None:
+            sign_out = SIGN_OUT_FORM % (self.base + SIGN_OUT)
+            return _closed(path, WAITING % (html.escape(member.name), _address(scope), sign_out))
+        if self.access and self.access.mode == OIDC:
+            return _closed(path, BY_LOGIN % (_used_up(given.get("key")), self.base + SIGN_IN))
+        why = _used_up(given.get("key") or given.get("invitation"))
+        return _closed(path, BY_INVITATION % (why, _address(scope)))
+
+    def _way(self, scope: Scope, headers: Headers, path: str) -> Response | None:
+        """The way to a login provider and back, and out."""
+        is_oidc = self.access is not None and self.access.mode == OIDC
+        if path == SIGN_OUT and scope["method"] == "POST":
+            return self._signed_out(scope, is_oidc)
+        if not is_oidc or scope["method"] != "GET" or path == SIGN_OUT:
+            return _not_found()
+        if path == SIGN_IN:
+            # Streamlit's login takes a name of the provider that it has signed itself, two minutes ago at most.
+            token = auth_util.encode_provider_token("default")
+            return _redirect(f"{self.base}{FROM_PROVIDER[0]}?{urlencode({'provider': token})}")
+        if path == PROVIDER_SIGN_OUT and headers.get("sec-fetch-site") not in (None, "same-origin"):
+            return PlainTextResponse("A page of another origin may not sign anybody out.\n", 403)
+        return None
+
+    def _signed_out(self, scope: Scope, is_oidc: bool) -> Response:
+        # A redirect would be the form's, which may lead to this origin only; the provider's page is of another.
+        on = f'<meta http-equiv="refresh" content="0; url={self.base}{PROVIDER_SIGN_OUT}">' if is_oidc else ""
+        text = "One moment." if is_oidc else "Your invitation link signs you in again."
+        answer = HTMLResponse(PAGE % (on, SIGNED_OUT % text), headers={"cache-control": "no-store"})
+        answer.delete_cookie(cookie_name(scope["server"][1]), path=f"{self.base}/")
+        return answer
+
+    async def _begun(
+        self, sessions: Sessions, scope: Scope, headers: Headers, member: Member | None, given: Mapping[str, str]
+    ) -> Response | None:
+        """The answer to an invitation link or a one-time key; None for one that is not valid."""
+        if "invitation" in given:
+            invited = await run_sync(members.by_link, sessions.db, given["invitation"])
+        elif member is not None and member.right >= Right.LOOK:
+            return self._welcome(scope, headers)  # does not use the key up: another browser can still take it
+        else:
+            is_valid, id_ = self.keys.take(given["key"]) if self.keys else (False, None)
+            invited = await run_sync(members.by_key, sessions.db, id_) if is_valid and id_ is not None else None
+        if invited is None:
+            return None
+        if member is not None and member.id != invited.id:
+            # Else a link sent by somebody would make people label in another's name without noticing.
+            own, other = html.escape(member.name), html.escape(invited.name)
+            sign_out = SIGN_OUT_FORM % (self.base + SIGN_OUT)
+            return _closed("", OTHER % (own, other, _address(scope), own, sign_out))
+        await run_sync(sessions.look_up, True)
+        port = scope["server"][1]
+        return self._welcome(scope, headers, port, self.tokens().session_cookie(port, invited.id))
+
+    def _welcome(self, scope: Scope, headers: Headers, port: int = 0, cookie: str = "") -> Response:
+        """Redirect to the same address without the key; with a cookie, also set it."""
         place = _without_key(scope)
         if headers.get("sec-fetch-site") == "cross-site":
             # Browsers send no strict cookie along a redirect that began on another site (a chat, a mail, the file that
@@ -102,61 +241,107 @@ class Door:
         else:
             answer = RedirectResponse(place, status_code=303)
         answer.headers["cache-control"] = "no-store"
-        if port is not None:
+        if cookie:
             answer.set_cookie(
                 cookie_name(port),
-                self.tokens().cookie(port),
+                cookie,
                 max_age=VALID_DAYS * DAY,
-                path="/",
+                path=f"{self.base}/",
                 httponly=True,
                 samesite="strict",
             )
         return answer
 
+    def _is_own(self, host: str) -> bool:
+        if self.access is not None and host == self.access.netloc:
+            return True
+        # Any port: the server may be reached through a forwarded one (ssh -L).
+        name, _, port = host.partition(":")
+        return name in HOSTS and (port == "" or port.isdecimal())
 
-def _closed(scope: Scope, key: str | None) -> Response:
-    """The answer to a request without the cookie."""
-    if scope["path"].startswith("/api/"):
-        text = "This browser's access has run out. Run annotator link PROJECT and open the address that it prints."
-        return JSONResponse({"error": text}, 403, headers={"cache-control": "no-store"})
-    why = "" if key is None else "<p>The key in this address was used already, or has run out.</p>"
-    text = CLOSED % (why, html.escape(_without_key(scope)))
+    def _origin_of(self, host: str) -> str:
+        """What a browser names as the origin of our own pages."""
+        return self.access.origin if self.access and host == self.access.netloc else f"http://{host}"
+
+    def _with_headers(self, send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
+        """`send` with headers: other sites may not frame our pages, our pages may not fetch anything from elsewhere,
+        and cookies do not travel unencrypted."""
+        is_https = self._origin_of(host).startswith("https://")
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                scheme = "wss" if is_https else "ws"
+                headers["content-security-policy"] = _policy(f"{scheme}://{host if self._is_own(host) else ''}")
+                if is_https:
+                    message["headers"] = [_secure(name, value) for name, value in message["headers"]]
+            await send(message)
+
+        return send_with_headers
+
+
+async def _member(sessions: Sessions, cookies: Mapping[str, str]) -> Member | None:
+    if sessions.is_stale:
+        await run_sync(sessions.look_up)
+    member = sessions.member(cookies)
+    if member is None and sessions.has_login(cookies):
+        await run_sync(sessions.sign_in, cookies)
+        member = sessions.member(cookies)
+    return member
+
+
+def _query(scope: Scope) -> dict[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1")))
+
+
+def _used_up(key: str | None) -> str:
+    return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"
+
+
+def _closed(path: str, text: str) -> Response:
+    """The answer to a request without access; `text` is the page to show."""
+    if path.startswith("/api/"):
+        words = (
+            "This browser's access has run out. Reload the page and follow what it says; answers that are not saved "
+            "yet wait in this browser."
+        )
+        return JSONResponse({"error": words}, 403, headers={"cache-control": "no-store"})
     return HTMLResponse(PAGE % ("", text), 403, headers={"cache-control": "no-store"})
+
+
+def _not_found() -> Response:
+    return PlainTextResponse("There is nothing here.\n", 404)
+
+
+def _redirect(address: str) -> Response:
+    return RedirectResponse(address, status_code=303, headers={"cache-control": "no-store"})
+
+
+def _address(scope: Scope) -> str:
+    return html.escape(_without_key(scope))
 
 
 def _without_key(scope: Scope) -> str:
     # One slash at the start: "//name/" would be another server's address.
     path = "/" + (scope.get("raw_path") or b"/").decode("latin-1").lstrip("/\\")
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    query = urlencode([(name, value) for name, value in pairs if name != "key"])
+    query = urlencode([(name, value) for name, value in pairs if name not in ("key", "invitation")])
     return f"{path}?{query}" if query else path
 
 
-def _is_own(host: str) -> bool:
-    # Any port: the server may be reached through a forwarded one (ssh -L).
-    name, _, port = host.partition(":")
-    return name in HOSTS and (port == "" or port.isdecimal())
+def _secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A header; a cookie in it is one that browsers send encrypted only."""
+    is_open = name == b"set-cookie" and b"; secure" not in value.lower()
+    return name, value + b"; Secure" if is_open else value
 
 
-def _with_headers(send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
-    """`send` with headers: other sites may not frame our pages, and our pages may not fetch anything from elsewhere."""
-
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(HEADERS)
-            headers["content-security-policy"] = _policy(host)
-        await send(message)
-
-    return send_with_headers
-
-
-def _policy(host: str) -> str:
+def _policy(socket: str) -> str:
     return (
         "default-src 'self'; "
         # Streamlit's pages and charts need inline scripts and eval; neither can fetch from elsewhere.
         "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; media-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
-        f"connect-src 'self' data: blob: ws://{host if _is_own(host) else ''}; "
+        f"connect-src 'self' data: blob: {socket}; "
         "frame-src 'self' blob: data:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     )

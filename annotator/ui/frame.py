@@ -11,8 +11,12 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.store import overview
+from annotator.roles import Right
+from annotator.store import acting, overview
+from annotator.store.members import Member
 from annotator.ui import context
+from annotator.ui.navigation import PAGES, Entry
+from annotator.ui.sessions import of_script
 
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
@@ -56,10 +60,14 @@ def errors_shown() -> Iterator[None]:
 
 
 def annotator_name() -> str:
-    """The name of the annotator. Asks for it once, and stops the page until it is given.
+    """The name of the annotator: the member's whose session this is. Where there are no members it is asked for once,
+    and the page stops until it is given.
 
     The components keep the name in a cookie, because a reload is a new session for Streamlit.
     """
+    if context.sessions() is not None:
+        signed_in = member()
+        return signed_in.name if signed_in else st.stop()
     name = st.session_state.get("name") or _clean(_cookie())
     if not name:
         _ask()
@@ -67,6 +75,43 @@ def annotator_name() -> str:
     if st.session_state.get("name") != name:
         st.session_state["name"] = name
     return name
+
+
+def member() -> Member | None:
+    """The member whose session this is; None where the project has no members, or the session has ended."""
+    sessions = context.sessions()
+    return None if sessions is None else of_script(sessions)
+
+
+def may(right: Right) -> bool:
+    """Whether whoever looks at this page has this right. Without members everybody has all."""
+    if context.sessions() is None:
+        return True
+    signed_in = member()
+    return signed_in is not None and signed_in.right >= right
+
+
+def refused(entry: Entry) -> None:
+    """What somebody sees who opens a page that their role does not include, and where they may go."""
+    signed_in = member()
+    role = signed_in.role if signed_in else "none"
+    info(
+        f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project can "
+        "change that on the Members page."
+    )
+    with st.container(horizontal=True):
+        for other in PAGES:
+            if other.listed and may(other.right):
+                link(other.name, other.title, other.icon)
+
+
+def ended() -> None:
+    """What somebody sees whose session ended while the page was open."""
+    warning(
+        "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
+        "wait in this browser: sign in again and they are sent."
+    )
+    st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
 
 
 def token() -> str:

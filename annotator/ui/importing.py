@@ -23,6 +23,7 @@ from annotator.exchange.imports import importing as labels
 from annotator.exchange.imports import in_words
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.sources.landing import forget
+from annotator.roles import Right
 from annotator.store import images
 from annotator.store.database import Database
 from annotator.store.files import unescaped
@@ -113,7 +114,9 @@ class Importing:
         self.state = State()
 
     def start(self, order: Order) -> None:
-        """Read the source. Raises AnnotatorError while another import is open, saying whose."""
+        """Read the source. Raises AnnotatorError while another import is open, saying whose, and Forbidden to
+        whoever is no owner."""
+        self._db.require(Right.OWN)
         with self._lock:
             self._refuse(order.by)
             self._cancel, self._decisions = threading.Event(), queue.SimpleQueue()

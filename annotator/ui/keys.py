@@ -9,9 +9,11 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AnnotatorError
 from annotator.settings import Paths
+from annotator.store import members
 from annotator.store.database import Database
 from annotator.ui.tokens import Tokens
 
+SERVED_TO_TEAM = "served_to_team"  # a setting: whether the running server knows people as members
 STORAGE_NAME = "storage_name"  # a setting; without it the name is derived from the secret
 
 
@@ -26,15 +28,17 @@ class Keys:
         self._used: set[str] = set()
         self._lock = threading.Lock()
 
-    def take(self, key: str) -> bool:
-        """Accept a key. Returns whether it was valid and unused; it is used from then on."""
-        name = self._tokens.key_name(key, self._run)
-        if name is None:
-            return False
+    def take(self, key: str) -> tuple[bool, int | None]:
+        """Accept a key. Returns whether it was valid and unused, and whose session it begins (None where there are no
+        members); it is used from then on."""
+        content = self._tokens.read_key(key, self._run)
+        if content is None:
+            return False, None
+        name, member_id = content
         with self._lock:
             fresh = name not in self._used
             self._used.add(name)
-        return fresh
+        return fresh, member_id
 
 
 def own_secret(db: Database, *, renew: bool = False) -> bool:
@@ -70,17 +74,21 @@ def _differs(home: list[Any], other: list[Any]) -> bool:
     return home[0] != other[0] and home[1] != other[1]
 
 
-def fresh_link(project: Path) -> str:
+def fresh_link(project: Path, name: str | None = None) -> str:
     """An address that gives one more browser access, once, within ten minutes.
 
-    Raises AnnotatorError when there is no such project, or it is not being served.
+    name    the member whose session it begins, where the project is served to members; None: the first owner's
+
+    Raises AnnotatorError when there is no such project or member, or it is not being served.
     """
     db = Database(project)
     try:
         with FileLock(db.paths.server_lock, timeout=0):
             pass
     except Timeout:
-        key = Tokens(db.paths.secret).key(db.setting("served_run", ""))
+        member = members.member_named(db, name) if name else members.owner(db)
+        id_ = member.id if member and db.setting(SERVED_TO_TEAM, False) else None
+        key = Tokens(db.paths.secret).key(db.setting("served_run", ""), member_id=id_)
         return address_with(db.setting("served_at", ""), key)
     raise AnnotatorError(
         f"{db.paths.project} is not being served, so there is nothing to open.\n    Start it with: "
@@ -91,6 +99,19 @@ def fresh_link(project: Path) -> str:
 def address_with(address: str, key: str) -> str:
     """The address to open, with the key in it."""
     return f"{address}/?key={key}"
+
+
+def invitation(db: Database, secret: str) -> str:
+    """The address that begins a member's session, with the secret of their link in it.
+
+    Raises AnnotatorError for a project that was not served to its members yet, since then there is no address.
+    """
+    if not db.setting(SERVED_TO_TEAM, False):
+        raise AnnotatorError(
+            f"{db.paths.project} is not served to its members, so a link would lead nowhere.\n    Start it with: "
+            f"annotator serve {db.paths.project} --auth invitation"
+        )
+    return f"{db.setting('served_at', '')}/?invitation={secret}"
 
 
 def cookie_name(port: int) -> str:

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from annotator.ui import context
+
 STYLE = """<style>
 ul.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
 .notes:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
@@ -35,7 +37,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
 
 def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
     address = f"./?image={int(row['id'])}&amp;from=progress"
-    source = f"/api/thumb/{int(row['id'])}?token={quote(token)}"
+    source = f"{context.base()}/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
     about = f"{escape(row['annotator'])}, {when(row['at'], zone)}"
     return (

@@ -1,4 +1,4 @@
-"""The page process: Streamlit pages, our routes beside them, and the watch over the worker, on 127.0.0.1 only."""
+"""The page process: Streamlit pages, our routes beside them, and the watch over the worker."""
 
 import gc
 import html
@@ -12,6 +12,7 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from filelock import FileLock, Timeout
@@ -21,20 +22,25 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.roles import Role
+from annotator.settings import DEFAULT_PORT, login
+from annotator.store import members
 from annotator.store.database import fold
+from annotator.store.members import Member
 from annotator.store.private import write_private
 from annotator.ui import context
+from annotator.ui.access import ADDRESS, Access, local
 from annotator.ui.ahead import ReadAhead
 from annotator.ui.door import PAGE, Door
 from annotator.ui.ending import Ending
 from annotator.ui.export.running import exporting
 from annotator.ui.importing import importing
-from annotator.ui.keys import Keys, address_with, own_secret
+from annotator.ui.keys import SERVED_TO_TEAM, Keys, address_with, own_secret
 from annotator.ui.navigation import PAGES
 from annotator.ui.routes import ROUTES
 from annotator.ui.shell import shell
 from annotator.ui.sockets import set_up_connections
-from annotator.ui.streamlit_options import ADDRESS, options
+from annotator.ui.streamlit_options import options
 from annotator.ui.uploads import sweep
 from annotator.ui.watch import Watch
 
@@ -48,9 +54,9 @@ COPIED = (
 )
 
 
-def build_app(run: str) -> st.App:
+def build_app(run: str, access: Access) -> st.App:
     """The ASGI application of the open project, with the watch over its worker and what is read ahead; keys made for
-    this run give access."""
+    this run give access, and whatever `access` says."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
@@ -70,26 +76,38 @@ def build_app(run: str) -> st.App:
             finally:
                 ending.take_last_steps()
 
-    return page_app(Keys(context.tokens(), run), lifespan=lifespan)
+    return page_app(Keys(context.tokens(), run), access, lifespan=lifespan)
 
 
-def page_app(keys: Keys | None = None, **options) -> st.App:
+def page_app(keys: Keys | None = None, access: Access | None = None, **options) -> st.App:
     """The pages and routes of the open project behind the access control; `options` are further ones of st.App."""
-    set_up_connections()
-    door = Middleware(Door, tokens=context.tokens, keys=keys)
+    access = access or local(DEFAULT_PORT)
+    set_up_connections(access.behind)
+    sessions = context.reach(access)
+    door = Middleware(Door, tokens=context.tokens, keys=keys, access=access, sessions=sessions)
     first, *others = (f"/{page.name}" for page in PAGES)
     pages = [Route(first, _to_first_page), *(Route(address, shell) for address in ("/", *others))]
-    return st.App(SCRIPT, routes=[*ROUTES, *pages], middleware=[door], **options)
+    routes = [Route(access.base + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]]
+    return st.App(SCRIPT, routes=routes, middleware=[door], secrets=_login(access), **options)
+
+
+def _login(access: Access) -> dict[str, Any] | None:
+    """What Streamlit's login needs; it reads no file (streamlit_options.py)."""
+    if access.provider is None:
+        return None
+    secret = context.tokens().provider_secret
+    return {"auth": {**access.provider, "redirect_uri": f"{access.address}/oauth2callback", "cookie_secret": secret}}
 
 
 async def _to_first_page(request: Request) -> RedirectResponse:
     # Streamlit knows its first page as "/" only and answers "page not found" for the address in a bookmark.
-    return RedirectResponse("/")
+    return RedirectResponse(f"{context.base()}/")
 
 
-def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = False) -> None:
+def serve(project: Path, access: Access, *, browser: bool = True, new_secret: bool = False) -> None:
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
+    access        to whom, and where
     new_secret    no cookie or token given out before is accepted any more
 
     Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
@@ -105,28 +123,42 @@ def serve(project: Path, *, port: int, browser: bool = True, new_secret: bool = 
         raise AlreadyRunning(
             f"{paths.project} is being served already, at {where}.\n    Open that, or end it first (Ctrl+C there)."
         ) from error
-    if not _is_free(port):
+    if not _is_free(access.port, access.host):
         raise AnnotatorError(
-            f"Port {port} on {ADDRESS} is in use by another program (another annotator, perhaps).\n"
-            f"    Try: annotator serve {project} --port {free_port(port + 1)}"
+            f"Port {access.port} on {access.host} is in use by another program (another annotator, perhaps).\n"
+            f"    Try: annotator serve {project} --port {free_port(access.port + 1)}"
         )
     if own_secret(context.db(), renew=new_secret):
         context.open_project(project)
         sys.stdout.write(RENEWED if new_secret else COPIED)
-    address, run = f"http://{ADDRESS}:{port}", secrets.token_urlsafe(9)
-    context.db().set_setting("served_at", address)
+    run = secrets.token_urlsafe(9)
+    context.db().set_setting("served_at", access.address)
     context.db().set_setting("served_run", run)
-    link = address_with(address, context.tokens().key(run, seconds=None))
+    context.db().set_setting(SERVED_TO_TEAM, access.is_team)
+    owner = _owner() if access.is_team else None
+    key = context.tokens().key(run, seconds=None, member_id=owner.id if owner else None)
+    link = address_with(access.address, key)
     opener = paths.opener if browser and _has_desktop() else None
-    threading.Thread(target=_announce, args=[link, port, opener], daemon=True).start()
-    run_app(build_app(run), port)
+    threading.Thread(target=_announce, args=[link, access, owner, opener], daemon=True).start()
+    run_app(build_app(run, access), access)
 
 
-def run_app(app: st.App, port: int) -> None:
+def run_app(app: st.App, access: Access) -> None:
     """Run an application of this module until the process is told to end."""
     # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
     gc.freeze()
-    app.run(config=options(port))
+    app.run(config=options(access))
+
+
+def _owner() -> Member:
+    """The first owner. Before there is one, whoever started the server becomes it."""
+    db = context.db()
+    if owner := members.owner(db):
+        return owner
+    name = login()
+    known = [member for member in members.members(db) if member.name == name]
+    change = members.set_role if known else members.add
+    return change(db, name, Role.OWNER, by=f"annotator serve, started by {name}")
 
 
 def free_port(first: int) -> int:
@@ -137,26 +169,33 @@ def free_port(first: int) -> int:
     raise AnnotatorError(f"No port from {first} to {first + 99} is free on {ADDRESS}.")
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
+def _is_free(port: int, host: str = ADDRESS) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((ADDRESS, port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True
 
 
-def _announce(link: str, port: int, opener: Path | None) -> None:
+def _announce(link: str, access: Access, owner: Member | None, opener: Path | None) -> None:
     """Print the address once the app answers, and open a browser through the file `opener` if there is one."""
+    listening = {"0.0.0.0": ADDRESS, "::": "::1"}.get(access.host, access.host)
     for _ in range(600):
-        with socket.socket() as probe:
+        with socket.socket(socket.AF_INET6 if ":" in listening else socket.AF_INET) as probe:
             probe.settimeout(1)
-            if probe.connect_ex((ADDRESS, port)) == 0:
+            if probe.connect_ex((listening, access.port)) == 0:
                 break
         time.sleep(0.1)
+    if owner is not None:
+        others = "sign in" if access.provider else "have an invitation link each (annotator members PROJECT link NAME)"
+        sys.stdout.write(f"Served to its members at {access.address}, where they {others}.\n")
+    if access.is_in_clear:
+        sys.stdout.write("Not encrypted: whoever listens in this network can read labels and take over sessions.\n")
+    whose = f", and signs in {owner.name}, an owner" if owner else ""
     sys.stdout.write(
-        f"Open this address in a browser (it works once; for another browser: annotator link):\n    {link}\n"
+        f"Open this address in a browser (it works once{whose}; for another browser: annotator link):\n    {link}\n"
         "Ctrl+C ends the app; nothing is lost.\n"
     )
     sys.stdout.flush()

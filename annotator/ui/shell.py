@@ -11,9 +11,11 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from annotator.ui import context
+
 INDEX = Path(st.__file__).parent / "static" / "index.html"
 TITLE = "<title>Streamlit</title>"  # until the script of the page has given it another
-TOLD = "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin}</script>"
+TOLD = "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + '%s'}</script>"
 
 
 async def shell(request: Request) -> HTMLResponse:
@@ -23,4 +25,5 @@ async def shell(request: Request) -> HTMLResponse:
 
 @cache
 def _shell() -> str:
-    return INDEX.read_text(encoding="utf-8").replace(TITLE, TOLD)
+    base = context.base()  # letters, digits and . _ ~ - / only (access.py)
+    return INDEX.read_text(encoding="utf-8").replace(TITLE, TOLD % base)

@@ -8,6 +8,7 @@ rest of a request without limit, so a few hundred unfinished requests would take
 import asyncio
 import functools
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
@@ -56,8 +57,11 @@ class Patient(AutoHTTPProtocol):
             self._deadline = None
 
 
-def set_up_connections() -> None:
-    """Apply both to the connections of the server that is started next."""
+def set_up_connections(behind: Sequence[str] = ()) -> None:
+    """Apply both to the connections of the server that is started next.
+
+    behind    addresses and networks of the proxies whose X-Forwarded headers are believed
+    """
     # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
     # requests keep their connections.
     bind = getattr(starlette_server, "_bind_socket", None)
@@ -72,4 +76,6 @@ def set_up_connections() -> None:
         return listening
 
     starlette_server._bind_socket = bound
-    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient}
+    # uvicorn would believe every program on this machine, unless it is told otherwise.
+    forwarded = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
+    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient} | forwarded

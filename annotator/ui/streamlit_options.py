@@ -9,13 +9,12 @@ network is pinned. tests/test_streamlit_options.py fails when Streamlit adds an 
 import os
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from streamlit import config, net_util
 from streamlit.web import bootstrap
 
-from annotator.ui.door import HOSTS
-
-ADDRESS = "127.0.0.1"
+from annotator.ui.access import ADDRESS, HOSTS, Access
 
 PINNED: dict[str, object] = {
     "server.address": ADDRESS,  # unset would mean every network this machine is in
@@ -72,7 +71,7 @@ LOOK: dict[str, object] = {
 }
 
 
-def options(port: int) -> dict[str, Any]:
+def options(access: Access) -> dict[str, Any]:
     """The options for st.App.run. From now on Streamlit reads no file and no environment variable for any other."""
     _replace(config, "get_config_files", lambda name: [])
     # Called for a foreign origin; the first would ask a server on the net. Our address is known.
@@ -81,7 +80,16 @@ def options(port: int) -> dict[str, Any]:
     _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
     for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
         del os.environ[name]
-    return PINNED | LOOK | {"server.port": port, "browser.serverPort": port}
+    reached: dict[str, object] = {"server.port": access.port, "browser.serverPort": access.port}
+    if access.is_team:
+        reached |= {
+            "server.address": access.host,
+            "server.allowedHosts": [*HOSTS, urlsplit(access.origin).hostname],
+            "server.baseUrlPath": access.base.strip("/"),
+            # A login at a provider begins and ends on its site, whose redirect carries no strict cookie.
+            "server.xsrfCookieSameSite": "lax" if access.provider else "strict",
+        }
+    return PINNED | LOOK | reached
 
 
 def _replace(module: object, name: str, function: Callable[..., Any]) -> None:

@@ -6,6 +6,7 @@ so tokens and cookies stay valid when the server is restarted.
 """
 
 import hashlib
+import hmac
 import os
 import re
 import secrets
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from itsdangerous import BadSignature, URLSafeSerializer
+from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 
 from annotator.store.folders import sync_folder
 
@@ -30,7 +31,10 @@ class Tokens:
         secret = _secret(secret_path)
         self._signer = URLSafeSerializer(secret, salt="annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
+        self._sessions = URLSafeSerializer(secret, salt="annotator session")
         self._keys = URLSafeSerializer(secret, salt="annotator key")
+        # What Streamlit signs the cookies with that follow a login at a provider.
+        self.provider_secret = hmac.new(secret.encode(), b"annotator login provider", hashlib.sha256).hexdigest()
         # Part of the name of what browsers store (keys.storage_name): one address may have served several projects.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
@@ -66,16 +70,36 @@ class Tokens:
         content = _loaded(self._cookies, cookie)
         return content is not None and content[0] == port and _today() <= content[1]
 
-    def key(self, run: str, seconds: float | None = KEY_SECONDS) -> str:
-        """A key for one run of the server, valid for so many seconds; None: as long as that run lasts."""
-        return self._keys.dumps([run, secrets.token_urlsafe(12), None if seconds is None else time.time() + seconds])
+    def session_cookie(self, port: int, member_id: int) -> str:
+        """The cookie that makes a browser this member's, at this port."""
+        return self._sessions.dumps([port, member_id, time.time()])
 
-    def key_name(self, key: str, run: str) -> str | None:
-        """The unique name of a key; None when it is not of this run or has expired."""
+    def session(self, cookie: str, port: int) -> tuple[int, float] | None:
+        """The member's id and when the session began (unix seconds); None when the cookie is none of ours, for another
+        port, or expired."""
+        content = _loaded(self._sessions, cookie)
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+            return None
+        return content[1], content[2]
+
+    def provider_cookies(self, name: str) -> URLSafeTimedSerializer:
+        """What reads a cookie of this name that Streamlit has set after a login at a provider."""
+        return URLSafeTimedSerializer(self.provider_secret, salt=name)
+
+    def key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
+        """A key for one run of the server, valid for so many seconds; None: as long as that run lasts.
+
+        member_id    whose session it begins; None where there are no members
+        """
+        until = None if seconds is None else time.time() + seconds
+        return self._keys.dumps([run, secrets.token_urlsafe(12), until, member_id])
+
+    def read_key(self, key: str, run: str) -> tuple[str, int | None] | None:
+        """The unique name of a key and whose session it begins; None when it is not of this run or has expired."""
         content = _loaded(self._keys, key)
         if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
             return None
-        return content[1]
+        return content[1], content[3]
 
 
 def _today() -> int:

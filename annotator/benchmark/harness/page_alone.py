@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 from annotator.ui import context
+from annotator.ui.access import local
 from annotator.ui.server import page_app, run_app
 
 
 def serve_pages(project: Path, port: int) -> None:
     """Serve a project's pages until the process is told to end (SIGTERM)."""
     context.open_project(project)
-    run_app(page_app(), port)
+    run_app(page_app(access=local(port)), local(port))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from annotator.exchange.sources.landing import size_in_words
 from annotator.store.today import seconds_left, today
 from annotator.ui import context, frame, navigation
 from annotator.ui.class_adding import all_classes
+from annotator.ui.door import SIGN_OUT
 from annotator.ui.keys import storage_name
 from annotator.ui.uploads import LARGEST
 
@@ -26,7 +27,7 @@ LOADER = """
 const mounted = new WeakMap();
 export default function (component) {
   const { data, parentElement } = component;
-  const url = new URL(`/api/script/${data.token}/%s/%s.js`, window.location.origin).href;
+  const url = new URL(`${data.base}/api/script/${data.token}/%s/%s.js`, window.location.origin).href;
   let entry = mounted.get(parentElement);
   if (!entry) {
     entry = { gone: false, page: null };
@@ -57,6 +58,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
         "token": frame.token(),
         "annotator": frame.annotator_name(),
         "project": storage_name(context.db()),
+        "base": context.base(),
         "pages": navigation.titles_and_addresses(),
     }
     _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)
@@ -67,7 +69,14 @@ def mount_who() -> None:
     (frame.STYLE). Asks for the name where it is not known yet."""
     name = frame.annotator_name()
     day = {"today": asdict(today(context.db(), name)), "day_left": seconds_left()}
-    data = {"token": frame.token(), "annotator": name} | day
+    member = frame.member()
+    data = {
+        "token": frame.token(),
+        "base": context.base(),
+        "annotator": name,
+        "role": member.role if member else "",
+        "sign_out": context.base() + SIGN_OUT if member else "",
+    } | day
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
         _component("who", (), "who")(data=data, key="who_line", **on)
@@ -77,6 +86,7 @@ def mount_upload() -> None:
     """Put the place on the page where files for an import are chosen or dropped; ui/uploads.py has them."""
     data = {
         "token": frame.token(),
+        "base": context.base(),
         "largest": LARGEST,
         "hint": f"or drop them here; at most {size_in_words(LARGEST)} a file. They are removed once they are imported.",
         "too_large": f"is larger than {size_in_words(LARGEST)}. Put it on the server's machine and give its path.",

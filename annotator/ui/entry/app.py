@@ -4,6 +4,7 @@ from importlib import import_module
 
 import streamlit as st
 
+from annotator.roles import Right
 from annotator.ui import frame
 from annotator.ui.components import mount_who
 from annotator.ui.navigation import PAGES, Entry
@@ -20,15 +21,21 @@ def _page(entry: Entry) -> st.Page:
     the first page after a start need not wait for."""
 
     def show() -> None:
+        if not frame.may(entry.right):
+            frame.refused(entry)
+            return
         import_module(f"annotator.ui.pages.{entry.name}").page()
 
     first = entry is PAGES[0]
-    listed = "visible" if entry.listed else "hidden"
+    listed = "visible" if entry.listed and frame.may(entry.right) else "hidden"
     return st.Page(show, title=entry.title, icon=entry.icon, url_path=entry.name, default=first, visibility=listed)
 
 
 st.set_page_config(page_title="Annotator", page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")
 frame.style()
+if not frame.may(Right.LOOK):
+    frame.ended()
+    st.stop()
 page = st.navigation([_page(entry) for entry in PAGES], position="top")
 with frame.errors_shown():
     mount_who()

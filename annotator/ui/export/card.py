@@ -12,6 +12,7 @@ from annotator.exchange.exports import data_card
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export import card_of
 from annotator.exchange.exports.summary import counted_alike
+from annotator.roles import Right
 from annotator.store.database import Database
 from annotator.ui import frame
 from annotator.ui.background import background
@@ -46,7 +47,7 @@ def edit_terms(db: Database, choices: Choices) -> Choices:
         "How to cite", before.cite, max_chars=LONGEST, placeholder="Ann (2026), Birds of ...", key="card_cite"
     ).strip()
     if (license_, cite) != (before.license, before.cite):
-        db.set_setting(TERMS, {"license": license_, "cite": cite})
+        db.set_setting(TERMS, {"license": license_, "cite": cite}, Right.REVIEW)
         st.toast("Saved for every data card.")
     return replace(choices, license=license_, cite=cite)
 

@@ -14,7 +14,7 @@ from annotator.exchange.exports.summary import Summary
 from annotator.shares import counted
 from annotator.store import tags
 from annotator.store.database import Database
-from annotator.ui import frame, note_list
+from annotator.ui import context, frame, note_list
 from annotator.ui.downloads import downloads
 from annotator.ui.export.choosing import Chosen
 from annotator.ui.export.kept import kept
@@ -162,7 +162,7 @@ def _outcome(outcome: Outcome, token: str) -> None:
         st.markdown(frame.escaped(f"{name} was cancelled, {when}. Nothing of it was kept."))
         return
     if outcome.offered:
-        address = f"/api/download/{quote(outcome.offered.id)}?token={quote(token)}"
+        address = f"{context.base()}/api/download/{quote(outcome.offered.id)}?token={quote(token)}"
         link_to(address, outcome.offered.path, size_in_words(outcome.offered.bytes), outcome.offered.expires_at)
     else:
         st.markdown("Written on the server:")

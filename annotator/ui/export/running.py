@@ -19,6 +19,7 @@ from annotator.exchange.exports.export import Prepared, prepare, write
 from annotator.exchange.exports.losses import WouldLose
 from annotator.exchange.files.safe_names import safe_name
 from annotator.exchange.formats import find_format
+from annotator.roles import Right
 from annotator.store.database import Database
 from annotator.store.folders import make_folder, sync_folder
 from annotator.store.place import make_room
@@ -95,7 +96,9 @@ class Exporting:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, order: Order) -> None:
-        """Begin. Raises AnnotatorError while another one is written, and for a name that cannot be used."""
+        """Begin. Raises AnnotatorError while another one is written, and for a name that cannot be used; Forbidden
+        to whoever may not export."""
+        self._db.require(Right.REVIEW)
         if problem := name_problem(self._db, order):
             raise AnnotatorError(problem)
         with self._lock:

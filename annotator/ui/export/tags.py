@@ -19,7 +19,7 @@ from annotator.exchange.files.text_cells import Rows
 from annotator.shares import counted
 from annotator.store import tags
 from annotator.store.database import Database
-from annotator.ui import frame, note_list, tables
+from annotator.ui import context, frame, note_list, tables
 from annotator.ui.background import Note, background
 from annotator.ui.downloads import Offered, downloads
 from annotator.ui.export.ordering import link_to, size_in_words
@@ -196,7 +196,7 @@ def _show(db: Database, compared: Compared, first: str, second: str) -> None:
     with st.expander(f"The first {len(compared.first)} changed pairs"):
         tables.show([dict(zip(HEAD, row, strict=True)) for row in compared.first], "Changed pairs")
     if downloads(db).find(compared.file.id):
-        address = f"/api/download/{quote(compared.file.id)}?token={quote(frame.token())}"
+        address = f"{context.base()}/api/download/{quote(compared.file.id)}?token={quote(frame.token())}"
         link_to(address, compared.file.path, size_in_words(compared.file.bytes), compared.file.expires_at)
     else:
         st.caption("The list of all changes has expired. Compare again.")

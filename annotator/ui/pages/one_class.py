@@ -10,7 +10,7 @@ from annotator.records import Class
 from annotator.shares import counted
 from annotator.store import cells, class_changes, classes, images, overview
 from annotator.store.database import Database
-from annotator.ui import frame
+from annotator.ui import context, frame
 
 CANDIDATES = 24  # images to choose examples from
 EXAMPLE = 150  # pixels: two beside each other on a phone
@@ -91,7 +91,7 @@ def _choose(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]
         with row, st.container(width=EXAMPLE, gap="small"):
             name = records[image_id].name
             st.html(
-                f'<img src="/api/thumb/{image_id}?token={escape(token)}" alt="{escape(name)}" '
+                f'<img src="{context.base()}/api/thumb/{image_id}?token={escape(token)}" alt="{escape(name)}" '
                 'style="width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 6px">'
             )
             key = f"example_{class_.id}_{image_id}"

@@ -37,6 +37,9 @@ def _settings() -> None:
     adapting.section(db)
     class_names.section(db)
 
+    st.subheader("People")
+    frame.link("members", "Members: who may do what", ":material/group:")
+
     st.caption("Auto-accept is on the Certificate page.")
 
 

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from annotator.queues.autopilot.actions import Action
 from annotator.queues.autopilot.planner import next_actions
 from annotator.records import WantedActions
+from annotator.roles import Right
 from annotator.ui import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -36,7 +37,7 @@ async def autopilot(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_autopilot, wanted), headers=FRESH)
 
 
-ROUTES = [Route("/api/autopilot", guarded(autopilot), methods=["POST"])]
+ROUTES = [Route("/api/autopilot", guarded(autopilot, Right.ANSWER), methods=["POST"])]
 
 
 def _autopilot(wanted: WantedActions) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.roles import Right
 from annotator.ui import class_adding, context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import AddClassRequest, parsed
@@ -21,7 +22,7 @@ async def add(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_add, annotator, asked.name, asked.sure), headers=FRESH)
 
 
-ROUTES = [Route("/api/classes/add", guarded(add), methods=["POST"])]
+ROUTES = [Route("/api/classes/add", guarded(add, Right.ANSWER), methods=["POST"])]
 
 
 def _add(annotator: str, name: str, sure: bool) -> dict[str, Any]:

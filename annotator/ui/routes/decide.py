@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.records import Batch, Decision, Saved
+from annotator.roles import Right
 from annotator.store import audits, decisions
 from annotator.store.database import Database
 from annotator.store.today import today
@@ -53,8 +54,8 @@ async def decide(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/recent", guarded(recent), methods=["POST"]),
-    Route("/api/decisions", guarded(decide), methods=["POST"]),
+    Route("/api/recent", guarded(recent, Right.LOOK), methods=["POST"]),
+    Route("/api/decisions", guarded(decide, Right.ANSWER), methods=["POST"]),
 ]
 
 
@@ -73,10 +74,13 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
 
 def _author(given: AnyGiven, own: str) -> str | None:
     """Whose decision it is: the page's own, or, when it waited in the browser while the name on the page changed, that
-    of the pass it was given under. None when nothing shows that it is theirs."""
+    of the pass it was given under. None when nothing shows that it is theirs, or an owner has taken their role away."""
     if given.annotator in ("", own):
         return own
-    return given.annotator if context.tokens().author(given.signature or "") == given.annotator else None
+    if context.tokens().author(given.signature or "") != given.annotator:
+        return None
+    sessions = context.sessions()
+    return given.annotator if sessions is None or sessions.may(given.annotator, Right.ANSWER) else None
 
 
 def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:

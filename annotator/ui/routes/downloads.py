@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from annotator.roles import Right
 from annotator.ui import context
 from annotator.ui.downloads import Offered, downloads
 from annotator.ui.routes.guard import FRESH, error, guarded
@@ -25,4 +26,4 @@ def _offered(name: str) -> Offered | None:
     return offered if offered and offered.path.is_file() else None
 
 
-ROUTES = [Route("/api/download/{name}", guarded(download))]
+ROUTES = [Route("/api/download/{name}", guarded(download, Right.REVIEW))]

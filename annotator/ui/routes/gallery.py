@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
 from annotator.store import versions
@@ -64,10 +65,10 @@ async def find(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/gallery", guarded(window), methods=["POST"]),
-    Route("/api/gallery/place", guarded(place), methods=["POST"]),
-    Route("/api/gallery/ids", guarded(ids), methods=["POST"]),
-    Route("/api/find", guarded(find), methods=["POST"]),
+    Route("/api/gallery", guarded(window, Right.LOOK), methods=["POST"]),
+    Route("/api/gallery/place", guarded(place, Right.LOOK), methods=["POST"]),
+    Route("/api/gallery/ids", guarded(ids, Right.LOOK), methods=["POST"]),
+    Route("/api/find", guarded(find, Right.LOOK), methods=["POST"]),
 ]
 
 

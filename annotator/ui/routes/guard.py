@@ -8,9 +8,12 @@ from prometheus_client import Histogram
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from annotator.errors import AnnotatorError, DiskFull, NoAnswer, ProjectMoved
-from annotator.store import access_tokens
+from annotator.errors import AnnotatorError, DiskFull, Forbidden, NoAnswer, ProjectMoved
+from annotator.roles import Right
+from annotator.store import access_tokens, acting
+from annotator.store.members import Member
 from annotator.ui import context
+from annotator.ui.door import MEMBER
 from annotator.ui.routes.requests import BadRequest
 
 LARGEST_BODY = 1_000_000
@@ -30,8 +33,9 @@ REQUEST_SECONDS = Histogram(
 Handler = Callable[[Request, str], Awaitable[Response]]
 
 
-def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, reached only with a valid token; what goes wrong becomes JSON that a person can read."""
+def guarded(handler: Handler, right: Right) -> Callable[[Request], Awaitable[Response]]:
+    """The handler, reached only with a valid token and, where the project has members, in the session of the member for
+    whom it was made, with a role that includes this right; what goes wrong becomes JSON that a person can read."""
 
     async def route(request: Request) -> Response:
         token = request.headers.get("x-annotator-token") or request.query_params.get("token", "")
@@ -39,6 +43,11 @@ def guarded(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         annotator = context.tokens().annotator(token)
         if annotator is None:
             return error(401, "This page's pass is missing or has run out. Reload the page.")
+        member: Member | None = request.scope.get(MEMBER)
+        if member is not None and member.name != annotator:
+            return error(401, f"This page is of {annotator}, and {member.name} is signed in. Reload the page.")
+        if member is not None and member.right < right:
+            return error(403, acting.refusal(member.name, member.role, right))
         return await readable(handler(request, annotator))
 
     return timed(route, handler)
@@ -85,6 +94,8 @@ async def readable(answer: Awaitable[Response]) -> Response:
         return await answer
     except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
         return Response(status_code=400)
+    except Forbidden as problem:
+        return error(403, str(problem))
     except DiskFull as problem:
         return error(507, str(problem))
     except ProjectMoved as problem:

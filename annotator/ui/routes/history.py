@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.records import SOURCES
+from annotator.roles import Right
 from annotator.store.image_history import Event, history_of
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -25,7 +26,7 @@ async def history(request: Request, annotator: str) -> Response:
     return JSONResponse({"decisions": [_shape(event, annotator) for event in events]}, headers=FRESH)
 
 
-ROUTES = [Route("/api/history", guarded(history), methods=["POST"])]
+ROUTES = [Route("/api/history", guarded(history, Right.LOOK), methods=["POST"])]
 
 
 def _shape(event: Event, annotator: str) -> dict[str, Any]:

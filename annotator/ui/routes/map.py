@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.roles import Right
 from annotator.snapshot import image_map
 from annotator.store import overview
 from annotator.ui import context
@@ -40,9 +41,9 @@ async def select(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/map", guarded(points)),
-    Route("/api/map/colors", guarded(colors)),
-    Route("/api/map/select", guarded(select), methods=["POST"]),
+    Route("/api/map", guarded(points, Right.LOOK)),
+    Route("/api/map/colors", guarded(colors, Right.LOOK)),
+    Route("/api/map/select", guarded(select, Right.LOOK), methods=["POST"]),
 ]
 
 

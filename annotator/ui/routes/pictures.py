@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from annotator.errors import AnnotatorError, NoAnswer
+from annotator.roles import Right
 from annotator.settings import EARLY_POSITIVES
 from annotator.snapshot import suggestions
 from annotator.store import copies, jobs, runs
@@ -78,11 +79,11 @@ async def asset(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/image/{image_id}", guarded(image)),
-    Route("/api/thumb/{image_id}", guarded(thumb)),
-    Route("/api/heatmap/{run_id}/{image_id}/{class_id}", guarded(heatmap)),
+    Route("/api/image/{image_id}", guarded(image, Right.LOOK)),
+    Route("/api/thumb/{image_id}", guarded(thumb, Right.LOOK)),
+    Route("/api/heatmap/{run_id}/{image_id}/{class_id}", guarded(heatmap, Right.LOOK)),
     # The token stands in the path, so that a script's relative imports carry it along.
-    Route("/api/script/{token}/{name:path}", guarded(asset)),
+    Route("/api/script/{token}/{name:path}", guarded(asset, Right.LOOK)),
 ]
 
 

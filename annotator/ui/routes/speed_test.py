@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from annotator.queues import speed_test
 from annotator.queues.speed_test import Task
+from annotator.roles import Right
 from annotator.snapshot.time_report import time_report
 from annotator.store import speed_tests
 from annotator.store.answer_times import Answer
@@ -35,8 +36,8 @@ async def time(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/speed_test", guarded(tasks), methods=["POST"]),
-    Route("/api/speed_test/time", guarded(time), methods=["POST"]),
+    Route("/api/speed_test", guarded(tasks, Right.ANSWER), methods=["POST"]),
+    Route("/api/speed_test/time", guarded(time, Right.ANSWER), methods=["POST"]),
 ]
 
 

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from annotator.roles import Right
 from annotator.ui import context
 from annotator.ui.routes.guard import FRESH, guarded
 from annotator.ui.routes.requests import UploadQuery, converted
@@ -39,4 +40,4 @@ async def _written(request: Request, incoming: Incoming) -> None:
     await run_sync(incoming.write, bytes(data))
 
 
-ROUTES = [Route("/api/upload", guarded(upload), methods=["POST"])]
+ROUTES = [Route("/api/upload", guarded(upload, Right.OWN), methods=["POST"])]

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
+from annotator.roles import Right
 from annotator.store import cells, leases
 from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
@@ -105,12 +106,12 @@ async def examples(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/work", guarded(work), methods=["POST"]),
-    Route("/api/grid", guarded(grids), methods=["POST"]),
-    Route("/api/items", guarded(items), methods=["POST"]),
-    Route("/api/neighbours", guarded(neighbours), methods=["POST"]),
-    Route("/api/classes", guarded(classes), methods=["POST"]),
-    Route("/api/examples", guarded(examples), methods=["POST"]),
+    Route("/api/work", guarded(work, Right.ANSWER), methods=["POST"]),
+    Route("/api/grid", guarded(grids, Right.ANSWER), methods=["POST"]),
+    Route("/api/items", guarded(items, Right.LOOK), methods=["POST"]),
+    Route("/api/neighbours", guarded(neighbours, Right.LOOK), methods=["POST"]),
+    Route("/api/classes", guarded(classes, Right.LOOK), methods=["POST"]),
+    Route("/api/examples", guarded(examples, Right.LOOK), methods=["POST"]),
 ]
 
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The map as bytes: points, and one byte a point that says what colour it has. */
 
-import { ApiError } from "../shared/api.js";
+import { ApiError, BASE } from "../shared/api.js";
 
 /** @typedef {{by: "stage" | "class" | "probability", class: number | null}} Colouring */
 
@@ -42,7 +42,7 @@ export class MapData {
   async #get(path) {
     let response;
     try {
-      response = await fetch(path, { headers: { "x-annotator-token": this.api.token } });
+      response = await fetch(BASE + path, { headers: { "x-annotator-token": this.api.token } });
     } catch {
       throw new ApiError(0, "the server cannot be reached");
     }

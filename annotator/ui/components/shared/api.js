@@ -1,6 +1,11 @@
 // @ts-check
 /** Requests to our routes; each carries the token that the page was given. */
 
+/** The path that all addresses of this app begin with, "" or like "/annotator"; the server says it (ui/shell.py). */
+export const BASE = new URL(
+  /** @type {any} */ (window).__streamlit?.BACKEND_BASE_URL ?? window.location.origin,
+).pathname.replace(/\/$/, "");
+
 const KEPT_ALIVE = 30_000; // characters: browsers carry at most 64 KB past the end of a page, all requests together
 
 export class Api {
@@ -17,7 +22,7 @@ export class Api {
     const text = JSON.stringify(body);
     let response;
     try {
-      response = await fetch(path, {
+      response = await fetch(BASE + path, {
         method: "POST",
         headers: { "content-type": "application/json", "x-annotator-token": this.token },
         body: text,
@@ -34,7 +39,7 @@ export class Api {
 
   /** @param {string} path */
   url(path) {
-    return `${path}?token=${encodeURIComponent(this.token)}`;
+    return `${BASE}${path}?token=${encodeURIComponent(this.token)}`;
   }
 }
 

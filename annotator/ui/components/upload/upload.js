@@ -1,6 +1,7 @@
 // @ts-check
 /** Files for an import, chosen or dropped, sent to the server one after the other; the page lists those that are there. */
 
+import { BASE } from "../shared/api.js";
 import { el } from "../shared/dom.js";
 
 const UNREACHABLE = "The server cannot be reached. Choose the file again when it is back.";
@@ -68,7 +69,7 @@ export default class Upload {
   /** XMLHttpRequest, since fetch does not say how much it has sent. @param {File} file */
   send(file) {
     const request = (this.request = new XMLHttpRequest());
-    request.open("POST", `/api/upload?name=${encodeURIComponent(file.name)}`);
+    request.open("POST", `${BASE}/api/upload?name=${encodeURIComponent(file.name)}`);
     request.setRequestHeader("x-annotator-token", this.data.token);
     this.bar.value = 0;
     this.status.textContent = file.name;

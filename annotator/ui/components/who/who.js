@@ -19,8 +19,12 @@ export default class Who {
     this.counted = component.data.today;
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
     const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
-    const button = el("button", { type: "button", onclick: () => this.change() }, "Switch user");
-    line.replaceChildren(this.name, this.figures, button);
+    const { role, sign_out } = component.data;
+    const button = sign_out
+      ? el("form", { method: "post", action: sign_out }, el("button", {}, "Sign out"))
+      : el("button", { type: "button", onclick: () => this.change() }, "Switch user");
+    const role_ = role ? el("span", { class: "role", title: "Your role in this project. Owners change roles." }, role) : "";
+    line.replaceChildren(this.name, role_, this.figures, button);
     this.hear = (/** @type {any} */ { detail }) => {
       this.take(detail.counted);
       this.ahead = detail.ahead;

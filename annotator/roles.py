@@ -1,0 +1,46 @@
+"""What each role may do. Every role may do all that the one before it may."""
+
+from enum import IntEnum, StrEnum
+
+from annotator.errors import AnnotatorError, did_you_mean
+
+
+class Right(IntEnum):
+    """What an action needs. The order is the meaning: a higher right includes the lower ones."""
+
+    NOTHING = 0
+    LOOK = 1  # see images, labels, progress
+    ANSWER = 2  # decide about images, take back one's own decisions
+    REVIEW = 3  # settle, order audits, auto-accept, export
+    OWN = 4  # classes, images, imports, the model, members
+
+
+class Role(StrEnum):
+    """The role of a member, as it is stored."""
+
+    NONE = "none"  # signed in, but not let in: a newcomer, or somebody who was removed
+    GUEST = "guest"
+    ANNOTATOR = "annotator"
+    REVIEWER = "reviewer"
+    OWNER = "owner"
+
+    @property
+    def right(self) -> Right:
+        """The highest right of this role."""
+        return Right(list(Role).index(self))
+
+
+ABOUT = {
+    Role.NONE: "no access",
+    Role.GUEST: "looks",
+    Role.ANNOTATOR: "answers",
+    Role.REVIEWER: "answers, settles, audits, exports",
+    Role.OWNER: "everything",
+}
+
+
+def role_named(name: str) -> Role:
+    """The role of this name. Raises AnnotatorError."""
+    if name not in list(Role):
+        raise AnnotatorError(f"There is no role {name!r}. {did_you_mean(name, list(Role))}")
+    return Role(name)

@@ -1,0 +1,53 @@
+"""On whose behalf this process is writing, and whether they may.
+
+Where several people share a project, the page process says at its doors who is asking (`source`), and every write of
+that person is checked against their role inside its own transaction: a role that was taken away a moment ago no longer
+counts. A program of the project's owner on the machine (a command, the worker, the app's own threads) acts for nobody
+and may do everything; it could edit the file.
+"""
+
+from collections.abc import Callable
+
+import sqlite_utils
+
+from annotator.errors import Forbidden
+from annotator.roles import ABOUT, Right, Role
+
+NOBODY = 0  # the id of somebody who is no member
+
+_sources: list[Callable[[], int | None]] = []
+
+
+def source(who: Callable[[], int | None]) -> None:
+    """Let `who` say whose request the calling thread is at: a member's id, NOBODY for a person who is none, None for
+    the program itself. Called once, by the process that serves people."""
+    _sources[:] = [who]
+
+
+def member_id() -> int | None:
+    """Who the calling thread acts for, as `source` was told to say; None for the program itself."""
+    return _sources[0]() if _sources else None
+
+
+def check(sql: sqlite_utils.Database, right: Right) -> None:
+    """Raises Forbidden when the person this thread acts for has not this right now."""
+    id_ = member_id()
+    if id_ is None:
+        return
+    row = sql.execute("SELECT name, role FROM member WHERE id = ?", [id_]).fetchone()
+    name, role = row or ("Whoever is not signed in", Role.NONE)
+    if Role(role).right < right:
+        raise Forbidden(refusal(name, role, right))
+
+
+def refusal(name: str, role: str, right: Right) -> str:
+    """Why this person may not do something, and what to do."""
+    return (
+        f"{name} has the role {role} ({ABOUT[Role(role)]}); this needs {needed(right)}. An owner of the project can "
+        "change roles on the Members page."
+    )
+
+
+def needed(right: Right) -> str:
+    """The least role with this right."""
+    return next(role for role in Role if role.right >= right).value

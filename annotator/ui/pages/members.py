@@ -1,0 +1,172 @@
+"""Members: who may do what here, invitation links, newcomers, and the log of what changed. For owners."""
+
+from datetime import datetime
+
+import pandas as pd
+import streamlit as st
+
+from annotator.roles import ABOUT, Role
+from annotator.store import members
+from annotator.store.database import Database
+from annotator.store.members import Member
+from annotator.ui import context, frame
+from annotator.ui.access import OIDC
+from annotator.ui.keys import invitation
+
+SHOWN = 500  # entries of the log on the page; the download has all
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        by, db = frame.annotator_name(), context.db()
+        if context.sessions() is None:
+            _local()
+            return
+        st.subheader("Members")
+        _link_made()
+        for member in members.members(db):
+            _row(db, member, by)
+        _add(db, by)
+        if context.mode() == OIDC:
+            _newcomers(db, by)
+        _log(db)
+
+
+def _local() -> None:
+    st.subheader("Members")
+    st.info(
+        "This project is served to this computer only, and whoever opens it may do everything. To let several people "
+        "in, each with a role, start it with one of these:"
+    )
+    st.code(
+        "annotator serve PROJECT --auth invitation\n"
+        "annotator serve PROJECT --auth oidc --oidc provider.toml --url https://labels.example.org",
+        language=None,
+    )
+
+
+def _link_made() -> None:
+    """An invitation link that was just made; it is shown until the next one, or until the page is left."""
+    made = st.session_state.get("member_link")
+    if made:
+        name, address = made
+        st.success(frame.escaped(f"Send this link to {name}, and to nobody else. It is shown only now."))
+        st.code(address, language=None, wrap_lines=True)
+
+
+def _row(db: Database, member: Member, by: str) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
+        role = st.selectbox(
+            f"Role of {member.name}",
+            list(Role),
+            index=list(Role).index(member.role),
+            format_func=lambda role: f"{role.value}: {ABOUT[role]}",
+            label_visibility="collapsed",
+            # With the role in its key the box shows what another owner has chosen meanwhile.
+            key=f"role_{member.id}_{member.role}",
+            width=300,
+        )
+        if role != member.role:
+            members.set_role(db, member.name, role, by, expected=member.role)
+            _changed(f"{member.name} is {role.value} now: {ABOUT[role]}.")
+        if member.role != Role.NONE and st.button(
+            "New link" if member.has_link else "Invitation link",
+            key=f"link_{member.id}",
+            help="Whoever opens it is signed in as this person. An earlier link is not accepted any more.",
+        ):
+            _make_link(db, member.name, by)
+        if member.role != Role.NONE and st.button(
+            "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions, and makes the link useless."
+        ):
+            members.sign_out_everywhere(db, member.name, by)
+            _changed(f"{member.name} is signed out everywhere.")
+        st.caption(_seen(member))
+
+
+def _seen(member: Member) -> str:
+    signed_in = (
+        f"signed in {datetime.fromtimestamp(member.signed_in_at, frame.zone()):%Y-%m-%d %H:%M}"
+        if member.signed_in_at
+        else "never signed in"
+    )
+    how = [signed_in, *(["has a link"] if member.has_link else []), *([member.email] if member.email else [])]
+    return frame.escaped(" · ".join(how))
+
+
+def _add(db: Database, by: str) -> None:
+    with st.form("member_form", clear_on_submit=True):
+        st.markdown("**Add a person**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.text_input("Name", max_chars=members.LONGEST_NAME, placeholder="Ann")
+            roles = [role for role in Role if role != Role.NONE]
+            role = st.selectbox("Role", roles, index=1, format_func=lambda role: f"{role.value}: {ABOUT[role]}")
+            email = ""
+            if context.mode() == OIDC:
+                email = st.text_input("E-mail address", help="Recognised when the login provider has verified it.")
+            if st.form_submit_button("Add", type="primary"):
+                with frame.errors_shown():
+                    member = members.add(db, name, role, by, email)
+                    if context.mode() == OIDC and email:
+                        _changed(f"{member.name} can sign in now.")
+                    _make_link(db, member.name, by)
+
+
+def _make_link(db: Database, name: str, by: str) -> None:
+    st.session_state["member_link"] = (name, invitation(db, members.new_link(db, name, by)))
+    _changed("")
+
+
+def _newcomers(db: Database, by: str) -> None:
+    current = members.newcomer_role(db)
+    roles = [role for role in Role if role != Role.OWNER]
+    chosen = st.selectbox(
+        "Whoever signs in at the login provider and is not listed here gets the role",
+        roles,
+        index=roles.index(current),
+        format_func=lambda role: f"{role.value}: {ABOUT[role]}",
+        key=f"newcomers_{current}",
+    )
+    if chosen != current:
+        members.set_newcomer_role(db, chosen, by)
+        _changed(f"Newcomers have the role {chosen.value} now.")
+
+
+def _log(db: Database) -> None:
+    st.subheader("Log")
+    st.caption("Who signed in, and who changed what about whom, newest first. Nobody can change or delete entries.")
+    entries = members.log(db, SHOWN)
+    if not entries:
+        st.caption("Nothing yet.")
+        return
+    st.dataframe(_table(entries), hide_index=True, width="stretch")
+    st.download_button(
+        "Download all as CSV",
+        lambda: _table(members.log(db)).to_csv(index=False),
+        file_name="access_log.csv",
+        mime="text/csv",
+        on_click="ignore",
+    )
+
+
+def _table(entries: list[members.LogEntry]) -> pd.DataFrame:
+    zone = frame.zone()
+    return pd.DataFrame(
+        {
+            "when": [datetime.fromtimestamp(entry.at, zone).isoformat(" ", "seconds") for entry in entries],
+            "by": [entry.by for entry in entries],
+            "what": [entry.what for entry in entries],
+            "member": [entry.member for entry in entries],
+            "detail": [entry.detail for entry in entries],
+        }
+    )
+
+
+def _changed(text: str) -> None:
+    sessions = context.sessions()
+    if sessions is not None:
+        sessions.look_up(anew=True)
+    if text:
+        st.toast(frame.escaped(text))
+    st.rerun()
