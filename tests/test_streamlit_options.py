@@ -183,6 +183,7 @@ called = [
     ["tags", project],
     ["diff", project, "now"],
     ["tokens", project],
+    ["members", project],
     ["formats"],
     ["backbones"],
     ["backbone", project],

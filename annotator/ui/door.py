@@ -50,8 +50,8 @@ PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
 <style>
 body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; color-scheme: light dark; }
-a.button, button { font: inherit; display: inline-block; padding: 0.5em 1.2em; border: 0; border-radius: 9px;
-  background: #0b7265; color: #fff; text-decoration: none; cursor: pointer; }
+a.button { display: inline-block; padding: 0.5em 1.2em; border-radius: 9px; background: #0b7265; color: #fff;
+  text-decoration: none; }
 </style>
 %s</html>
 """
@@ -74,8 +74,8 @@ owner of the project to give you one on the Members page; then <a href="%s">open
 OTHER = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link that you
 opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
 """
-SIGNED_OUT = """<h1>You are signed out</h1><p>%s</p>"""
-SIGN_OUT_FORM = """<form method="post" action="%s"><button>Sign out</button></form>"""
+SIGNED_OUT = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
+SIGN_OUT_LINK = """<p><a class="button" href="%s">Sign out</a></p>"""
 TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing is lost."
 
 
@@ -178,7 +178,7 @@ class Door:
         if path == HEALTH:
             return PlainTextResponse("ok")
         if member is not None:
-            sign_out = SIGN_OUT_FORM % (self.base + SIGN_OUT)
+            sign_out = SIGN_OUT_LINK % (self.base + SIGN_OUT)
             return _closed(path, WAITING % (html.escape(member.name), _address(scope), sign_out))
         if self.access and self.access.mode == OIDC:
             return _closed(path, BY_LOGIN % (_used_up(given.get("key")), self.base + SIGN_IN))
@@ -188,23 +188,23 @@ class Door:
     def _way(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The way to a login provider and back, and out."""
         is_oidc = self.access is not None and self.access.mode == OIDC
-        if path == SIGN_OUT and scope["method"] == "POST":
-            return self._signed_out(scope, is_oidc)
-        if not is_oidc or scope["method"] != "GET" or path == SIGN_OUT:
+        if scope["method"] != "GET" or (path != SIGN_OUT and not is_oidc):
             return _not_found()
+        if path in (SIGN_OUT, PROVIDER_SIGN_OUT) and headers.get("sec-fetch-site") not in (None, "same-origin"):
+            return PlainTextResponse("A page of another origin may not sign anybody out.\n", 403)
+        if path == SIGN_OUT:
+            return self._signed_out(scope, is_oidc)
         if path == SIGN_IN:
             # Streamlit's login takes a name of the provider that it has signed itself, two minutes ago at most.
             token = auth_util.encode_provider_token("default")
             return _redirect(f"{self.base}{FROM_PROVIDER[0]}?{urlencode({'provider': token})}")
-        if path == PROVIDER_SIGN_OUT and headers.get("sec-fetch-site") not in (None, "same-origin"):
-            return PlainTextResponse("A page of another origin may not sign anybody out.\n", 403)
         return None
 
     def _signed_out(self, scope: Scope, is_oidc: bool) -> Response:
-        # A redirect would be the form's, which may lead to this origin only; the provider's page is of another.
-        on = f'<meta http-equiv="refresh" content="0; url={self.base}{PROVIDER_SIGN_OUT}">' if is_oidc else ""
-        text = "One moment." if is_oidc else "Your invitation link signs you in again."
-        answer = HTMLResponse(PAGE % (on, SIGNED_OUT % text), headers={"cache-control": "no-store"})
+        if is_oidc:
+            answer = _redirect(f"{self.base}{PROVIDER_SIGN_OUT}")
+        else:
+            answer = HTMLResponse(PAGE % ("", SIGNED_OUT), headers={"cache-control": "no-store"})
         answer.delete_cookie(cookie_name(scope["server"][1]), path=f"{self.base}/")
         return answer
 
@@ -224,7 +224,7 @@ class Door:
         if member is not None and member.id != invited.id:
             # Else a link sent by somebody would make people label in another's name without noticing.
             own, other = html.escape(member.name), html.escape(invited.name)
-            sign_out = SIGN_OUT_FORM % (self.base + SIGN_OUT)
+            sign_out = SIGN_OUT_LINK % (self.base + SIGN_OUT)
             return _closed("", OTHER % (own, other, _address(scope), own, sign_out))
         await run_sync(sessions.look_up, True)
         port = scope["server"][1]

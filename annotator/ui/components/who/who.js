@@ -21,7 +21,7 @@ export default class Who {
     const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
     const { role, sign_out } = component.data;
     const button = sign_out
-      ? el("form", { method: "post", action: sign_out }, el("button", {}, "Sign out"))
+      ? el("a", { href: sign_out }, "Sign out")
       : el("button", { type: "button", onclick: () => this.change() }, "Switch user");
     const role_ = role ? el("span", { class: "role", title: "Your role in this project. Owners change roles." }, role) : "";
     line.replaceChildren(this.name, role_, this.figures, button);
