@@ -34,6 +34,7 @@ check: $(VENV)/installed-for-tests
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
+	$(BIN)/python tests/get_caddy.py
 	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
 unit-tests: $(VENV)/installed-for-tests

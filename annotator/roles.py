@@ -39,6 +39,11 @@ ABOUT = {
 }
 
 
+# What owners can keep from guests and annotators, so that nobody is led by what others answered; by page, and the
+# history of an image.
+KEPT_FROM_SIGHT = ("gallery", "map", "progress", "certificate", "history")
+
+
 def role_named(name: str) -> Role:
     """The role of this name. Raises AnnotatorError."""
     if name not in list(Role):

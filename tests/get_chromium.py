@@ -21,7 +21,7 @@ def get_chromium() -> str:
     installed without a password). Raises AnnotatorError, saying what was tried and how to get one, when all fail.
     """
     tried = []
-    for how in (None, _playwrights_own, _package):
+    for how in (None, _playwrights_own, lambda: package("chromium")):
         if how is not None:
             tried.append(how())
         try:
@@ -42,13 +42,14 @@ def _playwrights_own() -> str:
     return _try([sys.executable, "-P", "-m", "playwright", "install", "chromium"])
 
 
-def _package() -> str:
+def package(name: str) -> str:
+    """Installs a package of the distribution; returns what was run and how it ended."""
     sudo = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["sudo", "--non-interactive"]
     for program, *steps in (
-        ("apt-get", ["update"], ["install", "--yes", "--no-install-recommends", "chromium"]),
-        ("dnf", ["install", "--assumeyes", "chromium"]),
-        ("apk", ["add", "chromium"]),
-        ("pacman", ["-Sy", "--noconfirm", "chromium"]),
+        ("apt-get", ["update"], ["install", "--yes", "--no-install-recommends", name]),
+        ("dnf", ["install", "--assumeyes", name]),
+        ("apk", ["add", name]),
+        ("pacman", ["-Sy", "--noconfirm", name]),
     ):
         if shutil.which(program):
             return "; ".join(_try([*sudo, program, *step]) for step in steps)
@@ -57,7 +58,7 @@ def _package() -> str:
 
 def _try(command: list[str]) -> str:
     """Runs it; returns what was run and how it ended."""
-    print("Getting a browser for the tests:", " ".join(command), flush=True)
+    print("Getting what the tests need:", " ".join(command), flush=True)
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=MINUTES * 60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -9,18 +9,19 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.roles import Right, Role, role_named
+from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
 from annotator.store.database import Database
 
 LONGEST_NAME = 60
 NEWCOMERS = "role_of_newcomers"  # a setting: what somebody is whom the login provider knows and nobody has let in
+HIDDEN = "hidden_from_annotators"  # a setting
 LONGEST_SUBJECT = 1000
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 _COLUMNS = "id, name, role, subject, email, secret_sha256 IS NOT NULL, sessions_since, made_at, signed_in_at"
@@ -227,6 +228,21 @@ def set_newcomer_role(db: Database, role: str, by: str) -> None:
     with db.writing() as sql:
         db.set_setting(NEWCOMERS, known)
         _log(sql, by, "newcomers", "", f"have the role {known}")
+
+
+def hidden(db: Database) -> tuple[str, ...]:
+    """What guests and annotators do not see: some of KEPT_FROM_SIGHT."""
+    stored = db.setting(HIDDEN, [])
+    return tuple(part for part in KEPT_FROM_SIGHT if isinstance(stored, list) and part in stored)
+
+
+def hide(db: Database, parts: Sequence[str], by: str) -> None:
+    """Choose it. Raises AnnotatorError for a part that cannot be hidden."""
+    if unknown := [part for part in parts if part not in KEPT_FROM_SIGHT]:
+        raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], KEPT_FROM_SIGHT)}")
+    with db.writing() as sql:
+        db.set_setting(HIDDEN, [part for part in KEPT_FROM_SIGHT if part in parts])
+        _log(sql, by, "hidden", "", ", ".join(hidden(db)) or "nothing")
 
 
 def log(db: Database, limit: int | None = None) -> list[LogEntry]:

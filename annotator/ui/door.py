@@ -68,6 +68,9 @@ browser has not sent yet are kept in it.</p>
 BY_LOGIN = """<h1>Sign in to label</h1>%s
 <p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
 """
+UNREACHABLE = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever is signed in
+works on. Try again in a few minutes. If it stays so, whoever runs this server finds the reason in its log.</p>
+"""
 WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
 owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
 """
@@ -107,7 +110,9 @@ class Door:
         headers = Headers(scope=scope)
         send = self._with_headers(send, headers.get("host", ""))
         answer = await self._answer(scope, headers)
-        if answer is None:
+        if answer is None and scope["path"].removeprefix(self.base) in FROM_PROVIDER:
+            await self.app(scope, receive, _in_words(scope, receive, send))
+        elif answer is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
@@ -279,6 +284,21 @@ class Door:
             await send(message)
 
         return send_with_headers
+
+
+def _in_words(scope: Scope, receive: Receive, send: Send) -> Callable[[Message], Awaitable[None]]:
+    """`send` for an answer of Streamlit's login; two words of it about an error become a page that says what to do."""
+    failed = False
+
+    async def send_in_words(message: Message) -> None:
+        nonlocal failed
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            failed = True
+            await HTMLResponse(PAGE % ("", UNREACHABLE), 502, {"cache-control": "no-store"})(scope, receive, send)
+        elif not failed:
+            await send(message)
+
+    return send_in_words
 
 
 async def _member(sessions: Sessions, cookies: Mapping[str, str]) -> Member | None:

@@ -95,13 +95,16 @@ def refused(entry: Entry) -> None:
     """What somebody sees who opens a page that their role does not include, and where they may go."""
     signed_in = member()
     role = signed_in.role if signed_in else "none"
-    info(
-        f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project can "
-        "change that on the Members page."
-    )
+    if may(entry.right):
+        info(f"The owners of this project do not show {entry.title} to guests and annotators.")
+    else:
+        info(
+            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project "
+            "can change that on the Members page."
+        )
     with st.container(horizontal=True):
         for other in PAGES:
-            if other.listed and may(other.right):
+            if other.listed and may_open(other):
                 link(other.name, other.title, other.icon)
 
 
@@ -112,6 +115,13 @@ def ended() -> None:
         "wait in this browser: sign in again and they are sent."
     )
     st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
+
+
+def may_open(entry: Entry) -> bool:
+    """Whether whoever looks at this page may open that one."""
+    sessions, signed_in = context.sessions(), member()
+    hidden = sessions is not None and signed_in is not None and sessions.hides(entry.name, signed_in)
+    return may(entry.right) and not hidden
 
 
 def token() -> str:

@@ -42,6 +42,7 @@ class Sessions:
         self.db, self.access, self.tokens = db, access, tokens
         self._lock = threading.Lock()
         self._by_id: dict[int, Member] = {}
+        self._hidden: tuple[str, ...] = ()
         self._looked_up = -LOOKED_UP
 
     def member(self, cookies: Mapping[str, str]) -> Member | None:
@@ -95,7 +96,12 @@ class Sessions:
         if anew or self.is_stale:
             began = time.monotonic()
             self._by_id = {member.id: member for member in members.members(self.db)}
+            self._hidden = members.hidden(self.db)
             self._looked_up = began
+
+    def hides(self, part: str, member: Member) -> bool:
+        """Whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
+        return member.right < Right.REVIEW and part in self._hidden
 
     def _claims(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
         """What the login provider said of somebody, and when (unix seconds); None without a valid session."""

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from annotator.exchange.sources.landing import size_in_words
+from annotator.roles import Right
 from annotator.store.today import seconds_left, today
 from annotator.ui import context, frame, navigation
 from annotator.ui.class_adding import all_classes
@@ -59,6 +60,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
         "annotator": frame.annotator_name(),
         "project": storage_name(context.db()),
         "base": context.base(),
+        "may_answer": frame.may(Right.ANSWER),
         "pages": navigation.titles_and_addresses(),
     }
     _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)

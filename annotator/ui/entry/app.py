@@ -21,13 +21,13 @@ def _page(entry: Entry) -> st.Page:
     the first page after a start need not wait for."""
 
     def show() -> None:
-        if not frame.may(entry.right):
+        if not frame.may_open(entry):
             frame.refused(entry)
             return
         import_module(f"annotator.ui.pages.{entry.name}").page()
 
     first = entry is PAGES[0]
-    listed = "visible" if entry.listed and frame.may(entry.right) else "hidden"
+    listed = "visible" if entry.listed and frame.may_open(entry) else "hidden"
     return st.Page(show, title=entry.title, icon=entry.icon, url_path=entry.name, default=first, visibility=listed)
 
 

@@ -13,6 +13,7 @@ from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words
 from annotator.quality.shortfall import lacks
+from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.store import classes, overview
 from annotator.store.database import Database
@@ -53,7 +54,8 @@ def _certificate() -> None:
         _audit(db, certified)
     _by_class(certified, target)
     _numbers(certified)
-    auto_accept_card.card(db)
+    if frame.may(Right.REVIEW):
+        auto_accept_card.card(db)
     with st.container(border=True):
         st.markdown("#### Download the data card")
         st.caption("The data card states all of this, how it was measured, and its limits. Every export includes it.")
@@ -143,6 +145,9 @@ def _audit(db: Database, certified: Certificate) -> None:
             "A random sample of image-class pairs, answered with predictions hidden. All figures on this page rest on "
             f"these answers. {so_far}"
         )
+        if not frame.may(Right.REVIEW):
+            st.caption("Reviewers and owners start audits.")
+            return
         with st.form("audit_form", border=False):
             cells = st.number_input(
                 "Pairs in the sample", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"

@@ -5,7 +5,8 @@ from datetime import datetime
 import pandas as pd
 import streamlit as st
 
-from annotator.roles import ABOUT, Role
+from annotator.errors import AnnotatorError
+from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store import members
 from annotator.store.database import Database
 from annotator.store.members import Member
@@ -13,6 +14,13 @@ from annotator.ui import context, frame
 from annotator.ui.access import OIDC
 from annotator.ui.keys import invitation
 
+HIDEABLE = {
+    "gallery": "Gallery",
+    "map": "Map",
+    "progress": "Progress",
+    "certificate": "Certificate",
+    "history": "the history of an image",
+}
 SHOWN = 500  # entries of the log on the page; the download has all
 
 
@@ -24,12 +32,15 @@ def page() -> None:
             _local()
             return
         st.subheader("Members")
+        if problem := st.session_state.pop("member_error", ""):
+            frame.error(problem)
         _link_made()
         for member in members.members(db):
             _row(db, member, by)
         _add(db, by)
         if context.mode() == OIDC:
             _newcomers(db, by)
+        _hidden(db, by)
         _log(db)
 
 
@@ -58,19 +69,19 @@ def _link_made() -> None:
 def _row(db: Database, member: Member, by: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
-        role = st.selectbox(
+        # With the role in its key the box shows what another owner has chosen meanwhile.
+        key = f"role_{member.id}_{member.role}"
+        st.selectbox(
             f"Role of {member.name}",
             list(Role),
             index=list(Role).index(member.role),
             format_func=lambda role: f"{role.value}: {ABOUT[role]}",
             label_visibility="collapsed",
-            # With the role in its key the box shows what another owner has chosen meanwhile.
-            key=f"role_{member.id}_{member.role}",
+            key=key,
             width=300,
+            on_change=_chosen,
+            args=[db, member.name, member.role, key, by],
         )
-        if role != member.role:
-            members.set_role(db, member.name, role, by, expected=member.role)
-            _changed(f"{member.name} is {role.value} now: {ABOUT[role]}.")
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
             key=f"link_{member.id}",
@@ -83,6 +94,19 @@ def _row(db: Database, member: Member, by: str) -> None:
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
         st.caption(_seen(member))
+
+
+def _chosen(db: Database, name: str, seen: Role, key: str, by: str) -> None:
+    """A role was chosen in a box that showed `seen`. Runs before the page is drawn anew, which shows the error."""
+    role = Role(st.session_state[key])
+    try:
+        members.set_role(db, name, role, by, expected=seen)
+    except AnnotatorError as problem:
+        st.session_state["member_error"] = str(problem)
+        st.session_state[key] = seen
+        return
+    st.toast(frame.escaped(f"{name} is {role.value} now: {ABOUT[role]}."))
+    _look_up()
 
 
 def _seen(member: Member) -> str:
@@ -133,6 +157,21 @@ def _newcomers(db: Database, by: str) -> None:
         _changed(f"Newcomers have the role {chosen.value} now.")
 
 
+def _hidden(db: Database, by: str) -> None:
+    current = list(members.hidden(db))
+    chosen = st.multiselect(
+        "Guests and annotators do not see",
+        KEPT_FROM_SIGHT,
+        default=current,
+        format_func=HIDEABLE.__getitem__,
+        key=f"hidden_{'_'.join(current)}",
+        help="So that nobody is led by what others have answered, or by how far they are.",
+    )
+    if set(chosen) != set(current):
+        members.hide(db, chosen, by)
+        _changed("")
+
+
 def _log(db: Database) -> None:
     st.subheader("Log")
     st.caption("Who signed in, and who changed what about whom, newest first. Nobody can change or delete entries.")
@@ -163,10 +202,14 @@ def _table(entries: list[members.LogEntry]) -> pd.DataFrame:
     )
 
 
-def _changed(text: str) -> None:
+def _look_up() -> None:
     sessions = context.sessions()
     if sessions is not None:
         sessions.look_up(anew=True)
+
+
+def _changed(text: str) -> None:
+    _look_up()
     if text:
         st.toast(frame.escaped(text))
     st.rerun()

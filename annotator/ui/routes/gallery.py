@@ -65,9 +65,9 @@ async def find(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/gallery", guarded(window, Right.LOOK), methods=["POST"]),
-    Route("/api/gallery/place", guarded(place, Right.LOOK), methods=["POST"]),
-    Route("/api/gallery/ids", guarded(ids, Right.LOOK), methods=["POST"]),
+    Route("/api/gallery", guarded(window, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/gallery/place", guarded(place, Right.LOOK, "gallery"), methods=["POST"]),
+    Route("/api/gallery/ids", guarded(ids, Right.LOOK, "gallery"), methods=["POST"]),
     Route("/api/find", guarded(find, Right.LOOK), methods=["POST"]),
 ]
 

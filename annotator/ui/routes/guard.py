@@ -33,9 +33,12 @@ REQUEST_SECONDS = Histogram(
 Handler = Callable[[Request, str], Awaitable[Response]]
 
 
-def guarded(handler: Handler, right: Right) -> Callable[[Request], Awaitable[Response]]:
+def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request], Awaitable[Response]]:
     """The handler, reached only with a valid token and, where the project has members, in the session of the member for
-    whom it was made, with a role that includes this right; what goes wrong becomes JSON that a person can read."""
+    whom it was made, with a role that includes this right; what goes wrong becomes JSON that a person can read.
+
+    part    what this shows, of roles.KEPT_FROM_SIGHT
+    """
 
     async def route(request: Request) -> Response:
         token = request.headers.get("x-annotator-token") or request.query_params.get("token", "")
@@ -48,6 +51,9 @@ def guarded(handler: Handler, right: Right) -> Callable[[Request], Awaitable[Res
             return error(401, f"This page is of {annotator}, and {member.name} is signed in. Reload the page.")
         if member is not None and member.right < right:
             return error(403, acting.refusal(member.name, member.role, right))
+        sessions = context.sessions()
+        if member is not None and sessions is not None and sessions.hides(part, member):
+            return error(403, "The owners of this project do not show this to guests and annotators.")
         return await readable(handler(request, annotator))
 
     return timed(route, handler)

@@ -26,7 +26,7 @@ async def history(request: Request, annotator: str) -> Response:
     return JSONResponse({"decisions": [_shape(event, annotator) for event in events]}, headers=FRESH)
 
 
-ROUTES = [Route("/api/history", guarded(history, Right.LOOK), methods=["POST"])]
+ROUTES = [Route("/api/history", guarded(history, Right.LOOK, "history"), methods=["POST"])]
 
 
 def _shape(event: Event, annotator: str) -> dict[str, Any]:

@@ -41,9 +41,9 @@ async def select(request: Request, annotator: str) -> Response:
 
 
 ROUTES = [
-    Route("/api/map", guarded(points, Right.LOOK)),
-    Route("/api/map/colors", guarded(colors, Right.LOOK)),
-    Route("/api/map/select", guarded(select, Right.LOOK), methods=["POST"]),
+    Route("/api/map", guarded(points, Right.LOOK, "map")),
+    Route("/api/map/colors", guarded(colors, Right.LOOK, "map")),
+    Route("/api/map/select", guarded(select, Right.LOOK, "map"), methods=["POST"]),
 ]
 
 

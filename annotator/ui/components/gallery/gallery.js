@@ -71,6 +71,7 @@ export default class GalleryPage extends Page {
       onOpen: () => this.open(this.selection.at),
     });
     this.panel.setClasses(session.classes);
+    this.panel.element.hidden = !data.may_answer;
     this.jump = new Jump((index) => this.goTo(index));
     this.saved = afterPaint(() => this.readWhenSaved());
     this.put();
@@ -298,6 +299,7 @@ export default class GalleryPage extends Page {
 
   /** Say this of all selected images, as one step. @param {Map<number, number | null>} states class -> state; null: no answer any more */
   set(states) {
+    if (!this.session.data.may_answer) return this.session.say("Your role looks only. An owner of the project can change that.");
     const { selection, listing } = this;
     const before = new Map(listing.known().filter((image) => selection.ids.has(image.id)).map((image) => [image.id, new Map(image.labels)]));
     const unanswered = (/** @type {number} */ id, /** @type {number} */ class_) => before.has(id) && !before.get(id)?.has(class_);

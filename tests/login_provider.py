@@ -1,0 +1,77 @@
+"""A login provider that can be told to lie: what it says of a person is signed by it, and may be wrong.
+
+A well-behaved one is oidc-provider-mock, as a process of its own. This one is for tokens that no sane provider issues.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from joserfc import jwt
+from joserfc.jwk import KeySet, RSAKey
+from served import free_port, until
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse
+from starlette.routing import Route
+
+
+class Provider:
+    """Says that everybody is subject "1", called Ann. `lies` replace claims; `key` signs, be it published or not."""
+
+    def __init__(self) -> None:
+        self.address = f"http://127.0.0.1:{free_port()}"
+        self.published = RSAKey.generate_key(2048, {"kid": "1"})
+        self.key = self.published
+        self.lies: dict[str, Any] = {}
+        self.nonce = ""
+        routes = [
+            Route("/.well-known/openid-configuration", self._about),
+            Route("/authorize", self._authorize),
+            Route("/token", self._token, methods=["POST"]),
+            Route("/keys", self._keys),
+        ]
+        self.app = Starlette(routes=routes)
+
+    async def _about(self, request: Request) -> JSONResponse:
+        places = {
+            "authorization_endpoint": "authorize",
+            "token_endpoint": "token",
+            "jwks_uri": "keys",
+        }
+        about = {name: f"{self.address}/{path}" for name, path in places.items()}
+        return JSONResponse({"issuer": self.address, "id_token_signing_alg_values_supported": ["RS256"], **about})
+
+    async def _authorize(self, request: Request) -> RedirectResponse:
+        asked = request.query_params
+        self.nonce = asked["nonce"]
+        return RedirectResponse(f"{asked['redirect_uri']}?code=1&state={asked['state']}")
+
+    async def _token(self, request: Request) -> JSONResponse:
+        now = int(time.time())
+        claims = {"iss": self.address, "sub": "1", "name": "Ann", "aud": "annotator", "nonce": self.nonce}
+        claims |= {"iat": now, "exp": now + 60} | self.lies
+        token = jwt.encode({"alg": "RS256", "kid": "1"}, claims, self.key)
+        return JSONResponse({"access_token": "x", "token_type": "Bearer", "id_token": token})
+
+    async def _keys(self, request: Request) -> JSONResponse:
+        return JSONResponse(KeySet([self.published]).as_dict(private=False))
+
+
+@contextmanager
+def providing() -> Iterator[Provider]:
+    """A provider that answers for as long as the block lasts."""
+    provider = Provider()
+    port = int(provider.address.rpartition(":")[2])
+    server = uvicorn.Server(uvicorn.Config(provider.app, port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started, 30)
+    try:
+        yield provider
+    finally:
+        server.should_exit = True
+        thread.join(10)

@@ -1,0 +1,305 @@
+"""Signing in at a login provider, through a reverse proxy with TLS and a base path, as a team would have it."""
+
+import itertools
+import json
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import itsdangerous
+import pytest
+from get_caddy import get_caddy
+from joserfc.jwk import RSAKey
+from login_provider import Provider, providing
+from person import on_screen, wait_for_another, wait_for_picture
+from playwright.sync_api import expect
+from served import free_port, until
+
+from annotator.exchange.setup import set_up
+from annotator.store import decisions, members
+from annotator.store.database import Database
+from annotator.ui.tokens import Tokens
+
+pytestmark = pytest.mark.process
+
+BASE = "/annotator"
+PROXY = """{
+    admin off
+    skip_install_trust
+    auto_https disable_redirects
+    http_port %d
+    https_port %d
+}
+localhost:%d {
+    tls internal
+    handle /annotator/* {
+        reverse_proxy 127.0.0.1:%d
+    }
+}
+"""
+
+
+@dataclass
+class Team:
+    """The app behind the proxy, and what stands around it."""
+
+    project: Path
+    address: str
+    port: int
+    process: subprocess.Popen
+
+    @property
+    def db(self) -> Database:
+        return Database(self.project)
+
+    def client(self) -> httpx.Client:
+        """Somebody's browser, without pictures; the certificate is the proxy's own."""
+        return httpx.Client(verify=False, follow_redirects=True, timeout=30)
+
+
+@contextmanager
+def team(folder: Path, photos: Path, class_file: Path, metadata: str) -> Iterator[Team]:
+    """Serve a new project behind Caddy to whoever this provider vouches for."""
+    project = folder / "project"
+    set_up(project, images_folder=photos, class_file=class_file)
+    about = folder / "provider.toml"
+    about.write_text(f'client_id = "annotator"\nclient_secret = "s"\nserver_metadata_url = "{metadata}"\n')
+    about.chmod(0o600)
+    port, tls, plain = _ports()
+    config = folder / "Caddyfile"
+    config.write_text(PROXY % (plain, tls, tls, port))
+    address = f"https://localhost:{tls}{BASE}"
+    options = ["--auth", "oidc", "--oidc", str(about), "--url", f"{address}/", "--behind", "127.0.0.1"]
+    command = [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--no-browser", "--port", str(port)]
+    environment = {
+        "XDG_DATA_HOME": str(folder / "data"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "HOME": str(folder),
+    }
+    with (folder / "serve.log").open("wb") as log, (folder / "caddy.log").open("wb") as proxy_log:
+        proxy = subprocess.Popen(
+            [get_caddy(), "run", "--config", str(config)], stdout=proxy_log, stderr=proxy_log, env=environment
+        )
+        served = subprocess.Popen([*command, *options], stdout=log, stderr=log, start_new_session=True)
+        try:
+
+            def answers() -> bool:
+                assert served.poll() is None and proxy.poll() is None, (folder / "serve.log").read_text()
+                with suppress(httpx.HTTPError, ssl.SSLError):
+                    return httpx.get(f"{address}/_stcore/health", verify=False, timeout=5).status_code == 200
+                return False
+
+            until(answers, 90)
+            yield Team(project, address, port, served)
+        finally:
+            for process in (served, proxy):
+                process.terminate()
+                process.wait(30)
+
+
+def _ports() -> list[int]:
+    held = []
+    while len(held) < 3:
+        probe = socket.socket()
+        probe.bind(("127.0.0.1", 0))
+        held.append(probe)
+    ports = [probe.getsockname()[1] for probe in held]
+    for probe in held:
+        probe.close()
+    return ports
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with providing() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, drawn_photos, provider) -> Iterator[Team]:
+    """One team for the tests of what a provider may say."""
+    folder = tmp_path_factory.mktemp("team")
+    (folder / "classes.txt").write_text("fox\nheron\ndeer\n")
+    metadata = f"{provider.address}/.well-known/openid-configuration"
+    with team(folder, drawn_photos, folder / "classes.txt", metadata) as team_:
+        yield team_
+
+
+@pytest.fixture(autouse=True)
+def honest(request) -> None:
+    if "shared" in request.fixturenames:
+        provider = request.getfixturevalue("provider")
+        provider.lies, provider.key = {}, provider.published
+
+
+def signed_in(client: httpx.Client, address: str) -> str:
+    """Where somebody ends who presses Sign in, and as whom; "" when they are not signed in."""
+    answer = client.get(f"{address}/sign-in")
+    known = re.search("You are known here as <b>(.*?)</b>", client.get(f"{address}/").text)
+    assert answer.url.host == "localhost"
+    return known.group(1) if known else ""
+
+
+def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos, class_file):
+    port = free_port()
+    user = '{"sub": "7", "name": "Ann Lee", "email": "ann@example.org", "email_verified": true}'
+    command = [str(Path(sys.executable).with_name("oidc-provider-mock")), "--port", str(port), "--user-claims", user]
+    with (tmp_path / "provider.log").open("wb") as log:
+        provider = subprocess.Popen(command, stdout=log, stderr=log)
+    metadata = f"http://127.0.0.1:{port}/.well-known/openid-configuration"
+    try:
+        until(lambda: _is_up(metadata), 60)
+        with team(tmp_path, photos, class_file, metadata) as team_:
+            page = browser.new_page(viewport={"width": 1200, "height": 800}, ignore_https_errors=True)
+            page.goto(f"{team_.address}/grid")
+            page.get_by_role("link", name="Sign in").click()
+            page.get_by_role("button", name="7").click()
+            expect(page.get_by_text("You are known here as Ann Lee, and have no role.")).to_be_visible()
+            cookies = {one["name"]: one for one in page.context.cookies() if one["name"].startswith("_streamlit_user")}
+            assert cookies
+            assert all(one["secure"] and one["httpOnly"] and one["path"] == BASE for one in cookies.values())
+
+            members.set_role(team_.db, "Ann Lee", "annotator", "test")
+            until(lambda: page.goto(f"{team_.address}/").status == 200, 10)
+            wait_for_picture(page)
+            image = on_screen(page)
+            page.keyboard.press("1")
+            wait_for_another(page, image)
+            until(lambda: [one.image_id for one in decisions.undoable(team_.db, "Ann Lee", 9, 9)] == [image])
+
+            # The provider goes down in mid-session, which nobody at work notices.
+            provider.kill()
+            provider.wait()
+            page.reload()
+            wait_for_picture(page)
+            second = on_screen(page)
+            page.keyboard.press("2")
+            wait_for_another(page, second)
+            until(lambda: [one.image_id for one in decisions.undoable(team_.db, "Ann Lee", 9, 9)] == [image, second])
+            outside = browser.new_page(ignore_https_errors=True)
+            outside.goto(f"{team_.address}/sign-in")
+            expect(outside.get_by_text("The login provider does not answer")).to_be_visible()
+    finally:
+        provider.kill()
+        provider.wait()
+
+
+def _is_up(address: str) -> bool:
+    with suppress(httpx.HTTPError):
+        return httpx.get(address, timeout=5).status_code == 200
+    return False
+
+
+def test_a_person_who_is_renamed_at_the_provider_stays_the_same_member(shared, provider):
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == "Ann"
+    provider.lies = {"name": "Ann Miller"}
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == "Ann"
+    provider.lies = {"sub": "2"}
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == "Ann 2", "and another person of her name is another"
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"aud": "another-app"},
+        {"exp": 1},
+        {"nonce": "of another login"},
+        {"iss": "https://elsewhere.example"},
+        {"sub": ""},
+        {"sub": None},
+    ],
+    ids=lambda lies: next(iter(lies)),
+)
+def test_a_token_that_is_not_for_this_login_signs_nobody_in(shared, provider, lies):
+    before = members.members(shared.db)
+    provider.lies = lies
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == ""
+    assert members.members(shared.db) == before
+
+
+def test_a_token_that_the_provider_has_not_signed_signs_nobody_in(shared, provider):
+    provider.key = RSAKey.generate_key(2048, {"kid": "1"})
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == ""
+
+
+def test_a_login_cannot_be_repeated_from_its_address(shared):
+    with shared.client() as client:
+        answer = client.get(f"{shared.address}/sign-in")
+        back = next(str(step.url) for step in answer.history if "oauth2callback" in str(step.url))
+        assert client.get(f"{shared.address}/api/classes").status_code == 403
+    with shared.client() as other:
+        other.get(back)
+        assert "Sign in to label" in other.get(f"{shared.address}/").text
+    with shared.client() as victim:  # and not smuggled into somebody else's browser
+        victim.get(back.replace("state=", "state=x"))
+        assert "Sign in to label" in victim.get(f"{shared.address}/").text
+
+
+def test_a_session_ends_after_a_week_and_cannot_be_forged(shared, monkeypatch):
+    members.set_newcomer_role(shared.db, "guest", "test")
+    tokens = Tokens(shared.db.paths.secret)
+    origin = shared.address.removesuffix(BASE)
+    claims = {"iss": "i", "sub": "visitor", "name": "Vera", "origin": origin, "is_logged_in": True}
+
+    def status(text: str) -> int:
+        with shared.client() as client:
+            client.cookies.set("_streamlit_user", text)
+            return client.get(f"{shared.address}/").status_code
+
+    whole = tokens.provider_cookies("_streamlit_user").dumps(json.dumps(claims))
+    assert status(whole) == 200
+    elsewhere = tokens.provider_cookies("_streamlit_user").dumps(
+        json.dumps(claims | {"origin": "https://other.example"})
+    )
+    forged = itsdangerous.URLSafeTimedSerializer("guessed", salt="_streamlit_user").dumps(json.dumps(claims))
+    assert [status(text) for text in (whole[:-3] + "abc", elsewhere, forged, "x", "")] == [403] * 5
+    week = itertools.repeat(int(time.time()) - 8 * 24 * 3600)
+    monkeypatch.setattr(itsdangerous.TimestampSigner, "get_timestamp", lambda self: next(week))
+    old = tokens.provider_cookies("_streamlit_user").dumps(json.dumps(claims))
+    monkeypatch.undo()
+    assert status(old) == 403
+
+
+def test_nothing_is_served_beside_the_base_path(shared):
+    here = f"http://127.0.0.1:{shared.port}"
+    assert httpx.get(f"{here}/api/classes").status_code == 404
+    assert httpx.get(f"{here}/annotatorx/").status_code == 404
+    assert httpx.get(f"{here}{BASE}/", headers={"host": "evil.example"}).status_code == 403
+    assert httpx.get(f"{here}{BASE}").headers["location"] == f"{BASE}/"
+
+
+def test_headers_of_a_proxy_are_believed_from_named_proxies_only(tmp_path, photos, class_file):
+    """Whoever is not signed in is limited by address; made-up addresses would let them ask as much as they like."""
+    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+
+    def statuses(behind: str) -> set[int]:
+        port = free_port()
+        options = ["--auth", "invitation", "--behind", behind, "--port", str(port), "--no-browser"]
+        command = [sys.executable, "-P", "-m", "annotator", "serve", str(tmp_path / "project"), *options]
+        with (tmp_path / "serve.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        try:
+            address = f"http://127.0.0.1:{port}/_stcore/health"
+            until(lambda: _is_up(address), 90)
+            with httpx.Client() as client:
+                headers = ({"x-forwarded-for": f"10.0.{number // 250}.{number % 250}"} for number in range(6000))
+                return {client.get(address, headers=one).status_code for one in headers}
+        finally:
+            process.terminate()
+            process.wait(30)
+
+    assert statuses("10.9.9.9") == {200, 429}
+    assert statuses("127.0.0.1") == {200}

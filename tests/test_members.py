@@ -1,0 +1,189 @@
+"""Members of a project: what their roles allow, in the store itself, and the log that only grows."""
+
+import threading
+
+import pytest
+
+from annotator.errors import AnnotatorError, Forbidden
+from annotator.quality import audit, auto_accept
+from annotator.records import Decision
+from annotator.roles import Right, Role
+from annotator.store import acting, classes, decisions, leases, members, overview
+from annotator.store.members import Member
+
+
+@pytest.fixture
+def acts():
+    """Say whose request this thread is at; nobody's, the program's own, before and after."""
+    who: list[int | None] = [None]
+    acting.source(lambda: who[0])
+    yield lambda member: who.__setitem__(0, member.id if isinstance(member, Member) else member)
+    acting._sources.clear()
+
+
+def decision(image_id: int, by: str) -> Decision:
+    return Decision(f"{by}-{image_id}", "label", by, "click", image_id=image_id, class_id=1, state=1)
+
+
+# What each kind of write needs; a guest may only look.
+WRITES = {
+    "answer": (Right.ANSWER, lambda db: decisions.decide(db, [decision(1, "x")])),
+    "take an image": (Right.ANSWER, lambda db: leases.take(db, "holder", "x", [1], 1)),
+    "take an answer back": (Right.ANSWER, lambda db: decisions.undo(db, "x")),
+    "auto-accept": (Right.REVIEW, lambda db: auto_accept.choose(db, None)),
+    "draw an audit": (Right.REVIEW, lambda db: audit.draw(db, 2)),
+    "add a class": (Right.OWN, lambda db: classes.add_classes(db, [("deer", "")])),
+    "change a setting": (Right.OWN, lambda db: db.set_setting("order", "random")),
+    "add a member": (Right.OWN, lambda db: members.add(db, "Eve", "owner", "x")),
+    "change one's own role": (Right.OWN, lambda db: members.set_role(db, "guest", "owner", "guest")),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+@pytest.mark.parametrize("role", Role)
+def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, what, role):
+    known = {name: members.add(db, name, name, "test") for name in Role}
+    decisions.decide(db, [decision(2, "x")])
+    needed, write = WRITES[what]
+    acts(known[role])
+    if role.right >= needed:
+        write(db)
+        return
+    before = db.tuples("SELECT count(*), (SELECT count(*) FROM lease), (SELECT count(*) FROM setting) FROM decision")
+    with pytest.raises(Forbidden, match=f"has the role {role}"):
+        write(db)
+    acts(None)
+    after = db.tuples("SELECT count(*), (SELECT count(*) FROM lease), (SELECT count(*) FROM setting) FROM decision")
+    assert after == before and members.member_named(db, "guest").role == "guest"
+
+
+def test_whoever_is_no_member_writes_nothing_and_the_program_itself_everything(db, acts):
+    for nobody in (acting.NOBODY, 999):
+        acts(nobody)
+        with pytest.raises(Forbidden, match="not signed in"):
+            decisions.decide(db, [decision(1, "x")])
+    acts(None)
+    assert decisions.decide(db, [decision(1, "x")]).saved
+
+
+def test_a_role_taken_away_counts_from_the_next_write_on(db, acts):
+    ann = members.add(db, "Ann", "annotator", "test")
+    acts(ann)
+    assert decisions.decide(db, [decision(1, "Ann")]).saved
+    acts(None)
+    members.set_role(db, "Ann", "guest", "test")
+    acts(ann)
+    with pytest.raises(Forbidden, match="role guest"):
+        decisions.decide(db, [decision(2, "Ann")])
+    assert overview.annotators(db) == ["Ann"], "and what she decided before stays hers"
+
+
+def test_two_owners_who_change_one_member_do_not_overwrite_each_other_unseen(db):
+    members.add(db, "Ann", "annotator", "test")
+    members.set_role(db, "Ann", "reviewer", "first", expected="annotator")
+    with pytest.raises(AnnotatorError, match="role reviewer; you saw annotator"):
+        members.set_role(db, "Ann", "guest", "second", expected="annotator")
+    assert members.member_named(db, "Ann").role == "reviewer"
+
+
+def test_the_last_owner_stays_one(db):
+    members.add(db, "Ann", "owner", "test")
+    members.add(db, "Ben", "owner", "test")
+    members.set_role(db, "Ann", "none", "Ben")
+    with pytest.raises(AnnotatorError, match="only owner"):
+        members.set_role(db, "Ben", "guest", "Ben")
+
+
+def test_a_link_signs_in_until_a_new_one_is_made_or_the_member_is_removed(db):
+    members.add(db, "Ann", "annotator", "test")
+    first = members.new_link(db, "Ann", "test")
+    assert members.by_link(db, first).name == "Ann" and members.by_link(db, first), "it works more than once"
+    second = members.new_link(db, "Ann", "test")
+    assert members.by_link(db, first) is None and members.by_link(db, second).name == "Ann"
+    members.set_role(db, "Ann", "none", "test")
+    assert members.by_link(db, second) is None
+    with pytest.raises(AnnotatorError, match="no access"):
+        members.new_link(db, "Ann", "test")
+    stored = "\n".join(db.sql.conn.iterdump())
+    assert first not in stored and second not in stored
+
+
+CLAIMS = {"iss": "https://login.example.org", "sub": "1", "name": "Ann Lee", "email": "Ann@example.org"}
+
+
+def test_a_person_is_the_subject_whatever_the_provider_calls_them(db):
+    ann = members.by_provider(db, CLAIMS)
+    assert (ann.name, ann.role) == ("Ann Lee", "none"), "and has no access before an owner gives it"
+    renamed = members.by_provider(db, CLAIMS | {"name": "Ann Miller"})
+    assert (renamed.id, renamed.name) == (ann.id, "Ann Lee")
+    other = members.by_provider(db, CLAIMS | {"sub": "2"})
+    assert other.id != ann.id and other.name == "Ann Lee 2", "two people of one name are two"
+    elsewhere = members.by_provider(db, CLAIMS | {"iss": "https://other.example.org"})
+    assert elsewhere.id not in (ann.id, other.id), "and so are the same numbers at two providers"
+
+
+def test_a_newcomer_does_not_get_the_name_of_somebody_who_labeled_before_there_were_members(db):
+    decisions.decide(db, [decision(1, "ann lee")])
+    assert members.by_provider(db, CLAIMS).name == "Ann Lee 2"
+
+
+def test_only_a_verified_address_makes_somebody_the_member_that_an_owner_added(db):
+    added = members.add(db, "Ann", "reviewer", "test", email="ann@example.org")
+    pretender = members.by_provider(db, CLAIMS | {"sub": "9", "email_verified": "true"})
+    assert pretender.id != added.id and pretender.role == "none"
+    ann = members.by_provider(db, CLAIMS | {"email_verified": True})
+    assert (ann.id, ann.role) == (added.id, "reviewer")
+    later = members.by_provider(db, CLAIMS | {"sub": "10", "email_verified": True})
+    assert later.id != added.id, "the address was given to somebody else at the provider: still two people"
+
+
+@pytest.mark.parametrize("claims", [{}, {"iss": "x"}, {"iss": "x", "sub": ""}, {"iss": 1, "sub": "1"}, {"sub": "1"}])
+def test_claims_that_do_not_say_who_it_is_sign_nobody_in(db, claims):
+    with pytest.raises(AnnotatorError, match="did not say who"):
+        members.by_provider(db, claims)
+    assert members.members(db) == []
+
+
+def test_newcomers_get_the_role_that_an_owner_chose_and_never_owner(db):
+    members.set_newcomer_role(db, "guest", "test")
+    assert members.by_provider(db, CLAIMS).role == "guest"
+    with pytest.raises(AnnotatorError, match="cannot be owners"):
+        members.set_newcomer_role(db, "owner", "test")
+    db.set_setting(members.NEWCOMERS, "owner")  # an edited file
+    assert members.by_provider(db, CLAIMS | {"sub": "2"}).role == "none"
+
+
+def test_the_log_says_what_changed_and_cannot_be_edited(db):
+    members.add(db, "Ann", "guest", "Olga")
+    members.set_role(db, "Ann", "annotator", "Olga")
+    members.by_link(db, members.new_link(db, "Ann", "Olga"))
+    members.sign_out_everywhere(db, "Ann", "Olga")
+    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.log(db))]
+    assert entries == [
+        ("Olga", "added", "Ann", "as guest"),
+        ("Olga", "role", "Ann", "guest to annotator"),
+        ("Olga", "link", "Ann", "the first one"),
+        ("Ann", "signed in", "Ann", "by invitation link"),
+        ("Olga", "signed out everywhere", "Ann", ""),
+    ]
+    for statement in ("DELETE FROM access_log", "UPDATE access_log SET by = 'x'"):
+        with pytest.raises(AnnotatorError, match="only appended"), db.writing() as sql:
+            sql.conn.execute(statement)
+    assert len(members.log(db)) == 5
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\nb", "ANN", "a n n"])
+def test_a_name_that_cannot_be_told_from_another_is_refused(db, name):
+    members.add(db, "Ann", "guest", "test")
+    with pytest.raises(AnnotatorError):
+        members.add(db, name, "guest", "test")
+    assert [member.name for member in members.members(db)] == ["Ann"]
+
+
+def test_one_newcomer_who_comes_in_many_requests_at_once_is_one_member(db):
+    threads = [threading.Thread(target=members.by_provider, args=[db, CLAIMS]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [member.name for member in members.members(db)] == ["Ann Lee"]

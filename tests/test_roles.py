@@ -1,0 +1,320 @@
+"""What each role may ask of the server that serves a project to its members, and whose session a request is in."""
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+import websockets.sync.client
+from person import on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_fetched
+from playwright.sync_api import expect
+from served import Served, until
+from websockets.exceptions import InvalidStatus
+
+from annotator.roles import Role
+from annotator.store import decisions, members
+from annotator.store.database import Database
+from annotator.ui.keys import SERVED_TO_TEAM, cookie_name
+from annotator.ui.tokens import Tokens
+
+pytestmark = pytest.mark.process
+
+TEAM = ("-P", "-m", "annotator", "serve", "--auth", "invitation")
+NOBODY = "nobody"
+DECISION = {"uuid": "decision-0", "action": "label", "image": 1, "class": 1, "state": 1, "source": "click"}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Served]:
+    """A project served to its members, one of each role, called like it."""
+    with served_photos(tmp_path_factory.mktemp("roles"), 6, ("fox", "heron"), size=(96, 72), python=TEAM) as served:
+        until(lambda: "Open this address" in served.log.read_text())
+        for role in Role:
+            members.add(Database(served.project), role, role, "test")
+        # Roles are looked up once a second.
+        until(lambda: ask(served, "owner", "/api/items", {"images": [1]})[0] == 200, 10)
+        yield served
+
+
+def cookie(served: Served, name: str) -> str:
+    db = Database(served.project)
+    session = Tokens(db.paths.secret).session_cookie(served.port, members.member_named(db, name).id)
+    return f"{cookie_name(served.port)}={session}"
+
+
+def ask(
+    served: Served, name: str, path: str, body: dict | None = None, page_of: str | None = None, **headers: str
+) -> tuple[int, dict[str, str], str]:
+    """Status, headers and text of a request in somebody's session; a POST where there is a body.
+
+    page_of    whose page it comes from, if not their own
+    """
+    given = {"cookie": cookie(served, name)} if name != NOBODY else {}
+    given |= {"x-annotator-token": Tokens(Database(served.project).paths.secret).mint(page_of or name)}
+    given |= {key.replace("_", "-"): value for key, value in headers.items()}
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    if body is None:
+        connection.request("GET", path, headers=given)
+    else:
+        connection.request("POST", path, json.dumps(body), given | {"content-type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read().decode("latin-1")
+
+
+# Every route of the app: what a request to it needs, and the status that whoever has it gets.
+WORK = {"mode": "annotate", "holder": "h", "have": [], "want": 1}
+GRID = {"holder": "h", "class": 1, "size": 4, "have": [], "want": 1}
+ROUTES = {
+    "/api/work": ("annotator", 200, WORK),
+    "/api/grid": ("annotator", 200, GRID),
+    "/api/autopilot": ("annotator", 200, {"holder": "h", "have": [], "want": 1}),
+    "/api/decisions": ("annotator", 200, {"decisions": []}),
+    "/api/speed_test": ("annotator", 200, {}),
+    "/api/speed_test/time": ("annotator", 400, {}),
+    "/api/classes/add": ("annotator", 400, {}),
+    "/api/recent": ("guest", 200, {}),
+    "/api/items": ("guest", 200, {"images": [1]}),
+    "/api/neighbours": ("guest", 200, {"image": 1, "by": "name"}),
+    "/api/classes": ("guest", 200, {}),
+    "/api/examples": ("guest", 200, {"class": 1}),
+    "/api/gallery": ("guest", 400, {}),
+    "/api/gallery/place": ("guest", 400, {}),
+    "/api/gallery/ids": ("guest", 400, {}),
+    "/api/find": ("guest", 200, {"text": "0", "count": 1}),
+    "/api/history": ("guest", 200, {"image": 1}),
+    "/api/map/select": ("guest", 400, {}),
+    "/api/map": ("guest", 200, None),
+    "/api/map/colors": ("guest", 400, None),
+    "/api/image/1": ("guest", 200, None),
+    "/api/thumb/1": ("guest", 200, None),
+    "/api/heatmap/9/1/1": ("guest", 410, None),
+    "/api/download/none": ("reviewer", 410, None),
+    "/api/upload?name=a.csv": ("owner", 200, {}),
+    "/": ("guest", 200, None),
+    "/grid": ("guest", 200, None),  # the HTML file only; what it shows is up to the page, below
+    "/_stcore/host-config": ("guest", 200, None),
+}
+ROLES = [NOBODY, *Role]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_every_route_is_open_to_the_roles_that_need_it_and_closed_to_the_others(shared, path):
+    needed, status, body = ROUTES[path]
+    seen = {role: ask(shared, role, path, body)[0] for role in ROLES}
+    seen = {role: 410 if answer == 202 else answer for role, answer in seen.items()}  # whoever asks for a map first
+    assert seen == {role: status if ROLES.index(role) >= ROLES.index(needed) else 403 for role in ROLES}
+
+
+def test_the_table_above_knows_every_route():
+    from annotator.ui.routes import ROUTES as ALL
+
+    for_programs = {"/api/predictions", "/metrics", "/ready"}
+    of_scripts = {"/api/script/{token}/{name:path}"}
+    known = {path.partition("?")[0].replace("/none", "/{name}") for path in ROUTES}
+    known = {path.replace("/9/1/1", "/{run_id}/{image_id}/{class_id}").replace("/1", "/{image_id}") for path in known}
+    assert {route.path for route in ALL} - for_programs - of_scripts == {path for path in known if "/api/" in path}
+
+
+def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):
+    body = {"decisions": [DECISION | {"uuid": "a-forged-one"}]}
+    status, _, text = ask(shared, "annotator", "/api/decisions", body, page_of="owner")
+    assert status == 401 and "This page is of owner, and annotator is signed in" in text
+    body = {"decisions": [DECISION | {"uuid": "a-named-one", "annotator": "owner"}]}
+    _, _, text = ask(shared, "annotator", "/api/decisions", body)
+    assert "given as 'owner'" in json.loads(text)["refused"]["a-named-one"]
+    assert decisions.undoable(Database(shared.project), "owner", 10, 10) == []
+
+
+def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_answer(shared):
+    db = Database(shared.project)
+    members.add(db, "Cleo", "annotator", "test")
+    token = Tokens(db.paths.secret).mint("Cleo")
+    time.sleep(1.1)  # for which roles are not looked up again
+
+    def send(uuid: str) -> dict:
+        body = {"decisions": [DECISION | {"uuid": uuid, "annotator": "Cleo", "pass": token}]}
+        return json.loads(ask(shared, "annotator", "/api/decisions", body)[2])
+
+    assert send("it-waited")["saved"] == ["it-waited"]
+    assert decisions.undoable(db, "Cleo", 10, 10)
+    members.set_role(db, "Cleo", "none", "test")
+    until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
+
+
+def test_a_role_taken_away_ends_open_sessions_and_the_next_write_is_refused_at_once(shared):
+    db = Database(shared.project)
+    members.add(db, "Dora", "annotator", "test")
+    own = cookie(shared, "Dora")
+    assert until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 200, 10)
+    members.set_role(db, "Dora", "guest", "test")
+    status, _, text = ask(
+        shared, "Dora", "/api/decisions", {"decisions": [DECISION | {"uuid": "of-dora-1"}]}, cookie=own
+    )
+    assert status == 403 and "role guest" in text, "the store asks at the write, the routes once a second"
+    members.set_role(db, "Dora", "none", "test")
+    until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 403, 10)
+    members.set_role(db, "Dora", "annotator", "test")
+    time.sleep(1.1)
+    assert ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 403, "that session has ended"
+    assert ask(shared, "Dora", "/api/items", {"images": [1]})[0] == 200, "a new one has not"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda name, value: f"{name}={value[:-2]}xx",
+        lambda name, value: f"{name}={value[2:]}",
+        lambda name, value: f"{name}=",
+        lambda name, value: f"annotator_1={value}",
+    ],
+)
+def test_a_forged_or_foreign_session_is_none(shared, change):
+    changed = change(*cookie(shared, "owner").split("=", 1))
+    assert ask(shared, NOBODY, "/api/items", {"images": [1]}, cookie=changed)[0] == 403
+
+
+def test_neither_a_session_of_another_port_nor_a_cookie_of_local_mode_lets_anybody_in(shared):
+    tokens = Tokens(Database(shared.project).paths.secret)
+    owner = members.member_named(Database(shared.project), "owner")
+    for value in (tokens.session_cookie(shared.port + 1, owner.id), tokens.cookie(shared.port)):
+        mine = f"{cookie_name(shared.port)}={value}"
+        assert ask(shared, NOBODY, "/", cookie=mine)[0] == 403
+    assert not tokens.admits(tokens.session_cookie(shared.port, owner.id), shared.port)
+
+
+@pytest.mark.parametrize("path", ["/", "/api/work", "/api/decisions", "/sign-out", "/ready", "/_stcore/host-config"])
+def test_no_page_of_another_origin_gets_an_answer_even_in_an_owners_session(shared, path):
+    for origin in ("https://evil.example", f"https://127.0.0.1:{shared.port}", "null"):
+        assert ask(shared, "owner", path, {} if path.startswith("/api") else None, origin=origin)[0] == 403
+    assert ask(shared, "owner", path, None, host="evil.example")[0] == 403
+
+
+def test_a_page_elsewhere_cannot_sign_anybody_out(shared):
+    assert ask(shared, "guest", "/sign-out", sec_fetch_site="cross-site")[0] == 403
+    status, headers, text = ask(shared, "guest", "/sign-out", sec_fetch_site="same-origin")
+    assert status == 200 and "Max-Age=0" in headers["set-cookie"] and "signed out" in text
+
+
+def test_an_invitation_link_begins_a_session_and_leaves_no_secret_in_the_address(shared):
+    db = Database(shared.project)
+    secret = members.new_link(db, "reviewer", "test")
+    status, headers, _ = ask(shared, NOBODY, f"/grid?invitation={secret}&x=1")
+    assert (status, headers["location"]) == (303, "/grid?x=1") and "httponly" in headers["set-cookie"].lower()
+    status, _, text = ask(shared, "annotator", f"/?invitation={secret}")
+    assert status == 403 and "signed in as <b>annotator</b>" in text, "nobody becomes somebody else unnoticed"
+    for wrong in ("x", secret[:-1], "%00", "a" * 5000):
+        assert ask(shared, NOBODY, f"/?invitation={wrong}")[0] == 403
+
+
+def test_the_websocket_of_the_pages_needs_a_session_too(shared):
+    def connects(name: str) -> bool:
+        address = f"ws://127.0.0.1:{shared.port}/_stcore/stream"
+        headers = {"cookie": cookie(shared, name)} if name != NOBODY else {}
+        try:
+            with websockets.sync.client.connect(
+                address, origin=f"http://127.0.0.1:{shared.port}", additional_headers=headers, proxy=None
+            ):
+                return True
+        except InvalidStatus:
+            return False
+
+    assert {name: connects(name) for name in ROLES} == {
+        **dict.fromkeys((NOBODY, "none"), False),
+        **dict.fromkeys(("guest", "annotator", "reviewer", "owner"), True),
+    }
+
+
+def test_whoever_asks_far_more_than_a_page_does_is_told_to_wait_and_the_others_are_not(shared):
+    members.add(Database(shared.project), "Hasty", "guest", "test")
+    connection = http.client.HTTPConnection("127.0.0.1", shared.port, timeout=30)
+    own = {"cookie": cookie(shared, "Hasty")}
+    statuses = []
+    for _ in range(6000):
+        connection.request("GET", "/api/thumb/1", headers=own)
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+        if answer.status == 429:
+            break
+    assert statuses[-1] == 429 and len(statuses) > 1000
+    assert ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
+
+
+def test_pages_show_each_role_what_it_may_use(browser, shared):
+    """The navigation bar, and an address that somebody types."""
+    bars = {}
+    for role in ("guest", "annotator", "reviewer", "owner"):
+        page = open_page(browser, shared, role, "/progress")
+        page.context.add_cookies([_cookie(shared, role)])
+        page.goto(f"{shared.address}/progress")
+        bar = page.get_by_test_id("stTopNavLink")
+        expect(bar).to_have_count({"guest": 4, "annotator": 8, "reviewer": 9, "owner": 13}[role], timeout=60_000)
+        bars[role] = [text.split()[-1] for text in bar.all_inner_texts()]  # behind the icon
+        page.goto(f"{shared.address}/settings")
+        if role == "owner":
+            expect(page.get_by_text("Training method", exact=True)).to_be_visible(timeout=60_000)
+        else:
+            expect(page.get_by_text(f"Settings needs the role owner, and yours is {role}.")).to_be_visible(
+                timeout=60_000
+            )
+    assert {"Annotate", "Grid"} & set(bars["guest"]) == set() and "Gallery" in bars["guest"]
+    assert all(set(less) < set(more) for less, more in pairwise(bars.values()))
+
+
+def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
+    db = Database(shared.project)
+    members.hide(db, ["history", "map"], "test")
+    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403, 10)
+    assert (
+        ask(shared, "guest", "/api/map")[0] == 403
+        and ask(shared, "annotator", "/api/find", {"text": "0", "count": 1})[0] == 200
+    )
+    assert ask(shared, "reviewer", "/api/history", {"image": 1})[0] == ask(shared, "owner", "/api/map")[0] == 200
+    members.hide(db, [], "test")
+    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200, 10)
+
+
+def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
+    page = open_page(browser, shared, "somebody else")
+    page.context.add_cookies([_cookie(shared, "annotator")])
+    page.goto(shared.address)
+    wait_for_picture(page)
+    expect(page.locator(".who b")).to_have_text("annotator")
+    image = on_screen(page)
+    page.keyboard.press("1")
+    wait_for_another(page, image)
+    db = Database(shared.project)
+    until(lambda: [d.image_id for d in decisions.undoable(db, "annotator", 1, 1)] == [image])
+    assert not decisions.undoable(db, "somebody else", 1, 1)
+    page.get_by_role("link", name="Sign out").click()
+    expect(page.get_by_text("You are signed out")).to_be_visible()
+
+
+def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(browser, shared):
+    db = Database(shared.project)
+    members.add(db, "Mona", "guest", "test")
+    page = open_page(browser, shared, "x", "/members")
+    page.context.add_cookies([_cookie(shared, "owner")])
+    page.goto(f"{shared.address}/members")
+    box = page.get_by_role("combobox", name="Role of Mona")
+    box.wait_for(timeout=60_000)
+    members.set_role(db, "Mona", "reviewer", "another owner")
+    wait_until_fetched(page)
+    box.fill("annotator")
+    expect(page.get_by_role("option")).to_have_count(1)
+    box.press("Enter")
+    expect(page.get_by_text("Meanwhile somebody gave Mona the role reviewer; you saw guest.")).to_be_visible()
+    assert members.member_named(db, "Mona").role == "reviewer"
+
+
+def _cookie(served: Served, name: str) -> dict[str, str]:
+    key, value = cookie(served, name).split("=", 1)
+    return {"name": key, "value": value, "url": served.address}
+
+
+def test_links_are_made_only_for_a_project_that_its_members_can_open(shared, tmp_path, annotator):
+    assert Database(shared.project).setting(SERVED_TO_TEAM) is True
+    link = annotator("members", "link", str(shared.project), "guest").stdout
+    assert link.startswith(f"{shared.address}/?invitation=")
