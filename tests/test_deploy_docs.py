@@ -1,4 +1,4 @@
-"""Every command of docs/deploy.md runs, in its order."""
+"""Every command of docs/deploy.md and docs/team.md runs, in its order."""
 
 import re
 import shlex
@@ -7,17 +7,48 @@ from pathlib import Path
 import pytest
 
 from annotator.exchange.setup import set_up
+from annotator.store.database import Database
+from annotator.ui.access import access
+from annotator.ui.keys import SERVED_TO_TEAM
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "deploy.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = (DOCS / "deploy.md").read_text(encoding="utf-8")
+TEAM = (DOCS / "team.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.process
 def test_the_commands_of_the_page_run_in_their_order(annotator, tmp_path, photos, class_file):
     set_up(tmp_path / "birds", images_folder=photos, class_file=class_file)
-    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines() if line]
+    lines = _commands(PAGE)
     assert {shlex.split(line)[1] for line in lines} >= {"doctor", "backup", "restore"}
     for line in lines:
         program, *words = shlex.split(line)
         assert program == "annotator", line
         annotator(*words)
+
+
+def test_the_commands_of_the_team_page_run_in_their_order(annotator, tmp_path, photos, class_file, monkeypatch):
+    """But those that serve until they are stopped, and pip: of the former the options are read."""
+    set_up(tmp_path / "birds", images_folder=photos, class_file=class_file)
+    (tmp_path / "provider.toml").write_text(re.search(r"```toml\n(.*?)```", TEAM, re.DOTALL).group(1))
+    (tmp_path / "provider.toml").chmod(0o600)
+    monkeypatch.chdir(tmp_path)
+    Database(tmp_path / "birds").set_setting(SERVED_TO_TEAM, True)
+    served = []
+    for line in _commands(TEAM):
+        program, *words = shlex.split(line)
+        if program == "pip":
+            assert words == ["install", "multilabel-annotator[auth]"]
+        elif words[0] == "serve":
+            given = dict(zip(words[2::2], words[3::2], strict=True))
+            options = {key.removeprefix("--"): value for key, value in given.items()}
+            mode, provider = options.pop("auth"), options.pop("oidc", None)
+            served.append(access(mode, 8501, provider=provider and Path(provider), **options).mode)
+        else:
+            annotator(*words)
+    assert served == ["invitation", "oidc"]
+
+
+def _commands(page: str) -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if line]

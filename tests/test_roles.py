@@ -295,7 +295,8 @@ def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
 def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(browser, shared):
     db = Database(shared.project)
     members.add(db, "Mona", "guest", "test")
-    page = open_page(browser, shared, "x", "/members")
+    # All in sight: scrolling closes the list of the box.
+    page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 1800})
     page.context.add_cookies([_cookie(shared, "owner")])
     page.goto(f"{shared.address}/members")
     box = page.get_by_role("combobox", name="Role of Mona")

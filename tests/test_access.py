@@ -1,0 +1,113 @@
+"""To whom a project is served: what `annotator serve` accepts, and what it refuses with all reasons at once."""
+
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.ui.access import access
+
+GOOD = 'client_id = "a"\nclient_secret = "b"\nserver_metadata_url = "https://login.example.org/x"\n'
+
+
+@pytest.fixture
+def provider(tmp_path):
+    path = tmp_path / "provider.toml"
+    path.write_text(GOOD)
+    path.chmod(0o600)
+    return path
+
+
+def test_without_options_it_is_this_computer_only():
+    here = access("local", 8501)
+    assert (here.host, here.address, here.is_team, here.is_in_clear) == (
+        "127.0.0.1",
+        "http://127.0.0.1:8501",
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::"])
+def test_it_listens_beyond_this_computer_only_where_people_are_known(host):
+    with pytest.raises(AnnotatorError, match="asks nobody who they are"):
+        access("local", 8501, host=host)
+    with pytest.raises(AnnotatorError, match="--host needs --url"):
+        access("invitation", 8501, host=host)
+    assert access("invitation", 8501, host=host, url="http://192.168.1.5:8501").is_in_clear
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "base", "netloc"),
+    [
+        ("https://Labels.example.org", "https://labels.example.org", "", "labels.example.org"),
+        ("https://labels.example.org:443/", "https://labels.example.org", "", "labels.example.org"),
+        ("https://example.org:8443/a/b-c/", "https://example.org:8443", "/a/b-c", "example.org:8443"),
+        ("http://[::1]:8501/x", "http://[::1]:8501", "/x", "[::1]:8501"),
+    ],
+)
+def test_an_address_is_what_a_browser_makes_of_it(url, origin, base, netloc):
+    given = access("invitation", 8501, url=url)
+    assert (given.origin, given.base, given.netloc) == (origin, base, netloc)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "labels.example.org",
+        "ftp://example.org",
+        "https://",
+        "https://example.org/?a=b",
+        "https://example.org/#x",
+        "https://user:secret@example.org/",
+        "https://example.org/a b",
+        "https://example.org/a'onload='x",
+        "https://example.org//evil.example",
+        "https://example.org:99999/",
+        "https://[::1",
+    ],
+)
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(AnnotatorError, match="is no address like"):
+        access("invitation", 8501, url=url)
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path):
+    path = tmp_path / "provider.toml"
+    path.write_text('client_id = "a"\nsecret = "b"\nserver_metadata_url = "http://login.example.org"\n')
+    path.chmod(0o644)
+    with pytest.raises(AnnotatorError) as refused:
+        access("oidc", 8501, "nonsense", "http://example.org", "10.0.0.300,x", path)
+    said = str(refused.value)
+    assert all(
+        part in said
+        for part in (
+            "--host 'nonsense'",
+            "must begin with https://, because login providers",
+            "--behind '10.0.0.300'",
+            "--behind 'x'",
+            "others on this machine can read the secret",
+            "does not say client_secret",
+            "secret is not known there",
+            "server_metadata_url must begin with https://",
+        )
+    )
+    assert "b" not in said.split("provider.toml: it does")[-1].split(), "and no secret is repeated"
+
+
+def test_a_provider_is_read_from_a_file_of_its_owner_only(provider):
+    given = access("oidc", 8501, url="https://example.org", provider=provider)
+    assert given.provider["client_id"] == "a" and given.is_https
+    for text in ("", "client_id = ", "\x00", "client_id = 1\n"):
+        provider.write_text(text)
+        with pytest.raises(AnnotatorError, match=r"provider\.toml"):
+            access("oidc", 8501, url="https://example.org", provider=provider)
+    provider.unlink()
+    with pytest.raises(AnnotatorError, match="No such file"):
+        access("oidc", 8501, url="https://example.org", provider=provider)
+    with pytest.raises(AnnotatorError, match="needs --oidc FILE"):
+        access("oidc", 8501, url="https://example.org")
+
+
+@pytest.mark.parametrize("options", [{"url": "https://x.example"}, {"behind": "10.0.0.1"}])
+def test_options_that_mean_nothing_without_members_are_refused(options):
+    with pytest.raises(AnnotatorError, match="needs --auth invitation or oidc"):
+        access("local", 8501, **options)
