@@ -81,8 +81,8 @@ def _networks(db: Database) -> None:
     if not networks:
         return
     automatic = adapting_again.is_automatic(db)
-    if st.toggle("Adapt again by itself whenever the answers have doubled", automatic, key="adapt_again") != automatic:
-        adapting_again.set_automatic(db, not automatic)
+    follows = frame.follows("adapt_again", automatic, lambda wanted: adapting_again.set_automatic(db, wanted))
+    st.toggle("Adapt again by itself whenever the answers have doubled", **follows)
     current = configuration.backbone(db)
     tables.show([_row(network, network.name == current) for network in networks], "Adapted networks, the oldest first")
     st.caption(

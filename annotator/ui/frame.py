@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
+from typing import Any
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ from annotator.ui.sessions import of_script
 
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
+_PROBLEM = "change_refused"  # why, in the session state, until it is shown
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
@@ -52,7 +54,9 @@ def style() -> None:
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """An AnnotatorError becomes a box on the page instead of a traceback."""
+    """An AnnotatorError becomes a box on the page instead of a traceback, also one of a change that `follows` made."""
+    if problem := st.session_state.pop(_PROBLEM, ""):
+        error(problem)
     try:
         yield
     except AnnotatorError as problem:
@@ -89,6 +93,23 @@ def may(right: Right) -> bool:
         return True
     signed_in = member()
     return signed_in is not None and signed_in.right >= right
+
+
+def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
+    """Options of a widget that shows a stored setting, which `change` stores when the person at this page chooses.
+
+    A widget keeps what it showed first. Without this, a page that another owner's page has overtaken would store the
+    earlier value again the next time anything on it is touched.
+    """
+    st.session_state[key] = stored
+    return {"key": key, "on_change": _change, "args": [key, change]}
+
+
+def _change(key: str, change: Callable[[Any], None]) -> None:
+    try:
+        change(st.session_state[key])
+    except AnnotatorError as problem:  # nothing can be drawn before the script runs
+        st.session_state[_PROBLEM] = str(problem)
 
 
 def refused(entry: Entry) -> None:

@@ -186,14 +186,11 @@ def _text(value: str | None) -> str:
 
 
 def _adding(db: Database) -> None:
-    allowed = st.toggle(
+    st.toggle(
         "Missing classes can be added while labeling",
-        value=class_adding.is_allowed(db),
         help="On the Annotate page, press / and type: the last line adds a class of that name.",
-        key="classes_allowed",
+        **frame.follows("classes_allowed", class_adding.is_allowed(db), lambda on: class_adding.allow(db, on)),
     )
-    if allowed != class_adding.is_allowed(db):
-        class_adding.allow(db, allowed)
 
 
 def _archived(db: Database, by: str) -> None:

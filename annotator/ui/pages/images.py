@@ -90,18 +90,13 @@ def _cache(db: Database, known: Sequence[images.Folder]) -> None:
     if not any(is_remote(folder.path) for folder in known):
         return
     files, used = fetched.cache(db).used()
-    before = fetched.cache_gb(db)
-    chosen = st.number_input(
+    st.number_input(
         "Disk for images that were read at addresses, in GB",
         fetched.LEAST_GB,
-        value=before,
         step=1.0,
-        key="cache_gb",
         help="What people look at is kept until it takes this much; what was looked at longest ago goes first.",
+        **frame.follows("cache_gb", fetched.cache_gb(db), lambda gigabytes: fetched.set_cache_gb(db, gigabytes)),
     )
-    if chosen != before:
-        fetched.set_cache_gb(db, chosen)
-        st.rerun()
     st.caption(f"{used / fetched.GB:,.2f} GB are used, by {files:,} {'file' if files == 1 else 'files'}.")
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.queues import query_order
+from annotator.settings import DEFAULT_ORDER
 from annotator.store import configuration, jobs
 from annotator.store.database import Database
 from annotator.ui import adapting, class_names, context, frame, networks
@@ -45,16 +46,17 @@ def _settings() -> None:
 
 def _order(db: Database) -> None:
     current = query_order.chosen(db)
+
+    def choose(name: str) -> None:
+        query_order.choose(db, name)
+        st.toast(f"Default order: {query_order.QUERY_ORDERS[name].title}.")
+
     chosen = st.selectbox(
         "Default order of images on the Annotate page",
         list(query_order.QUERY_ORDERS),
-        index=list(query_order.QUERY_ORDERS).index(current) if current in query_order.QUERY_ORDERS else 0,
         format_func=lambda name: query_order.QUERY_ORDERS[name].title,
-        key="order",
+        **frame.follows("order", current if current in query_order.QUERY_ORDERS else DEFAULT_ORDER, choose),
     )
-    if chosen != current:
-        query_order.choose(db, chosen)
-        st.toast(f"Default order: {query_order.QUERY_ORDERS[chosen].title}.")
     order = query_order.QUERY_ORDERS[chosen]
     st.caption(f"{order.about} [{order.paper}]({order.url})" if order.url else order.about)
 
@@ -67,12 +69,9 @@ def _method(db: Database) -> None:
     chosen = st.selectbox(
         "Training method",
         names,
-        index=names.index(current) if current in known else 0,
         format_func=lambda name: f"{name} - {known[name].title} ({known[name].year})",
-        key="method",
+        **frame.follows("method", current if current in known else names[0], lambda name: _choose(db, name)),
     )
-    if chosen != current:
-        _choose(db, chosen)
     method, changed = known[chosen], configuration.parameters(db) if chosen == configuration.method(db) else {}
     values = ", ".join(
         f"**{frame.escaped(f'{name} = {configuration.shown(changed[name])}')}**"
@@ -93,7 +92,6 @@ def _choose(db: Database, name: str) -> None:
     try:
         configuration.choose_method(db, name)
     except AnnotatorError as error:
-        frame.error(f"{error} Until then trainings use {configuration.method(db)}.")
-        return
+        raise AnnotatorError(f"{error} Until then trainings use {configuration.method(db)}.") from error
     jobs.ask_training(db)
     st.toast(f"The next training uses {name}.")
