@@ -315,6 +315,32 @@ def bench_faults(
         raise typer.Exit(1)
 
 
+@commands.command(
+    "team",
+    epilog=examples("annotator bench team", "annotator bench team --people 200 --every 5 --minutes 3 --json"),
+)
+def bench_team(
+    people: Annotated[int, typer.Option(help="People at work at once.", min=1, max=1000)] = 50,
+    every: Annotated[float, typer.Option(help="Seconds between two decisions of one person.", min=0.05)] = 1.0,
+    minutes: Annotated[float, typer.Option(help="How long they work.", min=0.05)] = 10.0,
+    browsers: Annotated[int, typer.Option(help="How many of them are in front of a real browser.", min=0, max=16)] = 4,
+    images: Annotated[int, typer.Option(help="Images of the project.", min=50)] = 5000,
+    as_json: AsJson = False,
+) -> None:
+    """Many people on one server at once: how quick, is anything lost or in two hands, and does memory grow?
+
+    Ends with status 1 when a decision was lost, doubled or moved, or something was in two hands.
+    """
+    from annotator.benchmark.team.measure import measure
+
+    result = run_benchmark(measure, people, every, minutes, browsers, images)
+    print_bench(result, as_json)
+    broken = ("decisions_lost", "decisions_doubled", "decisions_moved", "in_two_hands", "tables_broken")
+    if any(result["figures"][kind] for kind in broken):
+        print("BROKEN", *result["said"], file=sys.stderr)
+        raise typer.Exit(1)
+
+
 def seeds(text: str) -> range:
     """What `--seed` names: 3, or 1..4. Raises AnnotatorError for anything else."""
     first, dots, last = text.partition("..")

@@ -1,0 +1,57 @@
+"""People in front of a real Chromium, one browser each: how long from a key to the next image."""
+
+import random
+import threading
+import time
+
+from annotator.benchmark.harness.browser import chromium
+from annotator.benchmark.interface import presses
+from annotator.benchmark.interface.probe import PROBE
+
+
+class Visitor(threading.Thread):
+    """One person who presses a key of a class every so many seconds until told to end.
+
+    cookie          name and value of their session
+    milliseconds    from each key to the frame with the next image
+    """
+
+    def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float):
+        super().__init__(name=f"visitor {number}", daemon=True)
+        self._number, self._address, self._cookie, self._every = number, address, cookie, every
+        self._ending = threading.Event()
+        self.ready = threading.Event()
+        self.milliseconds: list[float] = []
+        self.trouble: Exception | None = None
+
+    def end(self) -> None:
+        """Press no key any more."""
+        self._ending.set()
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # reported at the end
+            self.trouble = error
+        finally:
+            self.ready.set()
+
+    def _work(self) -> None:
+        chance = random.Random(self._number)
+        with chromium() as browser:
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            context.add_init_script(PROBE)
+            context.add_cookies([{"name": self._cookie[0], "value": self._cookie[1], "url": self._address}])
+            page = context.new_page()
+            page.goto(self._address)
+            page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
+            page.evaluate("what => { benchmark.watch = what; }", "picture")
+            page.evaluate("benchmark.ready()")
+            for number in range(presses.WARM_UP):
+                presses.timed(page, presses.class_key, number, self._every)
+            self.ready.set()
+            while not self._ending.is_set():
+                began = time.monotonic()
+                pause = self._every * chance.uniform(0.5, 1.5)
+                self.milliseconds.append(presses.timed(page, presses.class_key, chance.randrange(8), pause))
+                self._ending.wait(max(0.0, began + pause - time.monotonic()))

@@ -1,0 +1,218 @@
+"""The phases: one person alone in a browser, then the whole team, while the worker trains without end."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.faults.compare import decisions_broken, tables_broken
+from annotator.benchmark.faults.hands import Hands
+from annotator.benchmark.faults.people import Sent
+from annotator.benchmark.harness import projects
+from annotator.benchmark.harness.processes import ADDRESS, free_port, python, say, wait_for
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.team.browsers import Visitor
+from annotator.benchmark.team.teammates import Teammate
+from annotator.benchmark.team.watch import Watch
+from annotator.errors import AnnotatorError
+from annotator.roles import Role
+from annotator.store import classes, jobs, leases, members
+from annotator.store.database import Database
+from annotator.ui.keys import cookie_name, headers_for
+from annotator.ui.tokens import Tokens
+
+CLASSES = 20
+ALONE_SECONDS = 60.0  # of one person's keys, before the others come
+VANISHING = 0.1  # share of the teammates who close their laptop halfway
+ENDING = 60.0  # seconds in which everything is to be saved at the end
+
+
+def measure(people: int, every: float, minutes: float, browsers: int, images: int) -> dict[str, Any]:
+    """A team of `people`, of whom `browsers` are in front of a real one, each deciding every so many seconds.
+
+    Raises AnnotatorError for more browsers than people, and where a browser is wanted and there is none.
+    """
+    if browsers > people:
+        raise AnnotatorError(
+            f"{browsers} of {people} people cannot be in front of a browser: there are too few people."
+        )
+    with scratch_folder() as folder:
+        say(f"Making a project of {images:,} images...")
+        db = projects.make_project(folder, images, CLASSES)
+        projects.save_noise_as_features(db)
+        port = free_port()
+        with python(
+            "annotator", "serve", db.paths.project, "--auth", "invitation", "--no-browser", "--port", port
+        ) as app:
+            wait_for(lambda: app.poll() is not None or members.owner(db), "the server's first owner")
+            names = [members.add(db, f"Person {number}", Role.ANNOTATOR, "bench").name for number in range(people)]
+            with _training(db):
+                return _result(db, port, names, people, every, minutes, browsers)
+
+
+def _result(
+    db: Database, port: int, names: Sequence[str], people: int, every: float, minutes: float, browsers: int
+) -> dict[str, Any]:
+    address, sent, hands = f"http://{ADDRESS}:{port}", Sent(), Hands()
+    pid = _pid_of_server(db)
+    class_ids = [class_.id for class_ in classes.all_classes(db)]
+    teammates = [
+        Teammate(number, name, port, _headers(db, address, port, name), class_ids, every, sent, hands)
+        for number, name in enumerate(names[browsers:])
+    ]
+    visitors = [
+        Visitor(number, address, _cookie(db, port, name), every) for number, name in enumerate(names[:browsers])
+    ]
+    figures: dict[str, float | None] = {"people": people, "browsers": browsers, "seconds_a_decision": every}
+    before = db.value("SELECT count(*) FROM decision")
+
+    if visitors:
+        alone = visitors[0]
+        alone.start()
+        alone.ready.wait(180)
+        say("One person alone...")
+        time.sleep(min(ALONE_SECONDS, 60 * minutes))
+        alone_milliseconds, alone.milliseconds = alone.milliseconds, []
+
+    for visitor in visitors[1:]:
+        visitor.start()
+    for visitor in visitors[1:]:
+        visitor.ready.wait(180)
+    say(f"{people} people for {minutes:g} minutes...")
+    began, busy = time.monotonic(), time.process_time()
+    watch = Watch(pid)
+    for teammate in teammates:
+        teammate.start()
+    time.sleep(30 * minutes)
+    freed = _Freed(db, [teammate.vanish() for teammate in teammates[: int(VANISHING * len(teammates))]])
+    time.sleep(30 * minutes)
+    for one in (*teammates, *visitors):
+        one.end()
+    for one in (*teammates, *visitors):
+        one.join(ENDING)
+    seconds = time.monotonic() - began
+    figures |= watch.end() | {
+        "load_generator_processors": (time.process_time() - busy) / seconds,
+        "minutes": seconds / 60,
+    }
+    figures |= _of_requests(teammates)
+    ratios: dict[str, float] = {}
+    if visitors:
+        together = [value for visitor in visitors for value in visitor.milliseconds]
+        figures |= _percentiles("key_alone", alone_milliseconds) | _percentiles("key_together", together)
+        ratios = {
+            f"key_together_over_alone_{name}": float(
+                np.percentile(together, at) / np.percentile(alone_milliseconds, at)
+            )
+            for name, at in (("p50", 50), ("p95", 95))
+        }
+    figures |= {
+        "decisions_stored": db.value("SELECT count(*) FROM decision") - before,
+        "decisions_a_second": len(sent.acknowledged) / seconds,
+        "images_handed_out": hands.given,
+        "in_two_hands": len(hands.twice),
+        "refused": len(sent.refused),
+        "seconds_until_freed": freed.seconds(),
+    }
+    broken = decisions_broken(db, sent)
+    # Those in front of a browser send decisions, too, whose uuids only their page knows.
+    broken.pop("from_nobody")
+    figures |= {f"decisions_{kind}": len(cases) for kind, cases in broken.items()}
+    figures["tables_broken"] = len(tables_broken(db))
+    trouble = [str(one.trouble) for one in (*teammates, *visitors) if one.trouble]
+    if trouble:
+        raise AnnotatorError(f"{len(trouble)} of {people} people met an error of this benchmark: {trouble[0]}")
+    return {"bench": "team", "figures": figures, "ratios": ratios, "said": [str(case) for case in hands.twice[:5]]}
+
+
+def _of_requests(teammates: Sequence[Teammate]) -> dict[str, float | None]:
+    figures: dict[str, float | None] = {}
+    for what in ("work", "picture", "decision"):
+        figures |= _percentiles(what, [1000 * value for one in teammates for value in one.measured.seconds[what]])
+    statuses = (
+        sum((one.measured.statuses for one in teammates), start=type(teammates[0].measured.statuses)())
+        if teammates
+        else {}
+    )
+    return figures | {
+        "answers_with_an_error": sum(statuses.values()),
+        "requests_unanswered": sum(one.measured.unanswered for one in teammates),
+        "turns_without_work": sum(one.measured.without_work for one in teammates),
+    }
+
+
+def _percentiles(what: str, milliseconds: Sequence[float]) -> dict[str, float | None]:
+    percents = {"p50": 50, "p95": 95, "p99": 99}
+    return {
+        f"{what}_{name}_ms": float(np.percentile(milliseconds, at)) if len(milliseconds) else None
+        for name, at in percents.items()
+    }
+
+
+class _Freed:
+    """How long until images that people had in hand who vanished are leased by nobody, or by somebody else."""
+
+    def __init__(self, db: Database, hands: Sequence[Sequence[int]]):
+        self._db, self._began = db, time.monotonic()
+        self._holding = {image for hand in hands for image in hand}
+        self._first = len(self._holding)
+        self._seconds: float | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def seconds(self) -> float | None:
+        """Of the last of them; None where nobody vanished, or it took longer than the measurement and LEASE_SECONDS."""
+        self._thread.join(200)
+        self._ending.set()
+        return self._seconds
+
+    def _run(self) -> None:
+        while self._holding and not self._ending.wait(1.0):
+            self._holding &= {image for image, _ in leases.held(self._db, but="")}
+        if self._first and not self._holding:
+            self._seconds = time.monotonic() - self._began
+
+
+@contextmanager
+def _training(db: Database) -> Iterator[None]:
+    """A worker that trains without end."""
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.wait(0.2):
+            if not jobs.training_asked(db):
+                jobs.ask_training(db)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        asking.join()
+
+
+def _pid_of_server(db: Database) -> int:
+    own = str(db.paths.project).encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(bytes(1))
+        except OSError:
+            continue
+        if b"serve" in words and own in words:
+            return int(path.parent.name)
+    raise AnnotatorError("The process of the server is not listed in /proc, which this benchmark reads (Linux has it).")
+
+
+def _cookie(db: Database, port: int, name: str) -> tuple[str, str]:
+    member = members.member_named(db, name)
+    return cookie_name(port), Tokens(db.paths.secret).session_cookie(port, member.id)
+
+
+def _headers(db: Database, address: str, port: int, name: str) -> dict[str, str]:
+    return headers_for(db.paths.project, address, name) | {"cookie": "=".join(_cookie(db, port, name))}

@@ -1,0 +1,152 @@
+"""People without a browser: a thread each, which asks the server for what a page asks for, at a person's pace.
+
+Like the Annotate page it holds images ahead, fetches their pictures, renews its leases every eight seconds, sends each
+decision at once and again until it is acknowledged, and sends a few a second time, as another tab may.
+"""
+
+import http.client
+import json
+import random
+import threading
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotator.benchmark.faults.hands import WHOLE, Hands
+from annotator.benchmark.faults.people import Sent
+
+AHEAD, LOW = 32, 16  # images that are held, and how few are left when more are asked for
+RENEW = 8.0  # seconds between two renewals of the leases (hand.js)
+AGAIN = 0.02  # share of the saved decisions that are sent once more
+PATIENCE = 60.0  # seconds until a request is given up
+
+
+@dataclass
+class Measured:
+    """What all teammates have seen. Seconds of each answered request, by what it was; other statuses than 200."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {"work": [], "picture": [], "decision": []})
+    statuses: Counter[int] = field(default_factory=Counter)
+    unanswered: int = 0
+    without_work: int = 0
+
+
+class Teammate(threading.Thread):
+    """One person on one page.
+
+    headers    of their session
+    every      seconds between two decisions, on average
+    """
+
+    def __init__(
+        self,
+        number: int,
+        annotator: str,
+        port: int,
+        headers: dict[str, str],
+        classes: list[int],
+        every: float,
+        sent: Sent,
+        hands: Hands,
+    ):
+        super().__init__(name=f"teammate {number}", daemon=True)
+        self.annotator = annotator
+        self.holder, self.measured = f"teammate-{number}-{uuid.uuid4().hex[:8]}", Measured()
+        self._port, self._headers, self._classes, self._every = port, headers, classes, every
+        self._sent, self._hands = sent, hands
+        self._chance = random.Random(number)
+        self._hand: list[int] = []
+        self._waiting: dict[str, dict[str, Any]] = {}
+        self._ending, self._gone = threading.Event(), threading.Event()
+        self._connection: http.client.HTTPConnection | None = None
+        self._asked_at = 0.0
+        self.trouble: Exception | None = None
+
+    def end(self) -> None:
+        """Decide nothing more; the thread ends when everything has been saved."""
+        self._ending.set()
+
+    def vanish(self) -> list[int]:
+        """Stop in mid-work, as a laptop that is closed: nothing is sent any more. Returns the images in hand."""
+        self._gone.set()
+        self._ending.set()
+        self.join()
+        return list(self._hand)
+
+    def run(self) -> None:
+        try:
+            at = time.monotonic() + self._chance.uniform(0, self._every)
+            while not self._ending.wait(max(0.0, at - time.monotonic())):
+                self._step()
+                at = max(at + self._every * self._chance.uniform(0.5, 1.5), time.monotonic())
+            while self._waiting and not self._gone.is_set():
+                self._send()
+        except Exception as error:  # of this benchmark itself: reported at the end
+            self.trouble = error
+
+    def _step(self) -> None:
+        if len(self._hand) < LOW or time.monotonic() - self._asked_at > RENEW:
+            self._fetch()
+        if not self._hand:
+            self.measured.without_work += 1
+            return
+        entry = {
+            "uuid": str(uuid.uuid4()),
+            "annotator": self.annotator,
+            "action": "label",
+            "image": self._hand.pop(0),
+            "class": self._chance.choice(self._classes),
+            "state": 1,
+            "source": "click",
+            "milliseconds": round(1000 * self._every),
+        }
+        self._waiting[entry["uuid"]] = entry
+        self._sent.entries[entry["uuid"]] = entry
+        self._send()
+
+    def _fetch(self) -> None:
+        self._asked_at = time.monotonic()
+        self._hands.keep(self.holder, [(image, WHOLE) for image in self._hand])
+        want = AHEAD - len(self._hand) if len(self._hand) < LOW else 0
+        body = {"mode": "annotate", "holder": self.holder, "have": self._hand, "want": want}
+        answer = self._ask("work", "POST", "/api/work", body)
+        for item in json.loads(answer)["items"] if answer else []:
+            self._hands.take(self.holder, [(item["id"], WHOLE)])
+            self._hand.append(item["id"])
+            self._ask("picture", "GET", f"/api/image/{item['id']}", None)
+
+    def _send(self) -> None:
+        answer = self._ask("decision", "POST", "/api/decisions", {"decisions": list(self._waiting.values())})
+        if not answer:
+            self._ending.wait(0.2)
+            return
+        said = json.loads(answer)
+        for uuid_ in said["saved"]:
+            self._sent.acknowledged.add(uuid_)
+            entry = self._waiting.pop(uuid_, None)
+            if entry and self._chance.random() < AGAIN:
+                self._waiting[uuid_] = entry
+        for uuid_, reason in said["refused"].items():
+            self._waiting.pop(uuid_, None)
+            self._sent.refused[uuid_] = reason
+
+    def _ask(self, what: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
+        """The body of a good answer; None for another one, or none."""
+        began = time.perf_counter()
+        try:
+            if self._connection is None:
+                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+            self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
+            answer = self._connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException):
+            self.measured.unanswered += 1
+            self._connection = None
+            return None
+        if answer.status != 200:
+            self.measured.statuses[answer.status] += 1
+            return None
+        self.measured.seconds[what].append(time.perf_counter() - began)
+        return content
