@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from annotator.roles import Right
+
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
@@ -26,6 +28,7 @@ class Source:
                 included: without them the cells on which model and people differ would be missing
     timed       the kind of work that its time measures: grid, image (several classes at once), click; "" for none
     claimable   an open page may send it
+    right       what a member needs who gives it
     """
 
     name: str
@@ -35,6 +38,7 @@ class Source:
     unbiased: bool = True
     timed: str = ""
     claimable: bool = True
+    right: Right = Right.ANSWER
 
 
 SOURCES = {
@@ -58,7 +62,7 @@ SOURCES = {
         Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),
         Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
         Source("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
-        Source("settlement", "people disagreed, and this answer settles it", "answers"),
+        Source("settlement", "people disagreed, and this answer settles it", "answers", right=Right.REVIEW),
     )
 }
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
@@ -186,12 +190,22 @@ class Saved:
     refused: dict[str, str]
 
 
+class Voice(NamedTuple):
+    """What one person said of a cell. at: unix seconds; milliseconds: from seeing to answering, None where that was not
+    measured for this cell alone."""
+
+    person: str
+    state: int
+    at: float
+    milliseconds: float | None
+
+
 @dataclass(frozen=True)
 class Suggestion:
     """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong.
 
     probability, run_id    None only of an annotator disagreement on a cell that the model has no probability for
-    said                   the answers of an annotator disagreement: (person, state), the newest last
+    said                   the answers of an annotator disagreement, the newest last
     models                 what models from elsewhere say of it: (name, score)
     """
 
@@ -200,7 +214,7 @@ class Suggestion:
     probability: float | None
     run_id: int | None
     known: int | None = None
-    said: tuple[tuple[str, int], ...] = ()
+    said: tuple[Voice, ...] = ()
     models: tuple[tuple[str, float], ...] = ()
 
 

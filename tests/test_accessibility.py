@@ -49,6 +49,8 @@ PAGES = {
     "classes": "[data-testid=stForm]",
     "settings": "[data-testid=stSelectbox]",
     "speed_test": ".sheet button",
+    "agreement": "[data-testid=stVegaLiteChart]",
+    "members": "[data-testid=stCode]",
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "gallery", "map", "grid?audit=1", "speed_test")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip
@@ -99,7 +101,15 @@ def full(tmp_path_factory) -> Path:
         for number, one in enumerate(answered)
     ]
     assert answers and not decisions.decide(db, answers).refused
-    assert decisions.newest_decision(db) > 0
+    # Three people answered the same questions, and not all alike.
+    decisions.decide(
+        db,
+        [
+            Decision(str(uuid.uuid4()), "label", name, "click", image_id, 3, 1 if (image_id + number) % 7 else -1)
+            for image_id in ids[:40]
+            for number, name in enumerate(("Ann", "Ben", "Cid"))
+        ],
+    )
     return db.paths.project
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 from test_annotator_disagreement import say
@@ -74,3 +75,13 @@ def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, p
     assert "fox" in shown and "Ann, Bob" in shown and "100.0 %" in shown
     found = json.loads(annotator("agreement", project, "--json").stdout)
     assert found["classes"][0]["alpha"]["value"] is None and found["classes"][0]["raw"]["low"] < 0.9
+
+
+def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db, monkeypatch):
+    monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
+    for words, at in (("A+", monday - 3600), ("B+", monday), ("C-", monday + 8 * 86400)):
+        monkeypatch.setattr(decisions.time, "time", lambda at=at: at)
+        say(db, words)
+    say(db, "A+", "C-", image_id=2)
+    weeks = [(week.monday, week.cells, week.differ) for week in agreement(db).weeks]
+    assert weeks == [("2026-03-02", 1, 1), ("2026-03-09", 1, 1)]

@@ -142,7 +142,10 @@ def shown(db, **only) -> list[tuple[int, list]]:
     """What Review gives: image id, and its chips as (class, probability, newest state, who said what)."""
     wanted = Wanted("review", str(uuid.uuid4()), "Ann", (), 24, Filter(kind="annotator_disagreements", **only))
     found = [
-        (image_id, [(chip.class_id, chip.probability, chip.known, chip.said) for chip in chips])
+        (
+            image_id,
+            [(chip.class_id, chip.probability, chip.known, tuple(voice[:2] for voice in chip.said)) for chip in chips],
+        )
         for image_id, chips in review.next_to_review(db, wanted, 0.5)
     ]
     with db.writing() as sql:

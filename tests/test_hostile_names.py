@@ -47,8 +47,9 @@ PAGES = {
     "images": ".as-text",
     "settings": "[data-testid=stSelectbox]",
     "classes": "[data-testid=stForm]",
+    "agreement": "[data-testid=stVegaLiteChart]",
 }
-STREAMLITS = ("progress", "certificate", "imports", "export", "images", "settings", "classes")
+STREAMLITS = ("progress", "agreement", "certificate", "imports", "export", "images", "settings", "classes")
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one

@@ -187,3 +187,15 @@ def test_one_newcomer_who_comes_in_many_requests_at_once_is_one_member(db):
     for thread in threads:
         thread.join()
     assert [member.name for member in members.members(db)] == ["Ann Lee"]
+
+
+def test_what_people_disagree_on_is_settled_by_reviewers(db, acts):
+    ann, rita = members.add(db, "Ann", "annotator", "test"), members.add(db, "Rita", "reviewer", "test")
+    settled = Decision("settles-it", "label", "Ann", "settlement", image_id=1, class_id=1, state=1)
+    acts(ann)
+    saved = decisions.decide(db, [settled, decision(2, "Ann")])
+    assert saved.saved == ["Ann-2"] and "needs reviewer" in saved.refused["settles-it"], "and the rest is stored"
+    acts(rita)
+    assert decisions.decide(db, [settled]).saved == ["settles-it"]
+    acts(ann)
+    assert decisions.decide(db, [settled]).saved == ["settles-it"], "it is stored: sending it again changes nothing"

@@ -1,5 +1,6 @@
 """Review in a real Chromium: each key is about the suggestion selected and the image on screen, whatever happens."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,16 @@ import numpy as np
 import pytest
 from conftest import CLASSES, draw
 from contexts import Contexts
-from person import decided, labels_of, on_screen, open_page, wait_for_another, wait_for_picture, wait_until_saved
+from person import (
+    decided,
+    labels_of,
+    on_screen,
+    open_page,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_fetched,
+    wait_until_saved,
+)
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
@@ -241,7 +251,8 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
     with reviewed(tmp_path, np.full((3, 5), np.nan), given) as served:
         page = open_page(browser, served, "Cid", "/review")
         page.get_by_role("button", name="People disagree").click(timeout=30_000)
-        expect(page.locator(".suggestion")).to_contain_text("Ann said present, Ben said absent")
+        expect(page.locator(".suggestion")).to_contain_text("Ann said present, ")
+        expect(page.locator(".suggestion")).to_contain_text("Ben said absent, ")
         wait_for_picture(page)
         page.keyboard.press("y")
         wait_until_saved(page, 1)
@@ -251,6 +262,28 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
         expect(page.locator(".empty")).to_contain_text("No disagreements here")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
+
+
+def test_whoever_settles_sees_when_and_how_fast_people_answered_and_the_model_only_when_asked(browser, tmp_path):
+    given = [
+        Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1, milliseconds=1234),
+        Decision("ben-said-no", "label", "Ben", "click", 2, 3, -1),
+    ]
+    with reviewed(tmp_path, np.full((3, 5), 0.9), given) as served:
+        page = open_page(browser, served, "Rita", "/review?settle=1")
+        row = page.locator(".suggestion")
+        expect(row).to_contain_text(re.compile(r"Ann said present, .+20\d\d.*, after 1\.2 s"), timeout=30_000)
+        expect(row).to_contain_text(re.compile(r"Ben said absent, .+20\d\d"))
+        wait_for_picture(page)
+        wait_until_fetched(page)
+        expect(row).not_to_contain_text("%")
+        assert page.locator(".stage .heatmap").evaluate_all("all => all.every((one) => one.style.opacity === '0')")
+        page.keyboard.press("m")
+        expect(row).to_contain_text("model: 90")
+        expect(page.get_by_role("button", name="What does the model think?")).to_be_hidden()
+        page.keyboard.press("n")
+        wait_until_saved(page, 1)
+        assert decided(served, "Rita")[0]["source"] == "settlement" and labels_of(served, 2)[3] == -1
 
 
 def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(browser, many):

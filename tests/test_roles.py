@@ -69,6 +69,7 @@ GRID = {"holder": "h", "class": 1, "size": 4, "have": [], "want": 1}
 ROUTES = {
     "/api/work": ("annotator", 200, WORK),
     "/api/grid": ("annotator", 200, GRID),
+    "/api/work?": ("reviewer", 200, WORK | {"filter": {"kind": "annotator_disagreements"}, "mode": "review"}),
     "/api/autopilot": ("annotator", 200, {"holder": "h", "have": [], "want": 1}),
     "/api/decisions": ("annotator", 200, {"decisions": []}),
     "/api/speed_test": ("annotator", 200, {}),

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Any
 
@@ -51,13 +52,24 @@ class PairAgreement:
 
 
 @dataclass(frozen=True)
+class WeekAgreement:
+    """One week, from its Monday (YYYY-MM-DD, UTC) on: the cells whose second answer was given in it."""
+
+    monday: str
+    cells: int
+    differ: int
+    raw: Estimate
+
+
+@dataclass(frozen=True)
 class Agreement:
     """classes: in the order of the project, those with a cell that several people answered; pairs: those with most
-    cells in common first."""
+    cells in common first; weeks: the earliest first."""
 
     overall: ClassAgreement
     classes: list[ClassAgreement]
     pairs: list[PairAgreement]
+    weeks: list[WeekAgreement]
 
     def as_json(self) -> dict[str, Any]:
         """For machines; None where a figure is not measured."""
@@ -65,6 +77,7 @@ class Agreement:
             "overall": _plain(asdict(self.overall)),
             "classes": [_plain(asdict(row)) for row in self.classes],
             "pairs": [_plain(asdict(row)) for row in self.pairs],
+            "weeks": [_plain(asdict(row)) for row in self.weeks],
         }
 
 
@@ -73,12 +86,17 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
     image_ids = annotator_disagreement.images_of_several(db)
     by_class: dict[int, Counter[tuple[int, int]]] = {}
     by_pair: dict[tuple[str, str], Counter[tuple[int, int]]] = {}
+    by_week: dict[str, Counter[tuple[int, int]]] = {}
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
-        for class_id, states in said.items():
-            if len(states) < 2:
+        for class_id, answers in said.items():
+            if len(answers) < 2:
                 continue
+            states = {person: answer.state for person, answer in answers.items()}
+            # Agreement can be seen from the second person's answer on.
+            second = sorted(answer.at for answer in answers.values())[1]
             present = sum(state == PRESENT for state in states.values())
             by_class.setdefault(class_id, Counter())[present, len(states) - present] += 1
+            by_week.setdefault(_monday(second), Counter())[present, len(states) - present] += 1
             for pair in combinations(sorted(states), 2):
                 by_pair.setdefault(pair, Counter())[states[pair[0]], states[pair[1]]] += 1
         if number % 100 == 0:
@@ -92,7 +110,13 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
             if (found := by_class.get(class_.id))
         ],
         [_pair(*pair, found) for pair, found in sorted(by_pair.items(), key=lambda item: -item[1].total())],
+        [WeekAgreement(monday, *_counts(found), raw_agreement(found)) for monday, found in sorted(by_week.items())],
     )
+
+
+def _monday(at: float) -> str:
+    day = datetime.fromtimestamp(at, UTC).date()
+    return (day - timedelta(days=day.weekday())).isoformat()
 
 
 def _counts(patterns: Counter[tuple[int, int]]) -> tuple[int, int]:

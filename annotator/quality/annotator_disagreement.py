@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from annotator.records import Filter, Suggestion
+from annotator.records import Filter, Suggestion, Voice
 from annotator.snapshot.predictions import Predictions
 from annotator.store import annotator_disagreement
 from annotator.store.database import Database
@@ -56,17 +56,17 @@ class AnnotatorDisagreements:
             ]
         return chips
 
-    def _wanted(self, class_id: int, probability: float, answers: dict[str, int]) -> bool:
+    def _wanted(self, class_id: int, probability: float, answers: list[Voice]) -> bool:
         only = self.only
         unlimited = self.low <= 0 and only.high >= 1  # then cells without a probability are wanted, too
         return (
             only.class_id in (None, class_id)
             and (unlimited or self.low <= probability <= only.high)
-            and (not only.by or only.by in answers)
+            and (not only.by or only.by in {voice.person for voice in answers})
         )
 
-    def _chip(self, image_id: int, class_id: int, probability: float, answers: dict[str, int]) -> Suggestion:
-        newest, voices = list(answers.values())[-1], tuple(answers.items())
+    def _chip(self, image_id: int, class_id: int, probability: float, answers: list[Voice]) -> Suggestion:
+        newest, voices = answers[-1].state, tuple(answers)
         if self.predictions is None or np.isnan(probability):
             return Suggestion(image_id, class_id, None, None, newest, voices)
         return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, voices)

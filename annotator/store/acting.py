@@ -31,13 +31,18 @@ def member_id() -> int | None:
 
 def check(sql: sqlite_utils.Database, right: Right) -> None:
     """Raises Forbidden when the person this thread acts for has not this right now."""
+    if text := problem(sql, right):
+        raise Forbidden(text)
+
+
+def problem(sql: sqlite_utils.Database, right: Right) -> str | None:
+    """Why the person this thread acts for may not do what needs this right; None where they may."""
     id_ = member_id()
     if id_ is None:
-        return
+        return None
     row = sql.execute("SELECT name, role FROM member WHERE id = ?", [id_]).fetchone()
     name, role = row or ("Whoever is not signed in", Role.NONE)
-    if Role(role).right < right:
-        raise Forbidden(refusal(name, role, right))
+    return refusal(name, role, right) if Role(role).right < right else None
 
 
 def refusal(name: str, role: str, right: Right) -> str:

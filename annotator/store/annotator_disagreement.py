@@ -2,12 +2,20 @@
 each of them said first."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from annotator.records import UNSURE
+from annotator.records import UNSURE, Voice
 from annotator.store.database import Database
 from annotator.store.history import answers_of_people, disagreements
+
+
+class FirstAnswer(NamedTuple):
+    """What a person first said of a cell, present or absent, and when (unix seconds)."""
+
+    state: int
+    at: float
 
 
 def count(db: Database) -> int:
@@ -21,12 +29,20 @@ def newest(db: Database, limit: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
-def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, dict[str, int]]]:
-    """Who says what where people disagree: image id -> class id -> person -> state, the newest last."""
+def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
+    """Who says what where people disagree: image id -> class id -> their answers, the newest last."""
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
+        ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
+        # Several cells that were decided together were timed together.
+        statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL THEN milliseconds END FROM decision
+            WHERE id IN ({",".join("?" * len(ids))})"""
+        when = {id_: (at, milliseconds) for id_, at, milliseconds in sql.execute(statement, ids).fetchall()}
     return {
-        image_id: {class_id: states for class_id, (_, states) in by_class.items()}
+        image_id: {
+            class_id: [Voice(person, state, *when[id_]) for person, (state, id_) in states.items()]
+            for class_id, (_, states) in by_class.items()
+        }
         for image_id, by_class in by_image.items()
     }
 
@@ -40,18 +56,20 @@ def images_of_several(db: Database) -> list[int]:
     return [image_id for (image_id,) in rows]
 
 
-def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, int]]]:
-    """What each person first said of each cell of these images: for each image class id -> person -> state.
+def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
+    """What each person first said of each cell of these images: for each image class id -> person -> their answer.
 
     Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
     was, and after a cell was cleared everybody's next answer is their first.
     """
     for image_id in image_ids:
-        said: dict[int, dict[str, int]] = {}
+        said: dict[int, dict[str, FirstAnswer]] = {}
         with db.reading() as sql:
-            for _, class_id, state, person in answers_of_people(sql, image_id):
+            statement = "SELECT id, decided_at FROM decision WHERE image_id = ?"
+            when = dict(sql.execute(statement, [image_id]).fetchall())
+            for id_, class_id, state, person in answers_of_people(sql, image_id):
                 if state is None:
                     said.pop(class_id, None)
                 elif state != UNSURE:
-                    said.setdefault(class_id, {}).setdefault(person, state)
+                    said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
         yield said

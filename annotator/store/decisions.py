@@ -13,9 +13,9 @@ import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import OF_A_CELL, Batch, Decision, Label, Saved
+from annotator.records import OF_A_CELL, SOURCES, Batch, Decision, Label, Saved
 from annotator.roles import Right
-from annotator.store import database, prediction_sources, refusals
+from annotator.store import acting, database, prediction_sources, refusals
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
 from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
@@ -46,7 +46,7 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
             known, problem = refusals.stored(sql, decision.uuid, parts)
-            if problem := problem or (None if known else refusals.problem_of(sql, parts)):
+            if problem := problem or (None if known else _problem_of(sql, parts)):
                 refused[decision.uuid] = problem
                 continue
             if not known:
@@ -54,6 +54,11 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
             saved.append(decision.uuid)
         prediction_sources.log(sql, db, answered)
     return Saved([uuid for uuid in saved if uuid not in refused], refused)
+
+
+def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+    """Why new decisions cannot be stored: what is wrong with them, or with who gives them."""
+    return refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
 
 
 def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:

@@ -82,15 +82,16 @@ def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
     )
 
 
-def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, int]]]:
-    """The open disagreements of an image: class id -> the decision that caused it, and person -> present or absent.
+def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
+    """The open disagreements of an image: class id -> the decision that caused it, and person -> their answer, present
+    or absent, and the decision that gave it.
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
     person's. The next answer to that cell, whoever gives it and whatever it is, settles it: only that answer and later
     ones count from then on. Unsure disagrees with nobody, after a cell was cleared its former answers do not count, and
     imported labels are nobody's answers.
     """
-    standing: dict[int, dict[str, int]] = {}
+    standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
     for decision_id, class_id, state, annotator in answers_of_people(sql, image_id):
         if caused_by.pop(class_id, None) is not None:
@@ -100,8 +101,8 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
         if state is None:
             states.clear()
         elif state != UNSURE:
-            states[annotator] = state
-        if len(set(states.values())) > 1:
+            states[annotator] = state, decision_id
+        if len({answer for answer, _ in states.values()}) > 1:
             caused_by[class_id] = decision_id
     return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 

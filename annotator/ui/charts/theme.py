@@ -97,7 +97,9 @@ def drawable(table: pd.DataFrame) -> pd.DataFrame:
     Vega looks names up in plain objects of JavaScript, where "constructor" or "toString" is always there already, and
     then draws nothing. With an invisible letter in front no name is one of those.
     """
-    return table.assign(**{column: JOINER + table[column] for column in ("class", "with") if column in table})
+    return table.assign(
+        **{column: JOINER + table[column] for column in ("class", "with", "one", "other") if column in table}
+    )
 
 
 def points(colour: str, size: int) -> alt.OverlayMarkDef:

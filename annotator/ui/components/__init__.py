@@ -61,6 +61,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
         "project": storage_name(context.db()),
         "base": context.base(),
         "may_answer": frame.may(Right.ANSWER),
+        "may_review": frame.may(Right.REVIEW),
         "pages": navigation.titles_and_addresses(),
     }
     _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)

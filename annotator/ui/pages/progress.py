@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.records import Run
+from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import embedding_in_words, status
@@ -47,7 +48,7 @@ def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
         status_, run = status(db, with_files=False), runs.current_run(db)
-        _numbers(status_)
+        _numbers(db, status_)
         _notes(db)
         _worker(status_)
         left, right = st.columns(2)
@@ -63,7 +64,7 @@ def _live() -> None:
         _files(status_)
 
 
-def _numbers(status_: dict[str, Any]) -> None:
+def _numbers(db: Database, status_: dict[str, Any]) -> None:
     done = status_["images"] - status_["images_without_decision"]
     share = done / max(status_["images"], 1)
     with st.container(horizontal=True, gap="medium"):
@@ -77,6 +78,12 @@ def _numbers(status_: dict[str, Any]) -> None:
             "People disagree on": f"{status_['annotator_disagreements']:,}",
         }.items():
             st.metric(label, value, width="content", help=HELP.get(label))
+    if frame.may(Right.REVIEW):
+        with st.container(horizontal=True):
+            if status_["annotator_disagreements"]:
+                frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")
+            if len(overview.annotators(db)) > 1:
+                frame.link("agreement", "How well do people agree?", ":material/groups:")
     st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images are labeled"))
 
 

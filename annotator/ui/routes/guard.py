@@ -59,6 +59,13 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
     return timed(route, handler)
 
 
+def refuse_without(request: Request, right: Right) -> None:
+    """Raises Forbidden when whoever asks has not this right, for what only some requests to a route need."""
+    member: Member | None = request.scope.get(MEMBER)
+    if member is not None and member.right < right:
+        raise Forbidden(acting.refusal(member.name, member.role, right))
+
+
 def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
     """The handler, reached only with an access token that has this right (store/access_tokens.py); it is given the
     token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""

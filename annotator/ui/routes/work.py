@@ -15,7 +15,7 @@ from annotator.store import cells, leases
 from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
 from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.guard import FRESH, body_of, guarded, refuse_without
 from annotator.ui.routes.requests import (
     MOST_NAMED,
     ExamplesRequest,
@@ -37,6 +37,8 @@ EXAMPLES = 6
 async def work(request: Request, annotator: str) -> Response:
     """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
     asked = parsed(await body_of(request), WorkRequest)
+    if asked.only.kind == "annotator_disagreements":  # it shows what others have said
+        refuse_without(request, Right.REVIEW)
     wanted = Wanted(
         mode=asked.mode,
         holder=asked.holder,

@@ -4,6 +4,7 @@
  * are accepted all at once and the rest. Built before its image is on screen; then only what changes is touched.
  */
 
+import { isHidden } from "./heat.js";
 import { STATE_WORDS, chance, el, kbd, modelsInWords } from "../shared/dom.js";
 
 /** Words for the answers to a suggestion, and to a cell that was answered before. */
@@ -26,15 +27,17 @@ export class Chips {
         { type: "button", class: "pick", "aria-keyshortcuts": at < 9 ? at + 1 : null, onclick: () => onSelect(at) },
         at < 9 ? kbd(String(at + 1)) : el("span"),
         el("span", { class: "name" }, name(chip.class_id)),
-        el("span", { class: "percent" }, chip.probability == null ? "" : chance(chip.probability)));
-      if (chip.models?.length) pick.append(el("span", { class: "against models" }, modelsInWords(chip.models)));
-      if (chip.known != null) pick.append(el("span", { class: "against" }, disagreement(item, chip)));
+        el("span", { class: "percent" }, chip.probability == null || isHidden(item, chip) ? "" : chance(chip.probability)));
+      const hidden = isHidden(item, chip);
+      if (chip.models?.length && !hidden) pick.append(el("span", { class: "against models" }, modelsInWords(chip.models)));
+      if (chip.said?.length) pick.append(...chip.said.map((voice) => el("span", { class: "against" }, inWords(voice))));
+      if (chip.known != null && !hidden) pick.append(el("span", { class: "against" }, disagreement(item, chip)));
       const said = el("span", { class: "said" });
       const answers = [1, -1].map((state) => el("button",
         { type: "button", class: state > 0 ? "yes" : "no", onclick: () => onAnswer(at, state),
           "aria-label": answerText(chip, state, name(chip.class_id)) }, drawing(SHAPES[state])));
       const bar = el("span", { class: "bar", "aria-hidden": "true" },
-        el("span", { style: `width:${Math.round((chip.probability ?? 0) * 100)}%` }));
+        el("span", { style: `width:${hidden ? 0 : Math.round((chip.probability ?? 0) * 100)}%` }));
       const kind = chip.known == null ? "suggestion" : "suggestion likely-mistake";
       const row = el("div", { class: kind, "data-class": chip.class_id }, pick,
         el("span", { class: "tail" }, bar, said, ...answers));
@@ -107,12 +110,20 @@ export function percent(share) {
   return `${Math.round(share * 100)}\u00a0%`;
 }
 
-/** "Ann said present, Ben said absent; the model says 97 %". @param {any} item @param {any} chip */
+/** "Ann said present; model: 3 %", or of a disagreement of people the second half. @param {any} item @param {any} chip */
 function disagreement(item, chip) {
+  const model = chip.probability == null ? "no probability" : chance(chip.probability);
+  if (chip.said.length) return `model: ${model}`;
   const by = item.labels.find((label) => label.class === chip.class_id)?.by || "unknown";
-  const said = chip.said.length ? chip.said : [[by, chip.known]];
-  const people = said.map(([who, state]) => `${who} said ${STATE_WORDS[state]}`).join(", ");
-  return chip.probability == null ? people : `${people}; model: ${chance(chip.probability)}`;
+  const person = `${by} said ${STATE_WORDS[chip.known]}`;
+  return chip.probability == null ? person : `${person}; model: ${model}`;
+}
+
+/** "Ann said present, 3 Nov 2026, 14:02, after 1.2 s". @param {[string, number, number, number | null]} voice */
+function inWords([who, state, at, milliseconds]) {
+  const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  const pace = milliseconds == null ? "" : `, after ${(milliseconds / 1000).toFixed(1)} s`;
+  return `${who} said ${STATE_WORDS[state]}, ${when}${pace}`;
 }
 
 let last = "";

@@ -17,22 +17,26 @@ const RELABEL_KINDS = [
   ["annotator_disagreements", "People disagree", "Two people answered differently: your answer decides"],
 ];
 const INSIDE = 2; // of fit.js: the letters stand together somewhere in the name
+const SETTLING = "annotator_disagreements";
 /** @type {Chosen} */
 const EVERYTHING = { class: null, from: null, to: 100, kind: "missing", by: "" };
 
 export class Filter {
   /**
-   * @param {{project: string, threshold: number, classes: Class[], annotators: string[],
+   * @param {{project: string, threshold: number, classes: Class[], annotators: string[], maySettle: boolean,
    *          onChange: () => void}} options  threshold: 0..1, from where on the model suggests
    */
-  constructor({ project, threshold, classes, annotators, onChange }) {
+  constructor({ project, threshold, classes, annotators, maySettle, onChange }) {
     this.store = `annotator:${project}:review-filter`;
     this.onChange = onChange;
     this.lowest = Math.round(threshold * 100);
     this.classes = classes;
     /** @type {Chosen} */
     this.chosen = { ...EVERYTHING };
+    this.relabelKinds = RELABEL_KINDS.filter(([kind]) => maySettle || kind !== SETTLING);
     this.#recall(annotators);
+    // An address that leads here for it: Progress and the agreement page have one.
+    if (maySettle && new URLSearchParams(window.location.search).has("settle")) this.chosen = { ...EVERYTHING, kind: SETTLING };
     this.#build(annotators);
     this.setClasses(classes);
   }
@@ -112,7 +116,7 @@ export class Filter {
     this.to = share();
     this.range = el("div", { class: "range" }, el("label", {}, el("span", {}, "From"), this.from),
       el("label", {}, el("span", {}, "to"), this.to), el("span", { "aria-hidden": "true" }, "%"));
-    this.kinds = RELABEL_KINDS.map(([kind, words, title]) => ({
+    this.kinds = this.relabelKinds.map(([kind, words, title]) => ({
       kind,
       words,
       button: el("button", {
@@ -212,7 +216,7 @@ export class Filter {
     const parts = Object.entries(EVERYTHING).map(([name, usual]) => [name, kept[name] ?? usual]);
     const restored = Object.fromEntries(parts); // nothing that an older version kept beside them
     const sound = restored.to >= 1 && restored.to <= 100 && (restored.from == null || (restored.from >= 1 && restored.from <= 100)) &&
-      ["missing", ...RELABEL_KINDS.map(([kind]) => kind)].includes(restored.kind);
+      ["missing", ...this.relabelKinds.map(([kind]) => kind)].includes(restored.kind);
     if (sound) this.chosen = { ...restored, by: annotators.includes(restored.by) ? restored.by : "" };
   }
 }

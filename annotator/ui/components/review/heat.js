@@ -13,6 +13,11 @@ const STEP = 10;
 const BEGIN = 0.4; // of the strength, in the first frame
 const FADE = 90; // milliseconds
 
+/** Whether the model's opinion is hidden: people disagree, and nobody has asked for it yet. @param {any} item @param {any} chip */
+export function isHidden(item, chip) {
+  return Boolean(chip?.said?.length) && !item?.asked;
+}
+
 export class Heat {
   /**
    * @param {import("../shared/heatmaps.js").Heatmaps} heatmaps
@@ -69,7 +74,7 @@ export class Heat {
    */
   look(chip, fades = true) {
     this.chip = chip;
-    const map = chip?.run_id != null && this.on ? this.heatmaps.get(chip) : null;
+    const map = chip?.run_id != null && this.on && !isHidden(this.item, chip) ? this.heatmaps.get(chip) : null;
     const picture = map?.picture ?? null;
     if (picture !== this.seen) this.#hide();
     if (picture && picture !== this.seen) {

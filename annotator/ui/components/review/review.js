@@ -27,8 +27,8 @@ export default class ReviewPage extends Page {
   }
 
   build() {
-    const { project, threshold, classes, annotators } = this.session.data;
-    this.filter = new Filter({ project, threshold, classes, annotators, onChange: () => this.hand.restart() });
+    const { project, threshold, classes, annotators, may_review: maySettle } = this.session.data;
+    this.filter = new Filter({ project, threshold, classes, annotators, maySettle, onChange: () => this.hand.restart() });
     this.adder = new Adder({
       classes: () => this.session.classes,
       states: () => new Map(this.labels().map((label) => [label.class, label.state])),
@@ -95,6 +95,7 @@ export default class ReviewPage extends Page {
       u: () => this.answer(0),
       a: () => this.acceptAll(),
       h: () => heat.toggle(),
+      m: () => this.screen.ask(),
       Enter: () => this.done(),
       " ": () => this.pass(),
       ArrowLeft: () => this.earlier(),

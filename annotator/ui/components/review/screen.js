@@ -8,7 +8,7 @@ import { Chips, answerText } from "./chips.js";
 import { commentsInWords } from "../shared/history.js";
 import { afterPaint, el, keyButton } from "../shared/dom.js";
 import { fixButton } from "../shared/fix.js";
-import { Heat } from "./heat.js";
+import { Heat, isHidden } from "./heat.js";
 import { Heatmaps } from "../shared/heatmaps.js";
 import { Known } from "./known.js";
 import { Line } from "./line.js";
@@ -98,6 +98,18 @@ export class ReviewScreen {
     this.scroll();
   }
 
+  /** Show what the model thinks of an image on which people disagree. */
+  ask() {
+    /** @type {any} */
+    const item = this.session.hand.current;
+    if (!item?.suggestions.some((chip) => isHidden(item, chip))) return;
+    item.asked = true;
+    this.lists.delete(item);
+    const { at } = this;
+    this.show();
+    this.select(at);
+  }
+
   /** Show what was answered. @param {any} item @param {number[]} places */
   mark(item, places) {
     const list = this.lists.get(item);
@@ -152,7 +164,8 @@ export class ReviewScreen {
     const trail = el("div", { class: "tools", role: "group", "aria-label": "Images" },
       keyButton("Previous", "ArrowLeft", earlier), keyButton("Next", "ArrowRight", later));
     const { foot, help, hints, words, toolbar, element } = this.session;
-    const more = el("div", { class: "tools", role: "group", "aria-label": "This image" },
+    this.askButton = keyButton("What does the model think?", "M", () => this.ask(), { hidden: true });
+    const more = el("div", { class: "tools", role: "group", "aria-label": "This image" }, this.askButton,
       keyButton("Add a class", "/", add), fixButton(fix), this.session.historyButton);
     const left = el("div", { class: "left" }, this.stage.element,
       el("div", { class: "under" }, el("div", { class: "caption" }, this.name, this.heatNote), words,
@@ -172,6 +185,7 @@ export class ReviewScreen {
     write(this.name, item ? [item.name, commentsInWords(item)].filter(Boolean).join(" · ") : "");
     this.known.show(item, this.session.data.annotator);
     this.line.element.hidden = this.filter.relabels;
+    this.askButton.hidden = !item?.suggestions.some((chip) => isHidden(item, chip));
     this.line.offer(item ? openAbove(item, this.line.at).length : 0);
     this.#prepare();
   }

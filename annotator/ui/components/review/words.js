@@ -26,6 +26,7 @@ export const KEYS = [
     rows: [
       [["1", "9"], "select a suggestion (also ↑ and ↓, or the pointer)"],
       ["H", "heat map on or off"],
+      ["M", "where people disagree: show what the model thinks, which is hidden until then"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       HISTORY_ROW,

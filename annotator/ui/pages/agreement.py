@@ -1,0 +1,165 @@
+"""Agreement: how often people who answered the same question gave the same answer, by class, by pair, by week."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from annotator.quality.agreement import Agreement, agreement
+from annotator.roles import Right
+from annotator.shares import counted
+from annotator.store import annotator_disagreement, decisions, versions
+from annotator.store.database import Database
+from annotator.ui import context, frame, tables
+from annotator.ui.charts import agreement as charts
+from annotator.ui.charts import theme
+from models.statistics.agreement import Estimate
+
+PAIRS_SHOWN = 200
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        _agreement(context.db())
+
+
+def _agreement(db: Database) -> None:
+    st.subheader("Agreement")
+    stamp = (decisions.newest_decision(db), versions.class_version(db))
+    with st.spinner("Comparing answers..."):
+        measured: Agreement = db.caches.get("agreement", stamp, lambda: agreement(db), 4)
+    if not measured.overall.cells:
+        st.info(
+            "No question was answered by two people yet, so there is nothing to compare. There will be once a second "
+            "person answers images that another one has answered: the Gallery opens any image."
+        )
+        frame.link("gallery", "Go to the Gallery", ":material/photo_library:")
+        return
+    overall = measured.overall
+    with st.container(horizontal=True, gap="medium"):
+        st.metric("Answered by several", f"{overall.cells:,}", width="content")
+        st.metric("Same answer", _percent(overall.raw), width="content", help=_between(overall.raw, "{:.1%}"))
+        st.metric("They differ on", f"{overall.differ:,}", width="content")
+        st.metric("Still to settle", f"{annotator_disagreement.count(db):,}", width="content")
+    st.caption(
+        "Each person's first answer counts. Alpha is Krippendorff's: 1 is full agreement, 0 what chance would give. "
+        "The bars are 95 % intervals: with few answers they are long. Who could see the other's answer may have "
+        "followed it: only questions that were answered blindly measure agreement without a doubt."
+    )
+    if annotator_disagreement.count(db) and frame.may(Right.REVIEW):
+        frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")
+    colours = theme.palette(st.context.theme.type)
+    _by_class(measured, colours)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _by_pair(measured, colours)
+    with right:
+        _by_week(measured, colours)
+
+
+def _by_class(measured: Agreement, colours: theme.Palette) -> None:
+    with st.container(border=True):
+        st.markdown("#### By class")
+        rows = [row for row in measured.classes if not math.isnan(row.alpha.value)]
+        worst = sorted(rows, key=lambda row: row.alpha.value)[: charts.CLASSES_SHOWN]
+        if worst:
+            table = pd.DataFrame(
+                [(row.name, row.alpha.value, row.alpha.low, row.alpha.high) for row in worst],
+                columns=["class", "alpha", "low", "high"],
+            )
+            st.altair_chart(theme.legible(charts.by_class(table, colours), colours), width="stretch")
+        if left_out := len(measured.classes) - len(rows):
+            st.caption(f"Not drawn, with too few answers: {counted(left_out, 'class', 'classes')}.")
+        with st.expander("In numbers"):
+            tables.show(
+                [
+                    {
+                        "class": row.name,
+                        "answered twice": f"{row.cells:,}",
+                        "differ": f"{row.differ:,}",
+                        "same answer": _percent(row.raw),
+                        "alpha": "too few" if math.isnan(row.alpha.value) else f"{row.alpha.value:.2f}",
+                        "95 %": _between(row.alpha, "{:.2f}"),
+                    }
+                    for row in measured.classes
+                ],
+                "Agreement by class",
+            )
+        st.download_button(
+            "Download as CSV",
+            lambda: _as_table(measured).to_csv(index=False),
+            file_name="agreement.csv",
+            mime="text/csv",
+            on_click="ignore",
+        )
+
+
+def _by_pair(measured: Agreement, colours: theme.Palette) -> None:
+    with st.container(border=True):
+        st.markdown("#### Who with whom")
+        people = list(dict.fromkeys(name for pair in measured.pairs for name in (pair.first, pair.second)))
+        shown = set(people[: charts.PEOPLE_SHOWN])
+        pairs = [pair for pair in measured.pairs if {pair.first, pair.second} <= shown]
+        if len(people) > 2:
+            both = [
+                (one, other, pair.raw.value, pair.cells)
+                for pair in pairs
+                for one, other in ((pair.first, pair.second), (pair.second, pair.first))
+            ]
+            table = pd.DataFrame(both, columns=["one", "other", "same", "cells"])
+            st.altair_chart(theme.legible(charts.by_pair(table, colours), colours), width="stretch")
+        tables.show(
+            [
+                {
+                    "people": f"{pair.first}, {pair.second}",
+                    "answered both": f"{pair.cells:,}",
+                    "same answer": _percent(pair.raw),
+                    "kappa": "too few" if math.isnan(pair.kappa.value) else f"{pair.kappa.value:.2f}",
+                    "95 %": _between(pair.kappa, "{:.2f}"),
+                }
+                for pair in measured.pairs[:PAIRS_SHOWN]
+            ],
+            "Agreement by pair of people",
+        )
+
+
+def _by_week(measured: Agreement, colours: theme.Palette) -> None:
+    with st.container(border=True):
+        st.markdown("#### By week")
+        weeks = [week for week in measured.weeks if not math.isnan(week.raw.value)]
+        if len(weeks) < 2:
+            st.caption("One week so far. From the second on its course is drawn here.")
+            return
+        table = pd.DataFrame(
+            [(week.monday, week.raw.value, week.raw.low, week.raw.high, week.cells) for week in weeks],
+            columns=["week", "same", "low", "high", "cells"],
+        )
+        table["week"] = pd.to_datetime(table["week"])
+        st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
+        st.caption("A question counts in the week in which the second person answered it.")
+
+
+def _as_table(measured: Agreement) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "class": row.name,
+            "answered_twice": row.cells,
+            "differ": row.differ,
+            "same": row.raw.value,
+            "same_low": row.raw.low,
+            "same_high": row.raw.high,
+            "alpha": row.alpha.value,
+            "alpha_low": row.alpha.low,
+            "alpha_high": row.alpha.high,
+        }
+        for row in (*measured.classes, measured.overall)
+    )
+
+
+def _percent(figure: Estimate) -> str:
+    return "too few" if math.isnan(figure.value) else f"{figure.value:.1%}"
+
+
+def _between(figure: Estimate, form: str) -> str:
+    return "" if math.isnan(figure.value) else f"{form.format(figure.low)} to {form.format(figure.high)}"
