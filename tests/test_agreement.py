@@ -10,7 +10,7 @@ from test_annotator_disagreement import say
 
 from annotator.quality.agreement import agreement
 from annotator.records import Decision
-from annotator.store import decisions
+from annotator.store import annotator_disagreement, decisions
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,12 @@ def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db
     say(db, "A+", "C-", image_id=2)
     weeks = [(week.monday, week.cells, week.differ) for week in agreement(db).weeks]
     assert weeks == [("2026-03-02", 1, 1), ("2026-03-09", 1, 1)]
+
+
+def test_a_settlement_changes_nobodys_agreement(db):
+    say(db, "A+", "B-", "A+", "B+", image_id=2)
+    say(db, "A+", "B-", image_id=1)
+    before = agreement(db).as_json()
+    settled = Decision("settles-it", "label", "Rita", "settlement", 1, 1, 1)
+    assert decisions.decide(db, [settled]).saved == ["settles-it"] and annotator_disagreement.count(db) == 0
+    assert agreement(db).as_json() == before

@@ -34,9 +34,9 @@ def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[V
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
         ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
-        # Several cells that were decided together were timed together.
-        statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL THEN milliseconds END FROM decision
-            WHERE id IN ({",".join("?" * len(ids))})"""
+        # Several cells that were decided together ("nothing else here", too) were timed together.
+        statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL AND action = 'label' THEN milliseconds END
+            FROM decision WHERE id IN ({",".join("?" * len(ids))})"""
         when = {id_: (at, milliseconds) for id_, at, milliseconds in sql.execute(statement, ids).fetchall()}
     return {
         image_id: {
@@ -60,16 +60,17 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
     """What each person first said of each cell of these images: for each image class id -> person -> their answer.
 
     Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
-    was, and after a cell was cleared everybody's next answer is their first.
+    was, and after a cell was cleared everybody's next answer is their first. Settlements are left out: whoever settles
+    sees what the others said.
     """
     for image_id in image_ids:
         said: dict[int, dict[str, FirstAnswer]] = {}
         with db.reading() as sql:
-            statement = "SELECT id, decided_at FROM decision WHERE image_id = ?"
+            statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
             when = dict(sql.execute(statement, [image_id]).fetchall())
             for id_, class_id, state, person in answers_of_people(sql, image_id):
                 if state is None:
                     said.pop(class_id, None)
-                elif state != UNSURE:
+                elif state != UNSURE and id_ in when:
                     said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
         yield said
