@@ -19,7 +19,7 @@ def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
     table = theme.drawable(table)
     names = list(table["class"])
     ends = alt.Scale(domain=[min(0.0, float(table["low"].to_numpy().min())), 1])
-    axis = alt.Axis(orient="top", format=".1f")
+    axis = alt.Axis(orient="top", format=".1f", tickMinStep=0.1)  # finer ticks would be rounded to one another's figure
     base = alt.Chart(table).encode(
         y=alt.Y("class:N", sort=names, title=None, axis=alt.Axis(labelOverlap=False, labelLimit=130)),
         tooltip=[
@@ -71,8 +71,10 @@ def by_week(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
     table    week (its Monday), same, low, high, cells
     """
+    mondays = [alt.DateTime(year=day.year, month=day.month, date=day.day) for day in table["week"]]
+    days = alt.Axis(format="%d %b %Y", values=mondays, labelOverlap=True)
     base = alt.Chart(table).encode(
-        x=alt.X("week:T", title=None, axis=alt.Axis(format="%d %b %Y", labelOverlap=True)),
+        x=alt.X("week:T", title=None, axis=days),
         tooltip=[
             alt.Tooltip("week:T", title="Week of", format="%d %b %Y"),
             alt.Tooltip("same:Q", title="Same answer", format=".1%"),
@@ -86,5 +88,5 @@ def by_week(table: pd.DataFrame, colours: Palette) -> AnyChart:
     intervals = base.mark_rule(strokeWidth=3, opacity=0.6, color=colours.states[0]).encode(
         y=alt.Y("low:Q", scale=share, axis=axis, title=None), y2="high:Q"
     )
-    points = base.mark_line(color=colours.states[0], point=alt.OverlayMarkDef(size=55, filled=True)).encode(y="same:Q")
+    points = base.mark_line(color=colours.states[0], point=theme.points(colours.states[0], 55)).encode(y="same:Q")
     return (intervals + points).properties(height=theme.HEIGHT)
