@@ -16,11 +16,12 @@ from annotator.benchmark.harness import projects
 from annotator.benchmark.harness.processes import ADDRESS, free_port, python, say, wait_for
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.team.browsers import Visitor
+from annotator.benchmark.team.freed import Freed
 from annotator.benchmark.team.teammates import Teammate
 from annotator.benchmark.team.watch import Watch
 from annotator.errors import AnnotatorError
 from annotator.roles import Role
-from annotator.store import classes, jobs, leases, members
+from annotator.store import classes, jobs, members
 from annotator.store.database import Database
 from annotator.ui.keys import cookie_name, headers_for
 from annotator.ui.tokens import Tokens
@@ -88,7 +89,7 @@ def _result(
     for teammate in teammates:
         teammate.start()
     time.sleep(30 * minutes)
-    freed = _Freed(db, [teammate.vanish() for teammate in teammates[: int(VANISHING * len(teammates))]])
+    freed = Freed(db, hands, teammates[: int(VANISHING * len(teammates))])
     time.sleep(30 * minutes)
     for one in (*teammates, *visitors):
         one.end()
@@ -151,31 +152,6 @@ def _percentiles(what: str, milliseconds: Sequence[float]) -> dict[str, float | 
         f"{what}_{name}_ms": float(np.percentile(milliseconds, at)) if len(milliseconds) else None
         for name, at in percents.items()
     }
-
-
-class _Freed:
-    """How long until images that people had in hand who vanished are leased by nobody, or by somebody else."""
-
-    def __init__(self, db: Database, hands: Sequence[Sequence[int]]):
-        self._db, self._began = db, time.monotonic()
-        self._holding = {image for hand in hands for image in hand}
-        self._first = len(self._holding)
-        self._seconds: float | None = None
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def seconds(self) -> float | None:
-        """Of the last of them; None where nobody vanished, or it took longer than the measurement and LEASE_SECONDS."""
-        self._thread.join(200)
-        self._ending.set()
-        return self._seconds
-
-    def _run(self) -> None:
-        while self._holding and not self._ending.wait(1.0):
-            self._holding &= {image for image, _ in leases.held(self._db, but="")}
-        if self._first and not self._holding:
-            self._seconds = time.monotonic() - self._began
 
 
 @contextmanager

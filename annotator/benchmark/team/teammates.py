@@ -61,19 +61,18 @@ class Teammate(threading.Thread):
         self._waiting: dict[str, dict[str, Any]] = {}
         self._ending, self._gone = threading.Event(), threading.Event()
         self._connection: http.client.HTTPConnection | None = None
-        self._asked_at = 0.0
+        self.asked_at = 0.0  # when its leases were last renewed, on the monotonic clock
         self.trouble: Exception | None = None
 
     def end(self) -> None:
         """Decide nothing more; the thread ends when everything has been saved."""
         self._ending.set()
 
-    def vanish(self) -> list[int]:
-        """Stop in mid-work, as a laptop that is closed: nothing is sent any more. Returns the images in hand."""
+    def vanish(self) -> None:
+        """Stop in mid-work, as a laptop that is closed: once this returns, nothing is sent any more."""
         self._gone.set()
         self._ending.set()
         self.join()
-        return list(self._hand)
 
     def run(self) -> None:
         try:
@@ -87,7 +86,7 @@ class Teammate(threading.Thread):
             self.trouble = error
 
     def _step(self) -> None:
-        if len(self._hand) < LOW or time.monotonic() - self._asked_at > RENEW:
+        if len(self._hand) < LOW or time.monotonic() - self.asked_at > RENEW:
             self._fetch()
         if not self._hand:
             self.measured.without_work += 1
@@ -107,7 +106,7 @@ class Teammate(threading.Thread):
         self._send()
 
     def _fetch(self) -> None:
-        self._asked_at = time.monotonic()
+        self.asked_at = time.monotonic()
         self._hands.keep(self.holder, [(image, WHOLE) for image in self._hand])
         want = AHEAD - len(self._hand) if len(self._hand) < LOW else 0
         body = {"mode": "annotate", "holder": self.holder, "have": self._hand, "want": want}

@@ -1,0 +1,53 @@
+"""People who close their laptop: when the images that they had in hand are free for others."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+from annotator.benchmark.faults.hands import Hands
+from annotator.benchmark.team.teammates import Teammate
+from annotator.settings import LEASE_SECONDS
+from annotator.store.database import Database
+
+PAUSE = 0.5  # seconds between two looks
+# Seconds before the end of a lease from which on its image may be somebody else's: the look that notices comes late.
+EARLY = 2.0
+WAITING = LEASE_SECONDS + 30.0
+
+
+class Freed:
+    """Lets teammates vanish, and looks until none of them leases anything.
+
+    A lease that has ended may be given to another person. From then on this is no image in two hands, so the hands of
+    those who vanished are emptied when their leases end, and not before.
+    """
+
+    def __init__(self, db: Database, hands: Hands, vanishing: Sequence[Teammate]):
+        self._db, self._hands, self._began = db, hands, time.monotonic()
+        for teammate in vanishing:
+            teammate.vanish()
+        self._ends = {teammate.holder: teammate.asked_at + LEASE_SECONDS - EARLY for teammate in vanishing}
+        self._seconds: float | None = None
+        self._thread = threading.Thread(target=self._run, args=[list(self._ends)], daemon=True)
+        self._thread.start()
+
+    def seconds(self) -> float | None:
+        """From the vanishing until the last lease was over; None where nobody vanished, or it took 30 s too long."""
+        self._thread.join()
+        return self._seconds
+
+    def _run(self, holders: Sequence[str]) -> None:
+        while holders and time.monotonic() < self._began + WAITING:
+            for holder in [holder for holder, end in self._ends.items() if time.monotonic() >= end]:
+                del self._ends[holder]
+                self._hands.keep(holder, [])
+            if not self._leased(holders):
+                self._seconds = time.monotonic() - self._began
+                return
+            time.sleep(PAUSE)
+
+    def _leased(self, holders: Sequence[str]) -> int:
+        marks = ",".join("?" * len(holders))
+        return self._db.value(
+            f"SELECT count(*) FROM lease WHERE holder IN ({marks}) AND until > ?", [*holders, time.monotonic()]
+        )

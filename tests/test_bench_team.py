@@ -1,0 +1,49 @@
+"""The measurement of a team: a tiny one keeps every promise, and a lease that has ended is no image in two hands."""
+
+import time
+
+import pytest
+
+from annotator.benchmark.faults.hands import WHOLE, Hands
+from annotator.benchmark.faults.people import Sent
+from annotator.benchmark.harness import projects
+from annotator.benchmark.team.freed import Freed
+from annotator.benchmark.team.measure import measure
+from annotator.benchmark.team.teammates import Teammate
+from annotator.errors import AnnotatorError
+from annotator.store import leases
+
+
+@pytest.mark.parametrize(("lease_seconds", "twice"), [(150.0, 1), (0.0, 0)])
+def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leased(
+    tmp_path, monkeypatch, lease_seconds, twice
+):
+    for module in ("annotator.store.leases", "annotator.benchmark.team.freed"):
+        monkeypatch.setattr(f"{module}.LEASE_SECONDS", lease_seconds)
+    monkeypatch.setattr("annotator.benchmark.team.freed.WAITING", 1.0)  # enough to see that the long lease goes on
+    db, hands = projects.make_project(tmp_path, 30, 2), Hands()
+    gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, Sent(), hands)  # its first decision is due long after it has gone
+    gone.asked_at = time.monotonic()
+    cells = [(image, WHOLE) for image in leases.take_next(db, gone.holder, "Ann", [], 1)]
+    hands.take(gone.holder, cells)
+    gone.start()
+    freed = Freed(db, hands, [gone])
+    assert (freed.seconds() is None) == bool(twice)
+    hands.take("a colleague", cells)
+    assert len(hands.twice) == twice
+
+
+@pytest.mark.process
+def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
+    figures = measure(5, 0.2, 0.1, 0, 400)["figures"]
+    nothing = ("lost", "doubled", "moved", "in_parts")
+    assert [figures[f"decisions_{kind}"] for kind in nothing] == [0] * 4
+    assert figures["in_two_hands"] == figures["tables_broken"] == 0
+    assert figures["answers_with_an_error"] == figures["requests_unanswered"] == figures["refused"] == 0
+    assert figures["images_handed_out"] >= 5 and figures["decisions_stored"] > 5
+    assert figures["decision_p95_ms"] > 0 and figures["work_p95_ms"] > 0
+
+
+def test_more_browsers_than_people_are_refused():
+    with pytest.raises(AnnotatorError, match="too few people"):
+        measure(1, 1.0, 0.1, 2, 50)
