@@ -16,6 +16,11 @@ from annotator.shares import counted
 commands = typer.Typer(rich_markup_mode=None)
 
 
+class LogFormat(StrEnum):
+    text = "text"
+    json = "json"
+
+
 class AuthMode(StrEnum):
     local = "local"
     invitation = "invitation"
@@ -128,6 +133,7 @@ def serve(
     oidc: Annotated[
         Path | None, typer.Option(help="TOML file: client_id, client_secret, server_metadata_url of the provider.")
     ] = None,
+    log: Annotated[LogFormat, typer.Option(help="How the server logs; json: one object a line.")] = LogFormat.text,
 ) -> None:
     """Start the app and its worker on this machine. Ctrl+C stops both; nothing is lost.
 
@@ -138,7 +144,8 @@ def serve(
     from annotator.ui.server import serve as run
 
     files_for_owner_only()
-    run(project, access(auth.value, port, host, url, behind, oidc), browser=browser, new_secret=new_secret)
+    reached = access(auth.value, port, host, url, behind, oidc)
+    run(project, reached, browser=browser, new_secret=new_secret, json_log=log == LogFormat.json)
 
 
 @commands.command(epilog=examples("annotator link birds", "annotator link birds --member Ann"))

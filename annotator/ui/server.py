@@ -36,6 +36,7 @@ from annotator.ui.ending import Ending
 from annotator.ui.export.running import exporting
 from annotator.ui.importing import importing
 from annotator.ui.keys import SERVED_TO_TEAM, Keys, address_with, own_secret
+from annotator.ui.logs import log_as_json
 from annotator.ui.navigation import PAGES
 from annotator.ui.routes import ROUTES
 from annotator.ui.shell import shell
@@ -54,7 +55,7 @@ COPIED = (
 )
 
 
-def build_app(run: str, access: Access) -> st.App:
+def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
     """The ASGI application of the open project, with the watch over its worker and what is read ahead; keys made for
     this run give access, and whatever `access` says."""
 
@@ -76,13 +77,13 @@ def build_app(run: str, access: Access) -> st.App:
             finally:
                 ending.take_last_steps()
 
-    return page_app(Keys(context.tokens(), run), access, lifespan=lifespan)
+    return page_app(Keys(context.tokens(), run), access, json_log, lifespan=lifespan)
 
 
-def page_app(keys: Keys | None = None, access: Access | None = None, **options) -> st.App:
+def page_app(keys: Keys | None = None, access: Access | None = None, json_log: bool = False, **options) -> st.App:
     """The pages and routes of the open project behind the access control; `options` are further ones of st.App."""
     access = access or local(DEFAULT_PORT)
-    set_up_connections(access.behind)
+    set_up_connections(access.behind, own_log=json_log)
     sessions = context.reach(access)
     door = Middleware(Door, tokens=context.tokens, keys=keys, access=access, sessions=sessions)
     first, *others = (f"/{page.name}" for page in PAGES)
@@ -104,11 +105,14 @@ async def _to_first_page(request: Request) -> RedirectResponse:
     return RedirectResponse(f"{context.base()}/")
 
 
-def serve(project: Path, access: Access, *, browser: bool = True, new_secret: bool = False) -> None:
+def serve(
+    project: Path, access: Access, *, browser: bool = True, new_secret: bool = False, json_log: bool = False
+) -> None:
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
     access        to whom, and where
     new_secret    no cookie or token given out before is accepted any more
+    json_log      log JSON, one object a line
 
     Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
     being served already.
@@ -140,11 +144,13 @@ def serve(project: Path, access: Access, *, browser: bool = True, new_secret: bo
     link = address_with(access.address, key)
     opener = paths.opener if browser and _has_desktop() else None
     threading.Thread(target=_announce, args=[link, access, owner, opener], daemon=True).start()
-    run_app(build_app(run, access), access)
+    run_app(build_app(run, access, json_log), access, json_log)
 
 
-def run_app(app: st.App, access: Access) -> None:
+def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
     """Run an application of this module until the process is told to end."""
+    if json_log:
+        log_as_json()
     # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
     gc.freeze()
     app.run(config=options(access))

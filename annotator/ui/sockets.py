@@ -57,10 +57,11 @@ class Patient(AutoHTTPProtocol):
             self._deadline = None
 
 
-def set_up_connections(behind: Sequence[str] = ()) -> None:
+def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> None:
     """Apply both to the connections of the server that is started next.
 
-    behind    addresses and networks of the proxies whose X-Forwarded headers are believed
+    behind     addresses and networks of the proxies whose X-Forwarded headers are believed
+    own_log    uvicorn leaves the log as it is (logs.py)
     """
     # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
     # requests keep their connections.
@@ -77,5 +78,7 @@ def set_up_connections(behind: Sequence[str] = ()) -> None:
 
     starlette_server._bind_socket = bound
     # uvicorn would believe every program on this machine, unless it is told otherwise.
-    forwarded = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
+    forwarded: dict[str, Any] = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
+    if own_log:
+        forwarded["log_config"] = None
     starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient} | forwarded

@@ -1,0 +1,122 @@
+"""The files by which the app is deployed, as far as they can be false without Docker, and its log as JSON."""
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from get_caddy import get_caddy
+from served import free_port, until
+
+from annotator.exchange.setup import set_up
+from annotator.ui.access import access
+
+TOP = Path(__file__).resolve().parent.parent
+
+
+def test_the_dockerfile_copies_what_is_there_and_installs_extras_that_exist():
+    text = (TOP / "Dockerfile").read_text()
+    copied = [source for line in re.findall(r"^COPY (.+)", text, re.MULTILINE) for source in line.split()[:-1]]
+    assert copied and all((TOP / source).exists() for source in copied)
+    kept = {line.removeprefix("!") for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert kept == set(copied), "what the build may see is what it copies"
+    extras = set(tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    assert set(re.search(r'"\.\[(.+?)\]"', text).group(1).split(",")) <= extras
+    assert text.index("USER annotator") < text.index('CMD ["sh", "-c", "[ -e'), "it runs without rights"
+
+
+@pytest.mark.process
+def test_the_command_of_the_container_makes_a_project_serves_it_and_finds_it_well(tmp_path, photos):
+    text = (TOP / "Dockerfile").read_text()
+    health, command = (json.loads(line) for line in re.findall(r"^ *CMD (\[.+\])$", text, re.MULTILINE))
+    port = free_port()
+    defaults = dict(re.findall(r"(\w+)=(\S+)", re.search(r"^ENV (.+)", text, re.MULTILINE).group(1)))
+    environment = {key: value.strip('"') for key, value in defaults.items()} | {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PYTHONPATH": str(TOP),
+        "HOME": str(tmp_path),
+        "PROJECT": str(tmp_path / "project"),
+        "PORT": str(port),
+        "IMAGES": str(photos),
+        "URL": f"http://127.0.0.1:{port}/annotator/",
+        "BEHIND": "172.30.7.0/24",
+    }
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=output, stderr=output)
+    try:
+        until(lambda: process.poll() is not None or "Open this address" in log.read_text(), 120)
+        assert process.poll() is None, log.read_text()
+        assert f"Served to its members at http://127.0.0.1:{port}/annotator" in log.read_text()
+        assert subprocess.run(health, env=environment, check=False).returncode == 0
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) is not None
+
+
+def test_compose_serves_at_the_address_that_its_proxy_has_and_believes_nobody_else():
+    told = yaml.safe_load((TOP / "compose.yaml").read_text())
+    app = told["services"]["annotator"]
+    network = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
+    assert app["environment"]["BEHIND"] == network
+    assert access("invitation", 8501, "0.0.0.0", "https://labels.example.org", network).is_https
+    assert "ports" not in app, "it is reached through the proxy only"
+    for service in told["services"].values():
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert source in told["volumes"] or source == "./photos" or (TOP / source).exists()
+
+
+@pytest.mark.process
+def test_the_caddyfile_is_one(tmp_path):
+    command = [get_caddy(), "adapt", "--validate", "--config", str(TOP / "deploy" / "Caddyfile")]
+    environment = {"SITE": "labels.example.org", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "annotator:8501" in done.stdout
+
+
+@pytest.mark.process
+def test_the_unit_starts_a_command_that_serve_accepts(tmp_path):
+    text = (TOP / "deploy" / "annotator.service").read_text()
+    program, command, project, *words = shlex.split(re.search(r"^ExecStart=(.+)", text, re.MULTILINE).group(1))
+    assert Path(program).name == "annotator" and command == "serve" and project.startswith("/srv/annotator/")
+    assert "ReadWritePaths=/srv/annotator" in text
+    words.remove("--no-browser")
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert given.pop("--log") == "json"
+    assert access(given.pop("--auth"), 8501, **{key.removeprefix("--"): value for key, value in given.items()}).is_team
+    if verify := shutil.which("systemd-analyze"):
+        unit = tmp_path / "annotator.service"
+        unit.write_text(text.replace(program, sys.executable))
+        done = subprocess.run([verify, "verify", str(unit)], capture_output=True, text=True, check=False)
+        ours = [line for line in done.stderr.splitlines() if "annotator.service" in line and "Unknown" in line]
+        assert ours == []
+
+
+@pytest.mark.process
+def test_the_log_as_json_is_an_object_a_line(tmp_path, photos, class_file):
+    set_up(tmp_path / "project", images_folder=photos, class_file=class_file)
+    log, port = tmp_path / "log", free_port()
+    options = ["serve", str(tmp_path / "project"), "--no-browser", "--port", str(port), "--log", "json"]
+    with log.open("wb") as errors, (tmp_path / "out").open("wb") as output:
+        process = subprocess.Popen([sys.executable, "-P", "-m", "annotator", *options], stdout=output, stderr=errors)
+    try:
+        until(lambda: "Ctrl+C" in (tmp_path / "out").read_text(), 60)
+        link = re.search(r"http://\S+", (tmp_path / "out").read_text()).group()
+        assert httpx.get(link, follow_redirects=True).status_code == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert any(line["logger"].startswith("uvicorn") for line in lines)
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+    assert link.split("key=")[1] not in log.read_text(), "no secret is in the log"
