@@ -1,5 +1,6 @@
 """Audit grids: open audit cells in the order in which they are to be answered, without predictions or answers."""
 
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,10 @@ from test_grid import publish
 
 from annotator.errors import AnnotatorError
 from annotator.quality import audit
+from annotator.quality.agreement import agreement
 from annotator.queues import audit_grid
-from annotator.records import WantedGrids
-from annotator.store import leases
+from annotator.records import Decision, WantedGrids
+from annotator.store import audits, decisions, leases
 from annotator.store.database import Database
 
 WANTED = WantedGrids("page", "Ann", None, 12, (), 6, hide_predictions=True)
@@ -87,3 +89,75 @@ def test_when_nothing_is_drawn_or_all_is_answered_it_says_so(db):
 def test_a_class_that_is_not_there_is_refused(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
         audit_grid.next_grids(db, replace(WANTED, class_id=9))
+
+
+def as_asked(db: Database, annotator: str, holder: str) -> list[tuple[int, int]]:
+    """The cells (image id, class id) of all grids that this person gets now, on a page that lets go of them at once."""
+    wanted = replace(WANTED, holder=holder, annotator=annotator)
+    given = [(tile.image.id, one.class_id) for one in audit_grid.next_grids(db, wanted).items for tile in one.tiles]
+    leases.hold_cells(db, holder, annotator, [])
+    return given
+
+
+def answer(db: Database, annotator: str, answers: list[tuple[int, int, int]], source: str = "audit") -> None:
+    """annotator's answers: (image id, class id, state)."""
+    given = [
+        Decision(str(uuid.uuid4()), "label", annotator, source, image_id, class_id, state)
+        for image_id, class_id, state in answers
+    ]
+    assert not decisions.decide(db, given).refused
+
+
+def test_every_cell_is_asked_of_so_many_people_and_of_nobody_twice(db):
+    audit.draw(db, 9, seed=1, people=2)
+    asked_of_ann = as_asked(db, "Ann", "a")
+    answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[:6]])
+    assert as_asked(db, "Ann", "a") == asked_of_ann[6:], "what she has answered she is not asked again"
+    answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[6:]])
+    mine = audit_grid.next_grids(db, WANTED)
+    assert mine.items == [] and "9 questions wait for the answer of another person" in mine.empty
+
+    of_ben = as_asked(db, "Ben", "b")
+    assert sorted(of_ben) == sorted(asked_of_ann)
+    answer(db, "Ben", [(*cell, 1 if number else -1) for number, cell in enumerate(of_ben)])
+    assert as_asked(db, "Cid", "c") == [], "two have answered each"
+    assert "Every audit question has been answered" in audit_grid.next_grids(db, WANTED).empty
+    measured = agreement(db).overall
+    assert (measured.cells, measured.differ) == (9, 1)
+
+
+def test_the_second_person_sees_nothing_of_the_first_answer(db):
+    publish(db, np.full((24, 3), 0.9))
+    audit.draw(db, 9, seed=1, people=2)
+    answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
+    grids = audit_grid.next_grids(db, replace(WANTED, annotator="Ben")).items
+    assert grids
+    for one in grids:
+        assert (one.run_id, one.share, one.start) == (None, None, "no")
+        assert {(tile.probability, tile.state, tile.by) for tile in one.tiles} == {(None, None, None)}
+
+
+def test_an_answer_that_is_taken_back_is_asked_again(db):
+    audit.draw(db, 9, seed=1, people=2)
+    answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
+    of_ben = as_asked(db, "Ben", "b")
+    answer(db, "Ben", [(*of_ben[0], 1)])
+    assert of_ben[0] not in as_asked(db, "Ben", "b")
+    decisions.undo(db, "Ben")
+    assert of_ben[0] in as_asked(db, "Ben", "b")
+
+
+def test_what_is_settled_still_counts_as_audited(db):
+    drawn_now = audit.draw(db, 9, seed=1, people=2)
+    cells_ = as_asked(db, "Ann", "a")
+    answer(db, "Ann", [(*cell, 1) for cell in cells_])
+    answer(db, "Ben", [(*cells_[0], -1)])
+    answer(db, "Rita", [(*cells_[0], -1)], "settlement")
+    stored = audits.cells_of(db, drawn_now)
+    assert stored.in_audit.all() and sorted(stored.state.tolist()) == [-1] + [1] * 8
+
+
+@pytest.mark.parametrize("people", [0, -1, 10])
+def test_a_number_of_people_that_makes_no_sense_is_refused(db, people):
+    with pytest.raises(AnnotatorError, match="answered by 1 to 9 people"):
+        audit.draw(db, 9, people=people)

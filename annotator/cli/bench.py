@@ -324,7 +324,10 @@ def bench_team(
     every: Annotated[float, typer.Option(help="Seconds between two decisions of one person.", min=0.05)] = 1.0,
     minutes: Annotated[float, typer.Option(help="How long they work.", min=0.05)] = 10.0,
     browsers: Annotated[int, typer.Option(help="How many of them are in front of a real browser.", min=0, max=16)] = 4,
-    images: Annotated[int, typer.Option(help="Images of the project.", min=50)] = 5000,
+    images: Annotated[
+        int | None,
+        typer.Option(help="Images of the project [default: one for every decision, and those in hand].", min=50),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Many people on one server at once: how quick, is anything lost or in two hands, and does memory grow?

@@ -48,21 +48,25 @@ def certificate(
         print(f"  {sentence}")
 
 
-@commands.command(epilog=examples("annotator audit birds", "annotator audit birds --cells 500"))
+@commands.command(
+    epilog=examples("annotator audit birds", "annotator audit birds --cells 500", "annotator audit birds --people 2")
+)
 def audit(
     project: Project,
     cells: Annotated[int | None, typer.Option(help="Sample size [default: 30 per class, at least 200].", min=1)] = None,
+    people: Annotated[int, typer.Option(help="People who answer each pair, blind to each other.", min=1, max=9)] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
     from annotator.quality.audit import draw
     from annotator.store.database import Database
 
-    sample = draw(Database(project), cells)
+    sample = draw(Database(project), cells, people=people)
     if as_json:
         print(json.dumps(asdict(sample)))
         return
-    print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check.")
+    each = f" by {counted(people, 'person', 'people')} each" if people > 1 else ""
+    print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check{each}.")
     print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
 
 

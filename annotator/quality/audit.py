@@ -3,7 +3,7 @@
 Whoever answers them sees neither the model's predictions nor previous answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,7 @@ CELLS_A_CLASS, CELLS = 30, 200  # default size of an audit: so many cells of eac
 RELABELS = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
 DECIDED = -1
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
+MOST_PEOPLE = 9  # who answer the same cell
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,18 @@ def default_size(db: Database) -> int:
 
 
 def draw(
-    db: Database, size: int | None = None, seed: int | None = None, class_ids: Sequence[int] | None = None
+    db: Database,
+    size: int | None = None,
+    seed: int | None = None,
+    class_ids: Sequence[int] | None = None,
+    people: int = 1,
 ) -> Audit:
     """Draw an audit from the labels as they stand.
 
     size         cells in all, relabels included; fewer where there are not as many. None: `default_size`
     seed         None: a different audit every time
     class_ids    only of these classes; None: of all, the same number of each
+    people       how many are to answer each cell, blind to each other: 1 to MOST_PEOPLE
 
     Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
     own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
@@ -87,9 +93,11 @@ def draw(
     size = default_size(db) if size is None else size
     if size < 1:
         raise AnnotatorError(f"An audit needs 1 or more image-class pairs, such as {default_size(db)}, not {size}.")
+    if not 1 <= people <= MOST_PEOPLE:
+        raise AnnotatorError(f"Each pair of an audit is answered by 1 to {MOST_PEOPLE} people, not {people}.")
     with db.reading():  # labels are read class by class, as of one moment
         drawn = _draw(db, size, np.random.default_rng(seed), class_ids)
-    audit_id = audits.publish(db, *drawn)
+    audit_id = audits.publish(db, *drawn, people=people)
     return next(audit for audit in audits.audits(db) if audit.id == audit_id)
 
 
@@ -156,6 +164,35 @@ def open_cells(db: Database, class_id: int | None = None) -> list[OpenCell]:
             logged = None if np.isnan(score) else score
             open_.setdefault((cell_class, image_id), OpenCell(audit.id, cell_class, image_id, audit.run_id, logged))
     return list(open_.values())
+
+
+def open_to(db: Database, annotator: str) -> list[OpenCell]:
+    """The audit cells to ask this person: those without an answer, and then those that fewer people have answered than
+    the audit wants, none of which is this one. Nobody is asked the same cell twice."""
+    unanswered = open_cells(db)
+    return unanswered + again(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
+
+
+def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
+    """The audit cells that somebody has answered and more people are to answer, in the order to ask them in.
+
+    annotator    only those that this person has not answered; None: all
+    but          cells (class id, image id) to leave out
+    """
+    wanted: dict[tuple[int, int], OpenCell] = {}
+    for audit in audits.audits(db):
+        if audit.people == 1:
+            continue
+        people, cells = audits.answerers(db, audit), audits.cells_of(db, audit)
+        for class_id, image_id, shown in zip(
+            cells.class_id.tolist(), cells.image_id.tolist(), cells.shown, strict=True
+        ):
+            cell = class_id, image_id
+            had = people.get(cell, set())
+            if shown and had and len(had) < audit.people and annotator not in had and cell not in but:
+                # The model's probability is logged with the first answer only: a test of it once, not k times.
+                wanted.setdefault(cell, OpenCell(audit.id, class_id, image_id, audit.run_id, None))
+    return list(wanted.values())
 
 
 def samples_of(db: Database, audit: Audit, cells: AuditCells) -> list[Sample]:

@@ -30,7 +30,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 
 def _grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Iterator[Grid]:
     in_hand = set(wanted.have)
-    open_cells = [cell for cell in audit.open_cells(db) if (cell.image_id, cell.class_id) not in in_hand]
+    open_cells = [cell for cell in audit.open_to(db, wanted.annotator) if (cell.image_id, cell.class_id) not in in_hand]
     out, room = grid.Out(wanted, leases.held(db, wanted.holder)), wanted.want
     taken: dict[int, list[Tile]] = {}
     for class_id in _in_turn(wanted, class_ids):
@@ -41,7 +41,7 @@ def _grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Iterator[
             taken[class_id] = grid.take_tiles(db, asked, class_id, ((image_id, None) for image_id in free))
             room -= -(-len(taken[class_id]) // wanted.size)
     # A cell that was answered between reading the audits and leasing it is not asked again.
-    still_open = {(cell.image_id, cell.class_id) for cell in audit.open_cells(db)} if taken else set()
+    still_open = {(cell.image_id, cell.class_id) for cell in audit.open_to(db, wanted.annotator)} if taken else set()
     waiting = len(open_cells)
     for class_id, leased in taken.items():
         tiles = [tile for tile in leased if (tile.image.id, class_id) in still_open]
@@ -63,7 +63,10 @@ def _empty(db: Database, wanted: WantedGrids) -> str:
     if not audits.audits(db):
         return "There is no audit yet. Start one on the Certificate page."
     in_hand = {*wanted.have, *wanted.passed}
-    left = sum((cell.image_id, cell.class_id) not in in_hand for cell in audit.open_cells(db))
+    left = sum((cell.image_id, cell.class_id) not in in_hand for cell in audit.open_to(db, wanted.annotator))
     if left:
         return f"Nothing left here: {counted(left, 'audit question is', 'audit questions are')} open elsewhere. {BACK}"
+    if others := len(audit.again(db, None)):
+        waiting = counted(others, "question waits", "questions wait")
+        return f"You have answered every audit question that is yours. {waiting} for the answer of another person."
     return "Every audit question has been answered. The Certificate page shows the result."

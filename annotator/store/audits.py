@@ -27,13 +27,14 @@ OPEN = 2  # in a matrix of labels: no answer
 @dataclass(frozen=True)
 class Audit:
     """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample,
-    without archived classes."""
+    without archived classes; people: how many are to answer each cell, blind to each other."""
 
     id: int
     run_id: int | None
     last_decision_id: int
     drawn_at: float
     cells: int
+    people: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class AuditCells:
     """The cells of an audit and their answers since, (n,) each, in the random order of each class.
 
     state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the audit
-    in_audit bool, answered in the audit grid
+    in_audit bool, answered in the audit grid, or settled after such answers had differed
     shown    bool, its file can be read
     """
 
@@ -74,16 +75,18 @@ def publish(
     cells: Sequence[tuple[int, int, int, int]],
     run_id: int | None,
     newest: int,
+    people: int = 1,
 ) -> int:
     """Store an audit; returns its id. Raises DiskFull.
 
     drawn_from, strata, scores    the Population; scores are read by rows
     cells     (class id, image id, stratum, place) of each
     newest    the newest decision that the population includes
+    people    how many are to answer each cell
     """
     with db.writing(right=Right.REVIEW) as sql:
-        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at) VALUES (?, ?, ?)"
-        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time()]))
+        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people) VALUES (?, ?, ?, ?)"
+        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time(), people]))
     folder = _folder(db, audit_id)
     save_array(folder / "image_ids.npy", drawn_from.image_ids)
     save_array(folder / "class_ids.npy", drawn_from.class_ids)
@@ -126,19 +129,36 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
     archived class."""
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
-        coalesce(d.source = 'audit', 0), i.problem = ''
+        coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
+            WHERE b.image_id = a.image_id AND b.class_id = a.class_id AND b.source = 'audit' AND b.id > ?)), 0),
+        i.problem = ''
         FROM audit_cell a JOIN image i ON i.id = a.image_id
         LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
         LEFT JOIN decision d ON d.id = l.decision_id
         WHERE a.audit_id = ? AND typeof(a.stratum) = 'integer' AND typeof(a.place) = 'integer'
           AND coalesce(l.state, 0) IN (1, -1, 0) AND a.class_id NOT IN (SELECT id FROM class WHERE archived = 1)
         ORDER BY a.class_id, a.place""",
-        [OPEN, audit.last_decision_id, audit.id],
+        [OPEN, audit.last_decision_id, audit.last_decision_id, audit.id],
     )
     where = population(db, audit.id)
     columns = np.array(rows, np.int64).reshape(-1, 7).T
     columns = columns[:, where.cells(columns[1], columns[0])[2]]
     return AuditCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
+
+
+def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
+    """Who has answered which cell of an audit in the audit grid: (class id, image id) -> people."""
+    rows = db.tuples(
+        """SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
+        JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
+        WHERE a.audit_id = ? AND d.source = 'audit' AND d.action = 'label' AND d.id > ?
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
+        [audit.id, audit.last_decision_id],
+    )
+    people: dict[tuple[int, int], set[str]] = {}
+    for class_id, image_id, annotator in rows:
+        people.setdefault((class_id, image_id), set()).add(annotator)
+    return people
 
 
 def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -235,7 +255,7 @@ def _newest(db: Database, limit: int) -> list[Audit]:
     rows = db.rows(
         """SELECT id, run_id, last_decision_id, drawn_at,
         (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id
-            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells
+            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells, people
         FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
         [min(limit, KEPT)],
     )

@@ -32,8 +32,10 @@ VANISHING = 0.1  # share of the teammates who close their laptop halfway
 ENDING = 60.0  # seconds in which everything is to be saved at the end
 
 
-def measure(people: int, every: float, minutes: float, browsers: int, images: int) -> dict[str, Any]:
+def measure(people: int, every: float, minutes: float, browsers: int, images: int | None = None) -> dict[str, Any]:
     """A team of `people`, of whom `browsers` are in front of a real one, each deciding every so many seconds.
+
+    images    of the project; None: enough that every decision is about another one
 
     Raises AnnotatorError for more browsers than people, and where a browser is wanted and there is none.
     """
@@ -41,6 +43,7 @@ def measure(people: int, every: float, minutes: float, browsers: int, images: in
         raise AnnotatorError(
             f"{browsers} of {people} people cannot be in front of a browser: there are too few people."
         )
+    images = images or round(1.2 * people * 60 * (minutes + 1) / every) + 100 * people
     with scratch_folder() as folder:
         say(f"Making a project of {images:,} images...")
         db = projects.make_project(folder, images, CLASSES)

@@ -139,6 +139,9 @@ def _audit(db: Database, certified: Certificate) -> None:
             frame.link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
         elif certified.audits:
             st.markdown("Every audit question has been answered.")
+        if more := len(audit.again(db, None)):
+            st.markdown(f"**{counted(more, 'pair')} for a second person to check**, or a third.")
+            frame.link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited
         so_far = f"{counted(audited, 'pair')} counted so far." if audited else "None counted yet."
         st.caption(
@@ -152,10 +155,19 @@ def _audit(db: Database, certified: Certificate) -> None:
             cells = st.number_input(
                 "Pairs in the sample", 1, LARGEST_AUDIT, min(audit.default_size(db), LARGEST_AUDIT), key="audit_cells"
             )
+            people = st.number_input(
+                "People who answer each pair",
+                1,
+                audit.MOST_PEOPLE,
+                1,
+                key="audit_people",
+                help="Independently: nobody sees what another one answered, and nobody is asked twice. Shows on the "
+                "Agreement page how far people can be relied on.",
+            )
             if not st.form_submit_button("Start an audit", type="secondary" if waiting else "primary"):
                 return
         with st.spinner("Sampling..."):
-            drawn = audit.draw(db, int(cells))
+            drawn = audit.draw(db, int(cells), people=int(people))
         st.toast(f"{counted(drawn.cells, 'pair')} to check.")
         st.rerun()
 
