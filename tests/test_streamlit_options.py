@@ -175,6 +175,7 @@ called = [
     ["accept", project, "--list"],
     ["pace", project],
     ["agreement", project],
+    ["people", project],
     ["undo", project],
     ["export", project, project + "-labels.csv", "--tag", "now"],
     ["import", project, project + "-labels.csv", "--yes"],

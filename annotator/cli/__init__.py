@@ -2,7 +2,8 @@
 
 project.py (init, serve, demo), backup.py (backup, restore), doctor.py, work.py (worker, embed, train), backbones.py,
 adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, names.py, import_.py, classes.py,
-certify.py, accept.py, pace.py, agreement.py, bench.py, bench_labels.py and bench_finish.py hold the commands;
+certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py and bench_finish.py hold the
+commands;
 options.py and printing.py are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
@@ -29,6 +30,7 @@ from annotator.cli import (
     members,
     names,
     pace,
+    people,
     predictions,
     project,
     show,
@@ -59,7 +61,7 @@ def _root(
 
 for module in (
     *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
-    *(agreement, backup, doctor),
+    *(agreement, people, backup, doctor),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

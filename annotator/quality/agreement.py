@@ -74,10 +74,10 @@ class Agreement:
     def as_json(self) -> dict[str, Any]:
         """For machines; None where a figure is not measured."""
         return {
-            "overall": _plain(asdict(self.overall)),
-            "classes": [_plain(asdict(row)) for row in self.classes],
-            "pairs": [_plain(asdict(row)) for row in self.pairs],
-            "weeks": [_plain(asdict(row)) for row in self.weeks],
+            "overall": plain(asdict(self.overall)),
+            "classes": [plain(asdict(row)) for row in self.classes],
+            "pairs": [plain(asdict(row)) for row in self.pairs],
+            "weeks": [plain(asdict(row)) for row in self.weeks],
         }
 
 
@@ -96,7 +96,7 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
             second = sorted(answer.at for answer in answers.values())[1]
             present = sum(state == PRESENT for state in states.values())
             by_class.setdefault(class_id, Counter())[present, len(states) - present] += 1
-            by_week.setdefault(_monday(second), Counter())[present, len(states) - present] += 1
+            by_week.setdefault(monday(second), Counter())[present, len(states) - present] += 1
             for pair in combinations(sorted(states), 2):
                 by_pair.setdefault(pair, Counter())[states[pair[0]], states[pair[1]]] += 1
         if number % 100 == 0:
@@ -114,7 +114,8 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
     )
 
 
-def _monday(at: float) -> str:
+def monday(at: float) -> str:
+    """The Monday (YYYY-MM-DD, UTC) of the week of a time in unix seconds."""
     day = datetime.fromtimestamp(at, UTC).date()
     return (day - timedelta(days=day.weekday())).isoformat()
 
@@ -130,8 +131,9 @@ def _pair(first: str, second: str, found: Counter[tuple[int, int]]) -> PairAgree
     return PairAgreement(first, second, found.total(), differ, raw_agreement(patterns), cohen_kappa(table))
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The same for JSON, which has no nan: None instead."""
     return {
-        key: _plain(value) if isinstance(value, dict) else None if value != value else value  # nan
+        key: plain(value) if isinstance(value, dict) else None if value != value else value  # nan
         for key, value in values.items()
     }

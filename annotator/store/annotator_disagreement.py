@@ -74,3 +74,22 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
                 elif state != UNSURE and id_ in when:
                     said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
         yield said
+
+
+def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
+    """The labels of an image: class id -> the state, and who gave it."""
+    rows = db.tuples(
+        """SELECT label.class_id, label.state, annotator FROM label JOIN decision ON decision.id = label.decision_id
+        WHERE label.image_id = ?""",
+        [image_id],
+    )
+    return {class_id: (state, person) for class_id, state, person in rows}
+
+
+def counts_by_person(db: Database) -> dict[str, int]:
+    """How many answering decisions each person made, also those taken back later; sorted by name."""
+    rows = db.tuples(
+        """SELECT annotator, count(*) FROM decision WHERE action IN ('label', 'done') AND source != 'import'
+        GROUP BY annotator ORDER BY annotator"""
+    )
+    return dict(rows)

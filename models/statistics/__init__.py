@@ -4,6 +4,7 @@ logistic.py is the one solver of logistic regressions; calibration.py maps score
 stacker.py combines the scores of several models, also those of models from elsewhere (outside_scores.py).
 stratified_sampling.py draws samples of cells, and certificate.py estimates recall and precision from them;
 sequential_bound.py bounds mistakes at any time; paired.py compares two scorings; agreement.py says how well people
-agree; metrics.py has average precision, calibration error and thresholds; time_regression.py estimates how long the
-parts of a task take. Exact intervals of single counts are scipy's (stats.binomtest, hypergeom).
+agree, error_rates.py how often each of them errs; metrics.py has average precision, calibration error and thresholds;
+time_regression.py estimates how long the parts of a task take. Exact intervals of single counts are scipy's
+(stats.binomtest, hypergeom).
 """

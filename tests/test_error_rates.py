@@ -1,0 +1,82 @@
+"""How often people err, against the exact posterior of a tiny case and in simulations with known error rates."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import betaln
+
+from models.statistics.error_rates import STRENGTH, error_rates, sample
+
+# Three people, five cells of one class; Cid did not see two of them.
+CELLS = [
+    ((0, True), (1, True), (2, False)),
+    ((0, True), (1, False), (2, True)),
+    ((0, False), (1, False), (2, False)),
+    ((0, False), (1, True)),
+    ((0, True), (1, True)),
+]
+
+
+def test_draws_agree_with_the_sum_over_all_possible_truths():
+    # With conjugate priors the rates integrate out: the weight of a truth is a product of Beta functions.
+    means = {"sensitivity": np.array([0.9, 0.8, 0.7]), "specificity": np.array([0.95, 0.85, 0.9])}
+    weights, present, sensitivity = [], [], []
+    for truth in product([True, False], repeat=len(CELLS)):
+        log = betaln(1 + sum(truth), 1 + len(truth) - sum(truth))
+        mean_of = []
+        for person in range(3):
+            said = [(is_, dict(cell)[person]) for is_, cell in zip(truth, CELLS, strict=True) if person in dict(cell)]
+            for state, name in ((True, "sensitivity"), (False, "specificity")):
+                of = [answer == state for is_, answer in said if is_ == state]
+                a, b = STRENGTH * means[name][person], STRENGTH * (1 - means[name][person])
+                log += betaln(a + sum(of), b + len(of) - sum(of)) - betaln(a, b)
+                if state:
+                    mean_of.append((a + sum(of)) / (a + b + len(of)))
+        weights.append(np.exp(log))
+        present.append(truth)
+        sensitivity.append(mean_of)
+    exact = np.average(present, axis=0, weights=weights)
+    patterns = Counter((0, cell) for cell in CELLS)
+    found = sample(patterns, means["sensitivity"][:, None], means["specificity"][:, None])
+    assert [found.probability[0, cell] for cell in CELLS] == pytest.approx(exact, abs=0.02)
+    assert found.sensitivity[:, 0, 0] == pytest.approx(np.average(sensitivity, axis=0, weights=weights), abs=0.01)
+
+
+def simulated(seed, people=4, classes=3, cells=400):
+    rng = np.random.default_rng(seed)
+    sensitivity = rng.beta(16, 4, (people, 1)) * rng.uniform(0.9, 1, (people, classes))
+    specificity = rng.beta(38, 2, (people, classes))
+    patterns = Counter()
+    for class_ in range(classes):
+        for _ in range(cells):
+            is_ = rng.random() < 0.3
+            who = np.sort(rng.choice(people, rng.integers(2, 4), replace=False))
+            says = [rng.random() < (sensitivity[j, class_] if is_ else 1 - specificity[j, class_]) for j in who]
+            patterns[class_, tuple((int(j), bool(said)) for j, said in zip(who, says, strict=True))] += 1
+    return sensitivity, specificity, error_rates(patterns, people, classes)
+
+
+def test_intervals_hold_the_true_rates():
+    held = [
+        (found[..., 1] <= true) & (true <= found[..., 2])
+        for seed in range(8)
+        for sensitivity, specificity, rates in [simulated(seed)]
+        for true, found in ((sensitivity, rates.sensitivity), (specificity, rates.specificity))
+    ]
+    assert np.mean(held) > 0.93  # of 192 rates
+
+
+def test_a_cell_on_which_a_careful_and_a_careless_person_differ_is_what_the_careful_one_says():
+    careful = {(0, ((0, True), (1, True), (2, True))): 100, (0, ((0, False), (1, False), (2, False))): 100}
+    errors = {(0, ((0, True), (1, True), (2, False))): 60, (0, ((0, False), (1, False), (2, True))): 60}
+    differ = {(0, ((0, True), (2, False))): 1, (0, ((0, False), (2, True))): 1}
+    rates = error_rates({**careful, **errors, **differ}, 3, 1)
+    assert rates.probability[0, ((0, True), (2, False))] > 0.9 > 0.1 > rates.probability[0, ((0, False), (2, True))]
+    assert rates.sensitivity[2, 0, 2] < rates.sensitivity[0, 0, 1]
+
+
+def test_one_answer_a_cell_is_refused():
+    with pytest.raises(ValueError, match="two people or more"):
+        error_rates({(0, ((0, True),)): 5}, 1, 1)
