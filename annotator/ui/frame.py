@@ -81,6 +81,12 @@ def annotator_name() -> str:
     return name
 
 
+def known_name() -> str:
+    """The annotator's name where it is known, without asking; "" otherwise."""
+    signed_in = member()
+    return signed_in.name if signed_in else st.session_state.get("name", "")
+
+
 def member() -> Member | None:
     """The member whose session this is; None where the project has no members, or the session has ended."""
     sessions = context.sessions()

@@ -219,7 +219,7 @@ def _together(db: Database, colours: Palette) -> None:
 
 def _times(db: Database, colours: Palette) -> None:
     """How long the work takes the person who looks, and nobody else."""
-    name = st.session_state.get("name")
+    name = frame.known_name()
     if not name:
         return
     report = time_report(db, name)
@@ -244,7 +244,7 @@ def _times(db: Database, colours: Palette) -> None:
 def _notes(db: Database) -> None:
     """Flagged images first of all, since somebody waits for an answer; comments beside them."""
     flags, said = overview.flagged(db, NOTES_SHOWN), comments.comments(db, NOTES_SHOWN)
-    token = frame.token() if st.session_state.get("name") else ""
+    token = frame.token() if frame.known_name() else ""
     shown = [("Flagged images", flags, overview.count_flagged(db)), ("Comments", said, comments.count_comments(db))]
     shown = [part for part in shown if part[1]]
     for column, (title, rows, count) in zip(st.columns(len(shown)) if shown else (), shown, strict=True):
