@@ -134,6 +134,7 @@ class Teammate(threading.Thread):
     def _ask(self, what: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
         """The body of a good answer; None for another one, or none."""
         began = time.perf_counter()
+        is_reused = self._connection is not None
         try:
             if self._connection is None:
                 self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
@@ -141,8 +142,10 @@ class Teammate(threading.Thread):
             answer = self._connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException):
-            self.measured.unanswered += 1
             self._connection = None
+            if is_reused:  # the server closes connections that were idle for five seconds; browsers open another, too
+                return self._ask(what, method, path, body)
+            self.measured.unanswered += 1
             return None
         if answer.status != 200:
             self.measured.statuses[answer.status] += 1
